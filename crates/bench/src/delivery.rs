@@ -3,217 +3,143 @@
 //! The engine runs in its own process, so that its CPU time can be measured. The merchants are paths of one
 //! sandbox, which responds at once unless it is configured to hang.
 
-mod cpu;
+mod bare_loop;
+mod engine_process;
+mod fixture;
 mod history;
-mod processes;
+mod merchants;
+mod slow;
 mod test_merchants;
+mod writes;
 
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
-use anyhow::Context as _;
-use platform::database::Pool;
-use reqwest::Client;
-use testkit::{Database, Namespace};
+use testkit::Namespace;
 
-use self::{
-    cpu::{CpuCost, CpuMeter},
-    test_merchants::{WriteRequest, WriteResponse},
-};
-use crate::{process::Program, report::Report};
+use self::fixture::{Flood, TEN};
+use crate::{process::Program, report::Report, size::Size};
 
-pub(crate) use processes::{run_bare_loop, run_engine};
+pub(crate) use bare_loop::run_bare_loop;
+pub(crate) use engine_process::run_engine;
+pub(crate) use fixture::{DEFAULT_SETTINGS, Fixture};
 
 const DELIVERIES: usize = 20_000;
 /// Messages written one by one, at 50 per second.
-const PACED_MESSAGES: usize = 2_000;
-const PACE: Duration = Duration::from_millis(20);
-const TIMEOUT: Duration = Duration::from_secs(180);
-const MAX_CPU_MS: f64 = 0.4;
-const MAX_BARE_LOOPS: f64 = 4.0;
-const MIN_RATE_KEPT: f64 = 0.9;
-const MAX_P99_GROWTH: f64 = 1.2;
-/// In percent, with ten million settled messages.
-const MAX_GROWTH: f64 = 10.0;
+const PACED_MESSAGES: usize = 1_500;
+/// Messages that were settled earlier.
+const HISTORY: usize = 4_000_000;
 
 /// A part of the benchmark.
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Part {
-    /// Compared with the bare loop
-    Cost,
-    /// With ten million settled messages
+    /// Messages written in batches, compared with the bare loop
+    Batched,
+    /// One message per transaction, with 32 writers
+    OneByOne,
+    /// 50 messages per second
+    Paced,
+    /// With millions of settled messages
     History,
-    /// With endpoints that hang
-    Hanging,
+    /// With up to 100,000 merchants that wait
+    Merchants,
+    /// With merchants that become slow
+    Slow,
 }
 
-/// The engine, its servers and ten merchants.
-struct Bench {
-    namespace: Namespace,
-    pool: Pool,
-    sandbox: Program,
-    engine: Program,
-    client: Client,
-    meter: CpuMeter,
-    /// Deleted when dropped.
-    _database: Database,
-}
-
-pub(crate) async fn run(only: Option<Part>) -> anyhow::Result<Report> {
+pub(crate) async fn run(size: Size, only: Option<Part>) -> anyhow::Result<Report> {
     let selected = |part| only.is_none_or(|only| only == part);
-    let bench = Bench::start().await?;
     let mut report = Report::default();
-    bench.flood(&mut Report::default(), "warm_up", 0).await?;
-    let (_, cost) = bench.flood(&mut report, "all_well", 0).await?;
-    report.at_most("all_well.cpu.all", cost.all_ms(), MAX_CPU_MS, "CPU-ms each");
-    if selected(Part::Cost) {
-        bench.compare_with_bare_loop(&mut report, cost).await?;
+    let shares_fixture = [Part::Batched, Part::OneByOne, Part::Paced, Part::History];
+    if shares_fixture.into_iter().any(selected) {
+        let fixture = Fixture::start(Arc::new(Namespace::create()), &DEFAULT_SETTINGS).await?;
+        let messages = size.items(DELIVERIES);
+        fixture.write_batched(messages).await?;
+        if selected(Part::Batched) {
+            let flood = fixture.write_batched(messages).await?;
+            flood.report(&mut report, "batched");
+            compare_with_bare_loop(&fixture, &mut report, &flood, messages).await?;
+        }
+        if selected(Part::OneByOne) {
+            one_by_one(&fixture, &mut report, messages).await?;
+        }
+        if selected(Part::Paced) {
+            paced(&fixture, &mut report, size.items(PACED_MESSAGES)).await?;
+        }
+        if selected(Part::History) {
+            with_history(&fixture, &mut report, size).await?;
+        }
     }
-    bench.pace(&mut report, "all_well", 0).await?;
-    if selected(Part::History) {
-        bench.with_history(&mut report, cost).await?;
+    if selected(Part::Merchants) {
+        merchants::run(&mut report, size).await?;
     }
-    if selected(Part::Hanging) {
-        bench.with_hanging(&mut report).await?;
+    if selected(Part::Slow) {
+        slow::run(&mut report, size).await?;
     }
     Ok(report)
 }
 
-impl Bench {
-    async fn start() -> anyhow::Result<Self> {
-        let (database, namespace) =
-            (Database::create(processes::migrations()).await, Namespace::create());
-        let sandbox = processes::start_sandbox().await?;
-        test_merchants::create(&database, &sandbox.url).await?;
-        let engine = processes::start(&database, &namespace).await?;
-        let meter = CpuMeter::find(&database).await?;
-        let (pool, client) = (database.pool(), platform::http_client(TIMEOUT)?);
-        Ok(Self { namespace, pool, sandbox, engine, client, meter, _database: database })
-    }
-
-    /// Compares the CPU time with the bare loop. Two more figures include publishing, or use batched
-    /// acknowledgements.
-    async fn compare_with_bare_loop(
-        &self,
-        report: &mut Report,
-        cost: CpuCost,
-    ) -> anyhow::Result<()> {
-        let program =
-            processes::start_bare_loop(&self.namespace, &self.sandbox.url, DELIVERIES).await?;
-        let (publishing, each) = self.run_bare_loop(&program, "consume").await?;
-        let (_, together) = self.run_bare_loop(&program, "consume_batched").await?;
-        let [publish, each, together] = [publishing, each, together].map(|cost| cost.all_ms());
-        report.figure("bare_loop.cpu.publish", publish, "CPU-ms each");
-        report.figure("bare_loop.cpu.consume_post_ack", each, "CPU-ms each");
-        report.figure("bare_loop.cpu.acknowledged_together", together, "CPU-ms each");
-        let all = cost.all_ms();
-        report.at_most("all_well.cpu_in_bare_loops", all / each, MAX_BARE_LOOPS, "bare loops");
-        report.figure("all_well.cpu_in_published_loops", all / (publish + each), "with publishing");
-        report.figure("all_well.cpu_in_cheapest_loops", all / together, "acknowledged together");
-        Ok(())
-    }
-
-    async fn with_history(&self, report: &mut Report, before: CpuCost) -> anyhow::Result<()> {
-        history::fill(&self.pool).await?;
-        let (_, cost) = self.flood(report, "ten_million_settled", 0).await?;
-        let growth = (cost.all_ms() / before.all_ms() - 1.0) * 100.0;
-        report.at_most("ten_million_settled.cpu_growth", growth, MAX_GROWTH, "%");
-        history::delete(&self.pool).await
-    }
-
-    /// Compares rate and latency of the healthy merchants before and after the others hang.
-    async fn with_hanging(&self, report: &mut Report) -> anyhow::Result<()> {
-        const HANGING: [(&str, usize); 2] = [("one_hangs", 1), ("five_hang", 5)];
-        let mut before = Vec::with_capacity(HANGING.len());
-        for (name, hanging) in HANGING {
-            let name = format!("{name}.before");
-            let (rate, _) = self.flood(report, &name, hanging).await?;
-            before.push((rate, self.pace(report, &name, hanging).await?));
-        }
-        for ((name, hanging), (before, p99)) in HANGING.into_iter().zip(before) {
-            test_merchants::hang(&self.client, &self.sandbox.url, hanging).await?;
-            self.write(WriteRequest::hanging(hanging * 100, hanging)).await?;
-            test_merchants::await_probing(&self.pool, hanging, TIMEOUT).await;
-            let (rate, _) = self.flood(report, name, hanging).await?;
-            let kept = rate / before;
-            report.at_least(&format!("{name}.rate_kept"), kept, MIN_RATE_KEPT, "of their rate");
-            let slowest = self.pace(report, name, hanging).await?;
-            report.at_most(&format!("{name}.p99_growth"), slowest / p99, MAX_P99_GROWTH, "times");
-        }
-        Ok(())
-    }
-
-    async fn write(&self, request: WriteRequest) -> anyhow::Result<WriteResponse> {
-        let url = format!("{}/write", self.engine.url);
-        let response = self.client.post(url).json(&request).send().await?;
-        Ok(response.error_for_status()?.json().await?)
-    }
-
-    /// Writes messages to all healthy merchants and waits until they are delivered. The number of messages
-    /// per merchant is always the same.
-    async fn flood(
-        &self,
-        report: &mut Report,
-        name: &str,
-        hanging: usize,
-    ) -> anyhow::Result<(f64, CpuCost)> {
-        let messages =
-            DELIVERIES * (test_merchants::MERCHANTS - hanging) / test_merchants::MERCHANTS;
-        let before = self.meter.read(&self.engine)?;
-        let started = Instant::now();
-        self.write(WriteRequest::healthy(messages, hanging)).await?;
-        test_merchants::await_settled(&self.pool, hanging, TIMEOUT).await?;
-        let elapsed = started.elapsed();
-        let cost = self.meter.read(&self.engine)?.since(&before, messages);
-        let rate = count(messages) / elapsed.as_secs_f64();
-        report.figure(&format!("{name}.per_second"), rate, "deliveries/s");
-        cost.report(report, name);
-        Ok((rate, cost))
-    }
-
-    /// Writes messages one by one and measures the time until each arrives.
-    async fn pace(&self, report: &mut Report, name: &str, hanging: usize) -> anyhow::Result<f64> {
-        let mut responses = Vec::with_capacity(PACED_MESSAGES);
-        let mut ticks = tokio::time::interval(PACE);
-        for number in 0..PACED_MESSAGES {
-            ticks.tick().await;
-            let merchant = hanging + number % (test_merchants::MERCHANTS - hanging);
-            let one = WriteRequest { messages: 1, from: merchant, to: merchant + 1 };
-            responses.push(self.write(one).await?);
-        }
-        test_merchants::await_settled(&self.pool, hanging, TIMEOUT).await?;
-        let arrived = test_merchants::arrivals(&self.client, &self.sandbox.url).await?;
-        let mut latencies = Vec::with_capacity(PACED_MESSAGES);
-        for WriteResponse { last, committed_at } in responses {
-            let arrived = arrived.get(&last).with_context(|| format!("{last} did not arrive"))?;
-            latencies.push((*arrived - committed_at).as_seconds_f64().max(0.0) * 1e3);
-        }
-        latencies.sort_by(f64::total_cmp);
-        let at = |index: usize| latencies.get(index).copied().unwrap_or_default();
-        let (p50, p99) = (at(PACED_MESSAGES / 2), at(PACED_MESSAGES * 99 / 100));
-        report.figure(&format!("{name}.p50"), p50, "ms from commit to arrival");
-        report.figure(&format!("{name}.p99"), p99, "ms from commit to arrival");
-        Ok(p99)
-    }
-
-    /// The CPU time of publishing, and of consuming, posting and acknowledging.
-    async fn run_bare_loop(
-        &self,
-        program: &Program,
-        command: &str,
-    ) -> anyhow::Result<(CpuCost, CpuCost)> {
-        let call = async |command| {
-            let url = format!("{}/{command}", program.url);
-            self.client.post(url).send().await?.error_for_status()
-        };
-        let before = self.meter.read_bare(program)?;
-        call("publish").await?;
-        let published = self.meter.read_bare(program)?;
-        call(command).await?;
-        let consuming = self.meter.read_bare(program)?.since(&published, DELIVERIES);
-        Ok((published.since(&before, DELIVERIES), consuming))
-    }
+/// Compares the CPU time with the bare loop. Two more figures include publishing, or use batched
+/// acknowledgements.
+async fn compare_with_bare_loop(
+    fixture: &Fixture,
+    report: &mut Report,
+    flood: &Flood,
+    messages: usize,
+) -> anyhow::Result<()> {
+    let (namespace, url) = (&fixture.namespace, fixture.sandbox.url());
+    let program = bare_loop::start(namespace, url, messages).await?;
+    let (publish, each) = run_bare_loop_once(fixture, &program, "consume", messages).await?;
+    let (_, together) = run_bare_loop_once(fixture, &program, "consume_batched", messages).await?;
+    report.figure("bare_loop.cpu.publish", publish, "CPU-us each");
+    report.figure("bare_loop.cpu.consume_post_ack", each, "CPU-us each");
+    report.figure("bare_loop.cpu.acknowledged_together", together, "CPU-us each");
+    let all = flood.cost.all();
+    report.figure("batched.cpu_in_bare_loops", all / each, "bare loops");
+    report.figure("batched.cpu_in_published_loops", all / (publish + each), "with publishing");
+    report.figure("batched.cpu_in_cheapest_loops", all / together, "acknowledged together");
+    Ok(())
 }
 
-fn count(number: usize) -> f64 {
-    f64::from(u32::try_from(number).unwrap_or(u32::MAX))
+/// The CPU time of publishing, and of consuming, posting and acknowledging, without PostgreSQL.
+async fn run_bare_loop_once(
+    fixture: &Fixture,
+    program: &Program,
+    command: &str,
+    messages: usize,
+) -> anyhow::Result<(f64, f64)> {
+    let before = fixture.meter.read([program])?;
+    fixture.post(program, "publish").await?;
+    let published = fixture.meter.read([program])?;
+    fixture.post(program, command).await?;
+    let consuming = fixture.meter.read([program])?.since(&published, messages);
+    let publishing = published.since(&before, messages);
+    Ok((publishing.all() - publishing.postgres(), consuming.all() - consuming.postgres()))
+}
+
+async fn one_by_one(fixture: &Fixture, report: &mut Report, messages: usize) -> anyhow::Result<()> {
+    for (name, merchants) in [("ten_endpoints", TEN), ("one_endpoint", 0..1)] {
+        let name = format!("one_by_one.{name}");
+        let (flood, round) = fixture.write_one_by_one(messages, merchants).await?;
+        flood.report(report, &name);
+        report.latencies(&format!("{name}.commit_to_arrival"), &round);
+    }
+    Ok(())
+}
+
+async fn paced(fixture: &Fixture, report: &mut Report, messages: usize) -> anyhow::Result<()> {
+    let paced = fixture.pace(messages).await?;
+    report.latencies("paced.sent_to_arrival", &paced.from_request);
+    report.latencies("paced.commit_to_arrival", &paced.from_commit);
+    paced.cost.report(report, "paced");
+    Ok(())
+}
+
+async fn with_history(fixture: &Fixture, report: &mut Report, size: Size) -> anyhow::Result<()> {
+    let messages = size.items(DELIVERIES);
+    let before = fixture.write_batched(messages).await?;
+    history::fill(&fixture.pool, size.items(HISTORY)).await?;
+    let flood = fixture.write_batched(messages).await?;
+    flood.report(report, "history");
+    report.figure("history.cpu_growth", flood.cost.growth(&before.cost), "%");
+    Ok(())
 }

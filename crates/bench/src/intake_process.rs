@@ -11,7 +11,7 @@ use platform::Service as _;
 use testkit::{Database, Issuer, Namespace, introduce, merchant};
 
 use crate::postgres::Postgres;
-use crate::process::{Program, free_port};
+use crate::process::Program;
 use crate::raw_http::post;
 
 pub(crate) const MERCHANT: &str = "bench";
@@ -40,30 +40,16 @@ impl Intake {
     pub(crate) async fn start() -> anyhow::Result<Self> {
         let (database, namespace) =
             (Database::create(App::migrations()).await, Namespace::create());
-        let (issuer, port) = (Issuer::start(), free_port()?);
-        let (port_text, database_url) = (port.to_string(), database.url());
-        let settings = [
-            ("HTTP__PORT", port_text.as_str()),
-            ("DATABASE__URL", &database_url),
-            ("BROKER__URL", namespace.amqp_url()),
-            ("BROKER__NAMESPACE", &namespace.name),
-            ("LIMITS__REQUESTS_PER_MINUTE", "100000000"),
-        ];
-        let settings: Vec<_> = settings
-            .into_iter()
-            .chain(issuer.settings())
-            .map(|(name, value)| (format!("ORDER_INTAKE__{name}"), value))
-            .collect();
-        let settings: Vec<_> =
-            settings.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        let issuer = Issuer::start();
         // The lock keeps the relay from publishing, because the baseline publishes nothing.
-        let mut postgres = Postgres::connect(&database_url).await?;
+        let mut postgres = Postgres::connect(&database.url()).await?;
         postgres.execute(&format!("SELECT pg_advisory_lock({RELAY_LOCK})")).await?;
-        let program = Program::start(App::NAME, &["serve"], &settings, port, "/readyz").await?;
+        let identity = issuer.settings();
+        let program = Program::start_service::<App>(&database, &namespace, &identity, &[]).await?;
         let intake = Self {
             postgres,
+            address: program.address().to_owned(),
             program,
-            address: format!("127.0.0.1:{port}"),
             token: issuer.token(Some(MERCHANT), "orders"),
             orders: Box::new(orders(1)?),
             namespace,

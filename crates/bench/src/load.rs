@@ -10,7 +10,7 @@ use reqwest::{Client, Request};
 use tokio::task::JoinSet;
 
 /// The result of one round.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Round {
     latencies: Vec<Duration>,
     elapsed: Duration,
@@ -45,6 +45,11 @@ impl Round {
         )]
         let index = (self.requests() * quantile) as usize;
         sorted.get(index.min(sorted.len().saturating_sub(1))).copied().unwrap_or_default()
+    }
+
+    /// The latency at a quantile in milliseconds.
+    pub(crate) fn millis(&self, quantile: f64) -> f64 {
+        self.quantile(quantile).as_secs_f64() * 1e3
     }
 
     pub(crate) fn extend(&mut self, other: Self) {

@@ -10,7 +10,7 @@ use warehouse_notifier::App;
 
 use crate::merchant::paused_merchant;
 use crate::postgres::Postgres;
-use crate::process::{Program, free_port};
+use crate::process::Program;
 use crate::raw_http::post;
 
 pub(crate) const MERCHANT: &str = "bench";
@@ -34,31 +34,20 @@ impl Notifier {
     pub(crate) async fn start() -> anyhow::Result<Self> {
         let (database, namespace) =
             (Database::create(App::migrations()).await, Namespace::create());
-        let (issuer, port) = (Issuer::start(), free_port()?);
-        let (port_text, database_url) = (port.to_string(), database.url());
+        let issuer = Issuer::start();
+        let postgres = Postgres::connect(&database.url()).await?;
         let settings = [
-            ("HTTP__PORT", port_text.as_str()),
-            ("LIMITS__REQUESTS_PER_MINUTE", "100000000"),
-            ("DATABASE__URL", &database_url),
-            ("BROKER__URL", namespace.amqp_url()),
-            ("BROKER__NAMESPACE", &namespace.name),
             ("SEALING__KEYS", sealing_keys()),
             // Requests must not fail when they wait for a connection.
             ("DATABASE__ACQUIRE_TIMEOUT", "10s"),
         ];
-        let settings: Vec<_> = settings
-            .into_iter()
-            .chain(issuer.settings())
-            .map(|(name, value)| (format!("WAREHOUSE_NOTIFIER__{name}"), value))
-            .collect();
-        let settings: Vec<_> =
-            settings.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-        let postgres = Postgres::connect(&database_url).await?;
-        let program = Program::start(App::NAME, &["serve"], &settings, port, "/readyz").await?;
+        let identity = issuer.settings();
+        let program =
+            Program::start_service::<App>(&database, &namespace, &identity, &settings).await?;
         let notifier = Self {
             postgres,
+            address: program.address().to_owned(),
             program,
-            address: format!("127.0.0.1:{port}"),
             token: issuer.token(Some(MERCHANT), "warehouse"),
             client: platform::http_client(Duration::from_secs(60))?,
             namespace,

@@ -1,4 +1,4 @@
-//! CPU time of PostgreSQL, and `pgbench` as a baseline.
+//! CPU time of PostgreSQL, and its client programs as baselines.
 
 use std::fs;
 use std::io::Write as _;
@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use diesel::QueryableByName;
-use diesel::sql_types::{BigInt, Integer};
+use diesel::sql_types::{BigInt, Integer, Text as SqlText};
 use diesel_async::{
     AsyncConnection as _, AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _,
 };
 
-/// Clock ticks per second, which Linux fixes for user space.
-const TICKS: f64 = 100.0;
+use crate::proc_stat::{cpu_with_children, parent};
+use crate::size::count;
 
 /// A connection for queries between measurements.
 pub(crate) struct Postgres {
@@ -30,6 +30,12 @@ struct Backend {
 }
 
 #[derive(QueryableByName)]
+struct Text {
+    #[diesel(sql_type = SqlText)]
+    text: String,
+}
+
+#[derive(QueryableByName)]
 struct Count {
     #[diesel(sql_type = BigInt)]
     count: i64,
@@ -40,9 +46,8 @@ impl Postgres {
         let mut conn = AsyncPgConnection::establish(url).await?;
         let query = diesel::sql_query("SELECT pg_backend_pid() AS pid");
         let Backend { pid } = query.get_result(&mut conn).await?;
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
-        let stat = stat.context("PostgreSQL must run on this machine")?;
-        Ok(Self { conn, postmaster: parent(&stat)?, url: url.to_owned() })
+        let postmaster = parent(pid).context("PostgreSQL must run on this machine")?;
+        Ok(Self { conn, postmaster, url: url.to_owned() })
     }
 
     pub(crate) async fn execute(&mut self, statements: &str) -> anyhow::Result<()> {
@@ -53,20 +58,32 @@ impl Postgres {
         Ok(diesel::sql_query(query).get_result::<Count>(&mut self.conn).await?.count)
     }
 
+    /// The value of a query that returns one column `text`.
+    pub(crate) async fn text(&mut self, query: &str) -> anyhow::Result<String> {
+        Ok(diesel::sql_query(query).get_result::<Text>(&mut self.conn).await?.text)
+    }
+
+    /// The server's main process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.postmaster
+    }
+
     /// CPU time of all server processes so far, including those that have exited.
     pub(crate) fn cpu(&self) -> anyhow::Result<Duration> {
-        let mut ticks = 0.0;
-        for entry in fs::read_dir("/proc")? {
-            let path = entry?.path().join("stat");
-            let Ok(stat) = fs::read_to_string(path) else { continue };
-            let fields = after_name(&stat);
-            if parent(&stat).is_ok_and(|parent| parent == self.postmaster) {
-                ticks += number(&fields, 11) + number(&fields, 12);
-            } else if stat.starts_with(&format!("{} ", self.postmaster)) {
-                ticks += (11..=14).map(|index| number(&fields, index)).sum::<f64>();
-            }
+        cpu_with_children(self.postmaster)
+    }
+
+    /// Runs commands with `psql`, for `\copy`, which diesel does not have.
+    pub(crate) fn psql(&self, commands: &[String]) -> anyhow::Result<()> {
+        let mut command = Command::new(server_program("psql"));
+        command.args(["-XAtq", "-v", "ON_ERROR_STOP=1"]);
+        for text in commands {
+            command.arg("-c").arg(text);
         }
-        Ok(Duration::from_secs_f64(ticks / TICKS))
+        let output = command.arg(&self.url).output().context("psql")?;
+        let error = String::from_utf8_lossy(&output.stderr);
+        anyhow::ensure!(output.status.success(), "psql: {error}");
+        Ok(())
     }
 
     /// Runs a script with `pgbench` and returns the time without connecting.
@@ -74,12 +91,12 @@ impl Postgres {
         &self,
         script: &str,
         variables: &[(&str, &str)],
-        connections: u16,
-        transactions: u16,
+        connections: usize,
+        transactions: usize,
     ) -> anyhow::Result<Duration> {
         let mut file = tempfile::NamedTempFile::new()?;
         file.write_all(script.as_bytes())?;
-        let mut command = Command::new(pgbench_program());
+        let mut command = Command::new(server_program("pgbench"));
         command.args(["--no-vacuum", "--protocol=prepared", "--jobs=2"]);
         command.arg(format!("--client={connections}"));
         command.arg(format!("--transactions={}", transactions / connections));
@@ -96,28 +113,15 @@ impl Postgres {
         let report = String::from_utf8_lossy(&output.stdout);
         let rate = report.lines().find_map(|line| line.strip_prefix("tps = ")?.split(' ').next());
         let rate: f64 = rate.context("pgbench printed no rate")?.parse()?;
-        Ok(Duration::from_secs_f64(f64::from(transactions / connections * connections) / rate))
+        Ok(Duration::from_secs_f64(count(transactions / connections * connections) / rate))
     }
 }
 
-/// The program of the newest installed server, or else of the PATH.
-fn pgbench_program() -> PathBuf {
+/// A program of the newest installed server, or else of the PATH.
+fn server_program(name: &str) -> PathBuf {
     let installed = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-    let mut found: Vec<_> = installed.map(|entry| entry.path().join("bin/pgbench")).collect();
+    let mut found: Vec<_> = installed.map(|entry| entry.path().join("bin").join(name)).collect();
     found.retain(|path| path.exists());
     found.sort();
-    found.pop().unwrap_or_else(|| "pgbench".into())
-}
-
-/// The fields of `/proc/PID/stat` after the name, which can contain spaces.
-fn after_name(stat: &str) -> Vec<&str> {
-    stat.rsplit_once(')').map_or(Vec::new(), |(_, rest)| rest.split_whitespace().collect())
-}
-
-fn number(fields: &[&str], index: usize) -> f64 {
-    fields.get(index).and_then(|field| field.parse().ok()).unwrap_or(0.0)
-}
-
-fn parent(stat: &str) -> anyhow::Result<u32> {
-    Ok(after_name(stat).get(1).context("no parent process")?.parse()?)
+    found.pop().unwrap_or_else(|| name.into())
 }

@@ -3,10 +3,14 @@
 use std::{fs, path::PathBuf, process::Stdio, time::Duration};
 
 use anyhow::Context as _;
+use platform::Service;
+use testkit::{Database, Namespace};
 use tokio::process::{Child, Command};
 
-/// The kernel counts CPU time in hundredths of a second.
-const TICKS_PER_SECOND: f64 = 100.0;
+use crate::proc_stat::cpu_of;
+
+/// Time for a process to become ready, also with 100,000 merchants.
+const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A child process, which is killed when dropped.
 pub(crate) struct Program {
@@ -34,7 +38,7 @@ impl Program {
             .with_context(|| format!("cannot start {}", program.display()))?;
         let url = format!("http://127.0.0.1:{port}");
         let client = platform::http_client(Duration::from_secs(2))?;
-        testkit::eventually(&format!("{name} is ready"), Duration::from_secs(30), async || {
+        testkit::eventually(&format!("{name} is ready"), START_TIMEOUT, async || {
             client
                 .get(format!("{url}{ready}"))
                 .send()
@@ -46,6 +50,45 @@ impl Program {
         })
         .await;
         Ok(Self { child, url })
+    }
+
+    /// Starts a service. `identity` names the issuer of tokens; `settings` are further settings, without the
+    /// prefix of the service.
+    pub(crate) async fn start_service<S: Service>(
+        database: &Database,
+        namespace: &Namespace,
+        identity: &[(&str, &str)],
+        settings: &[(&str, &str)],
+    ) -> anyhow::Result<Self> {
+        let (port, database_url) = (free_port()?, database.url());
+        let port_text = port.to_string();
+        let common = [
+            ("HTTP__PORT", port_text.as_str()),
+            ("LIMITS__REQUESTS_PER_MINUTE", "100000000"),
+            ("DATABASE__URL", &database_url),
+            ("BROKER__URL", namespace.amqp_url()),
+            ("BROKER__NAMESPACE", &namespace.name),
+        ];
+        let prefix = S::NAME.replace('-', "_").to_uppercase();
+        let named: Vec<_> = common
+            .iter()
+            .chain(identity)
+            .chain(settings)
+            .map(|(name, value)| (format!("{prefix}__{name}"), *value))
+            .collect();
+        let environment: Vec<_> =
+            named.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        Self::start(S::NAME, &["serve"], &environment, port, "/readyz").await
+    }
+
+    /// Kills the process and waits until it is gone.
+    pub(crate) async fn kill(&mut self) -> anyhow::Result<()> {
+        Ok(self.child.kill().await?)
+    }
+
+    /// Host and port.
+    pub(crate) fn address(&self) -> &str {
+        self.url.trim_start_matches("http://")
     }
 
     fn pid(&self) -> anyhow::Result<u32> {
@@ -72,16 +115,14 @@ impl Program {
     }
 }
 
-/// User and system CPU time of a process so far, by pid or "self".
-pub(crate) fn cpu_of(process: &str) -> anyhow::Result<Duration> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
-    // The name in parentheses can contain spaces and parentheses; the fields after it are numbers.
-    let (_, numbers) = stat.rsplit_once(')').context("/proc/PID/stat")?;
-    let ticks = numbers.split_whitespace().skip(11).take(2).map(str::parse::<f64>);
-    Ok(Duration::from_secs_f64(ticks.sum::<Result<f64, _>>()? / TICKS_PER_SECOND))
+/// A value that `scripts/bench` sets.
+pub(crate) fn test_setting(name: &str) -> anyhow::Result<String> {
+    #[expect(clippy::disallowed_methods, reason = "scripts/bench has no other way to pass it")]
+    std::env::var(name).with_context(|| format!("{name} is not set: use scripts/bench"))
 }
 
-fn program_path(name: &str) -> anyhow::Result<PathBuf> {
+/// The path of a program in the folder of this one.
+pub(crate) fn program_path(name: &str) -> anyhow::Result<PathBuf> {
     let own = std::env::current_exe()?;
     Ok(own.parent().context("the path of this program has no folder")?.join(name))
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use platform::{Clock, Timestamp};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
@@ -32,26 +33,42 @@ pub(crate) fn get(address: &str, path: &str, token: &str) -> Vec<u8> {
     head.into_bytes()
 }
 
-/// Sends all requests and fails unless every response is a success. A single thread sends them, to leave
-/// the CPU to the services under test.
+/// The response to one request.
+pub(crate) struct Response {
+    pub(crate) sent_at: Timestamp,
+    latency: Duration,
+    pub(crate) body: Vec<u8>,
+}
+
+/// Sends all requests and fails unless every response is a success.
 pub(crate) async fn drive(
     address: &str,
     connections: usize,
     requests: Vec<Vec<u8>>,
 ) -> anyhow::Result<Round> {
+    Ok(send_all(address, connections, requests).await?.1)
+}
+
+/// As [`drive`], with the responses. A single thread sends the requests, to leave the CPU to the services
+/// under test.
+pub(crate) async fn send_all(
+    address: &str,
+    connections: usize,
+    requests: Vec<Vec<u8>>,
+) -> anyhow::Result<(Vec<Response>, Round)> {
     let address = address.to_owned();
     let result = tokio::task::spawn_blocking(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-        runtime.block_on(drive_on_this_thread(&address, connections, requests))
+        runtime.block_on(send_on_this_thread(&address, connections, requests))
     });
     result.await?
 }
 
-async fn drive_on_this_thread(
+async fn send_on_this_thread(
     address: &str,
     connections: usize,
     requests: Vec<Vec<u8>>,
-) -> anyhow::Result<Round> {
+) -> anyhow::Result<(Vec<Response>, Round)> {
     let (requests, next) = (Arc::new(requests), Arc::new(AtomicUsize::new(0)));
     let mut streams = Vec::new();
     for _ in 0..connections {
@@ -64,48 +81,53 @@ async fn drive_on_this_thread(
     for stream in streams {
         workers.spawn(send_requests(stream, requests.clone(), next.clone()));
     }
-    let mut latencies = Vec::with_capacity(requests.len());
+    let mut responses = Vec::with_capacity(requests.len());
     while let Some(worker) = workers.join_next().await {
-        latencies.extend(worker??);
+        responses.extend(worker??);
     }
-    Ok(Round::new(latencies, started.elapsed()))
+    let latencies = responses.iter().map(|response| response.latency).collect();
+    Ok((responses, Round::new(latencies, started.elapsed())))
 }
 
 async fn send_requests(
     mut stream: TcpStream,
     requests: Arc<Vec<Vec<u8>>>,
     next: Arc<AtomicUsize>,
-) -> anyhow::Result<Vec<Duration>> {
-    let mut latencies = Vec::new();
+) -> anyhow::Result<Vec<Response>> {
+    let (mut responses, clock) = (Vec::new(), Clock::system());
     let mut buffer = Vec::with_capacity(16 * 1024);
-    while let Some(request) = requests.get(next.fetch_add(1, Ordering::Relaxed)) {
-        let started = Instant::now();
+    loop {
+        let Some(request) = requests.get(next.fetch_add(1, Ordering::Relaxed)) else {
+            return Ok(responses);
+        };
+        let (sent_at, started) = (clock.now(), Instant::now());
         stream.write_all(request).await?;
         buffer.clear();
-        let end = loop {
+        let (body, end) = loop {
             anyhow::ensure!(stream.read_buf(&mut buffer).await? > 0, "connection closed");
-            if let Some(end) = end_of_response(&buffer)? {
-                break end;
+            if let Some(found) = body_of_response(&buffer)? {
+                break found;
             }
         };
-        latencies.push(started.elapsed());
+        let latency = started.elapsed();
         anyhow::ensure!(
             buffer.starts_with(b"HTTP/1.1 2"),
             "request failed: {}",
             String::from_utf8_lossy(buffer.get(..end).unwrap_or(&buffer))
         );
+        let body = buffer.get(body..end).unwrap_or_default().to_vec();
+        responses.push(Response { sent_at, latency, body });
     }
-    Ok(latencies)
 }
 
-/// The length of the response, once it is complete.
-fn end_of_response(buffer: &[u8]) -> anyhow::Result<Option<usize>> {
+/// Start and end of the response's body, once it is complete.
+fn body_of_response(buffer: &[u8]) -> anyhow::Result<Option<(usize, usize)>> {
     let Some(head) = buffer.windows(4).position(|window| window == b"\r\n\r\n") else {
         return Ok(None);
     };
     let text = String::from_utf8_lossy(buffer.get(..head).unwrap_or(buffer)).to_ascii_lowercase();
     let length = text.split("\r\n").find_map(|line| line.strip_prefix("content-length:"));
     let length: usize = length.context("the response has no content-length")?.trim().parse()?;
-    let end = head + 4 + length;
-    Ok((buffer.len() >= end).then_some(end))
+    let (body, end) = (head + 4, head + 4 + length);
+    Ok((buffer.len() >= end).then_some((body, end)))
 }

@@ -12,6 +12,7 @@ use domain::warehouse::{ExpectedUnit, InboundAsn, ReceiptBatch};
 use crate::notifier_process::{ASNS, MERCHANT, Notifier};
 use crate::raw_http::drive;
 use crate::report::Report;
+use crate::size::{Size, count};
 use crate::totals::{Totals, micros};
 
 const ROUNDS: usize = 3;
@@ -20,10 +21,10 @@ const PALLET: usize = 10_000;
 #[derive(Clone, Copy)]
 struct Workload {
     name: &'static str,
-    connections: u16,
-    units_per_request: u16,
+    connections: usize,
+    units_per_request: usize,
     /// Requests per round.
-    requests: u16,
+    requests: usize,
 }
 
 const WORKLOADS: [Workload; 2] = [
@@ -38,19 +39,22 @@ struct Measurement {
     service_cpu: Duration,
 }
 
-pub(crate) async fn run() -> anyhow::Result<Report> {
+pub(crate) async fn run(size: Size) -> anyhow::Result<Report> {
     let mut notifier = Notifier::start().await?;
     let mut report = Report::default();
-    for workload in WORKLOADS {
+    for mut workload in WORKLOADS {
+        workload.requests = size.items(workload.requests);
         let Measurement { service, pgbench, service_cpu } =
-            measure(&mut notifier, workload).await?;
+            measure(&mut notifier, workload, size.rounds(ROUNDS)).await?;
         let mut figure = |name: &str, value: f64, unit: &'static str| {
             report.figure(&format!("{}.{name}", workload.name), value, unit);
         };
         figure("per_second", service.rate(), "units/s");
         figure("pgbench.per_second", pgbench.rate(), "units/s");
         figure("rate_ratio", service.rate() / pgbench.rate(), "ours/pgbench");
-        figure("own_cpu", micros(service_cpu) / service.items, "CPU-us each");
+        let own = micros(service_cpu) / service.items;
+        figure("cpu", own + service.postgres_cpu_micros(), "CPU-us each");
+        figure("own_cpu", own, "CPU-us each");
         figure("postgres_cpu", service.postgres_cpu_micros(), "CPU-us each");
         figure("pgbench.postgres_cpu", pgbench.postgres_cpu_micros(), "CPU-us each");
         figure(
@@ -60,7 +64,7 @@ pub(crate) async fn run() -> anyhow::Result<Report> {
         );
     }
     let (before, _) = notifier.program.memory()?;
-    let elapsed = notifier.send_pallet(PALLET).await?;
+    let elapsed = notifier.send_pallet(size.items(PALLET)).await?;
     let (_, highest) = notifier.program.memory()?;
     report.figure("pallet_of_10000.seconds", elapsed.as_secs_f64(), "s");
     report.figure("memory_before_pallet", before, "MiB");
@@ -69,15 +73,17 @@ pub(crate) async fn run() -> anyhow::Result<Report> {
 }
 
 /// Alternates between the service and `pgbench`. The first round is a warm-up.
-async fn measure(notifier: &mut Notifier, workload: Workload) -> anyhow::Result<Measurement> {
+async fn measure(
+    notifier: &mut Notifier,
+    workload: Workload,
+    rounds: usize,
+) -> anyhow::Result<Measurement> {
     let mut measurement = Measurement::default();
-    let (requests, units) =
-        (usize::from(workload.requests), usize::from(workload.units_per_request));
-    let items = f64::from(workload.requests) * f64::from(workload.units_per_request);
-    for round in 0..=ROUNDS {
-        let prepared = notifier.requests(requests, units);
+    let items = count(workload.requests * workload.units_per_request);
+    for round in 0..=rounds {
+        let prepared = notifier.requests(workload.requests, workload.units_per_request);
         let (before, own_before) = (notifier.postgres.cpu()?, notifier.program.cpu()?);
-        let driven = drive(&notifier.address, workload.connections.into(), prepared).await?;
+        let driven = drive(&notifier.address, workload.connections, prepared).await?;
         let cpu = notifier.postgres.cpu()?.saturating_sub(before);
         let own = notifier.program.cpu()?.saturating_sub(own_before);
 
@@ -115,7 +121,7 @@ fn message() -> anyhow::Result<String> {
 
 /// The rows that the service inserts for the units of one ASN, in one statement. `chr(58)` is a colon, which
 /// would be a variable in a literal.
-fn same_rows(units: u16) -> String {
+fn same_rows(units: usize) -> String {
     let last_asn = ASNS - 1;
     format!(
         "\\set asn random(0, {last_asn})
