@@ -32,7 +32,11 @@ postgres_running() { running "$state/postgres.pid"; }
 postgres_start() {
     local bin data=$home/postgres/data own
     bin=$(postgres_bin)
-    [[ -d $data ]] || postgres_create "$bin" "$data"
+    if [[ ! -d $data && -n ${BACKHAUL_POSTGRES_PRIMARY:-} ]]; then
+        postgres_copy "$bin" "$data"
+    elif [[ ! -d $data ]]; then
+        postgres_create "$bin" "$data"
+    fi
     # Only the version that created the data can read it, and a newer version may be installed.
     own=/usr/lib/postgresql/$(<"$data/PG_VERSION")/bin
     [[ ! -x $own/postgres ]] || bin=$own
@@ -51,6 +55,19 @@ postgres_create() {
         >>"$home/postgres/log" 2>&1 ||
         { show_tail initdb "$home/postgres/log"; die "could not create the database cluster"; }
     rm "$data.password"
+    mv "$data.new" "$data"
+}
+
+# postgres_copy BIN DATA: creates a standby of the server on port BACKHAUL_POSTGRES_PRIMARY, which has the same
+# password.
+postgres_copy() {
+    local bin=$1 data=$2
+    say "copying the database cluster to $data"
+    rm -rf "$data.new"
+    "${as_user[@]}" env -i -C / PGPASSWORD="$POSTGRES_PASSWORD" "$bin/pg_basebackup" -D "$data.new" \
+        -d "host=127.0.0.1 port=$BACKHAUL_POSTGRES_PRIMARY user=backhaul" \
+        --write-recovery-conf --checkpoint=fast --wal-method=stream >>"$home/postgres/log" 2>&1 ||
+        { show_tail pg_basebackup "$home/postgres/log"; die "could not copy the database cluster"; }
     mv "$data.new" "$data"
 }
 

@@ -90,6 +90,21 @@ rabbitmq_watermark() {
         die "could not set the watermark: see $home/rabbitmq/console.log"
 }
 
+# rabbitmq_isolate: cuts a node off from the other nodes of its cluster. It closes its connections to them and
+# accepts none, because it expects another cookie from them. rabbitmq_rejoin ends it.
+rabbitmq_isolate() { rabbitmq_use_cookie isolated; }
+rabbitmq_rejoin() { rabbitmq_use_cookie "$BACKHAUL_RABBITMQ_COOKIE"; }
+
+# rabbitmq_use_cookie COOKIE: sets the cookie for the other nodes, and closes the connections to them.
+rabbitmq_use_cookie() {
+    local peer peers=''
+    for peer in $BACKHAUL_RABBITMQ_PEERS; do
+        [[ $peer == "$rabbitmq_node" ]] || peers+=", '$peer@localhost'"
+    done
+    rabbitmq_control eval "[begin erlang:set_cookie(Node, '$1'), erlang:disconnect_node(Node) end || Node <- [${peers#, }]]." ||
+        die "could not set the cookie: see $home/rabbitmq/console.log"
+}
+
 # rabbitmq_control ARGUMENT...: runs rabbitmqctl.
 rabbitmq_control() {
     rabbitmq_environment "$home/rabbitmq"

@@ -32,6 +32,40 @@ services() {
 service_of() { echo "${1%.*}"; }
 replica_suffix() { [[ $1 != *.* ]] || echo "_${1##*.}"; }
 
+# replicas: prints the names of the services in this checkout, and of a second replica of those with a database.
+replicas() {
+    local name
+    for name in $(services); do
+        echo "$name"
+        ! has_database "$name" || echo "$name.2"
+    done
+}
+
+# replica_ports REPLICA...: prints the names of the variables with their ports.
+replica_ports() {
+    local name
+    for name; do echo "$(service_url_variable "$name")_PORT"; done
+}
+
+# use_replica_ports REPLICA...: sets the URL of each replica from its port.
+use_replica_ports() {
+    local name variable port
+    for name; do
+        variable=$(service_url_variable "$name")
+        port=${variable}_PORT
+        printf -v "$variable" 'http://127.0.0.1:%s' "${!port}"
+    done
+}
+
+# prepare_services VARIABLE...: stops the services of an earlier run and sets each variable to a free port.
+prepare_services() {
+    mkdir -p "$run"/{logs,pids}
+    make_secrets "$run/secrets"
+    recall "$run/settings"
+    stop_services
+    with_port_lock claim_ports "$run/settings" "$@"
+}
+
 # service_url_variable SERVICE, service_url SERVICE: print the name and the value of the variable.
 service_url_variable() { services_table | awk -v name="$(service_of "$1")" -v suffix="$(replica_suffix "$1")" '$1 == name { print $3 suffix }'; }
 
