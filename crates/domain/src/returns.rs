@@ -8,6 +8,7 @@ mod carrier_report;
 mod confirmed;
 mod discrepancy;
 mod eligibility;
+mod email;
 mod label;
 mod message;
 mod money;
@@ -21,6 +22,7 @@ mod rma;
 mod shipped_units;
 mod status;
 mod unit_id;
+mod withdrawal;
 
 pub use crate::merchant::{GiftCardOffer, ReturnMethod};
 pub use carrier_report::CarrierReport;
@@ -49,6 +51,7 @@ pub use status::{
     Transition, TransitionError,
 };
 pub use unit_id::UnitId;
+pub use withdrawal::Withdrawal;
 
 #[cfg(test)]
 mod tests;

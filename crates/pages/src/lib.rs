@@ -10,3 +10,5 @@ pub mod form;
 pub mod qr;
 pub mod security;
 pub mod text;
+#[doc(hidden)]
+pub mod url_path;

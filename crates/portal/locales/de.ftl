@@ -193,6 +193,7 @@ check-to-pay = Sie zahlen für die Rücksendung
 check-next-refund = Der Shop erstattet den Betrag, wenn er die Artikel bekommen und geprüft hat.
 check-next-refund-keep = Der Shop erstattet den Betrag, nachdem Sie bestätigt haben.
 check-next-exchange = Der Shop bekommt Ihre Umtauschbestellung, sobald Sie bestätigen.
+check-next-difference = Den Preisunterschied rechnet der Shop mit Ihnen ab.
 check-next-gift-card = Der Shop bekommt den Auftrag für Ihren Gutschein, sobald Sie bestätigen.
 confirm-again-title = Bitte versuchen Sie es noch einmal
 confirm-again-text = Wir wissen noch nicht, ob Ihre Rückgabe gespeichert wurde. Senden Sie sie noch einmal: Es werden nie zwei Rückgaben daraus.

@@ -193,6 +193,7 @@ check-to-pay = You pay for the return shipping
 check-next-refund = The shop refunds you when it has received and checked the items.
 check-next-refund-keep = The shop refunds you after you confirm.
 check-next-exchange = The shop gets your exchange order as soon as you confirm.
+check-next-difference = The shop settles the difference in price with you.
 check-next-gift-card = The shop gets the order for your gift card as soon as you confirm.
 confirm-again-title = Please try again
 confirm-again-text = We do not know yet whether your return was saved. Send it again: you never get two returns.

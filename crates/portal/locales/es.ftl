@@ -193,6 +193,7 @@ check-to-pay = Paga por el envío de la devolución
 check-next-refund = La tienda le reembolsa cuando ha recibido y revisado los artículos.
 check-next-refund-keep = La tienda le reembolsa después de que confirme.
 check-next-exchange = La tienda recibe su pedido de cambio en cuanto confirme.
+check-next-difference = La tienda ajusta con usted la diferencia de precio.
 check-next-gift-card = La tienda recibe el encargo de su tarjeta regalo en cuanto confirme.
 confirm-again-title = Inténtelo de nuevo
 confirm-again-text = Aún no sabemos si su devolución se guardó. Envíela de nuevo: nunca se crean dos devoluciones.

@@ -193,6 +193,7 @@ check-to-pay = Vous payez pour le retour
 check-next-refund = La boutique vous rembourse quand elle a reçu et vérifié les articles.
 check-next-refund-keep = La boutique vous rembourse après votre confirmation.
 check-next-exchange = La boutique reçoit votre commande d’échange dès que vous confirmez.
+check-next-difference = La boutique règle la différence de prix avec vous.
 check-next-gift-card = La boutique reçoit la commande de votre carte cadeau dès que vous confirmez.
 confirm-again-title = Veuillez réessayer
 confirm-again-text = Nous ne savons pas encore si votre retour a été enregistré. Renvoyez-le : cela ne crée jamais deux retours.

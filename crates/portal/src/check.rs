@@ -13,10 +13,11 @@ use actix_web::{HttpResponse, http::StatusCode, web};
 use pages::api::{ApiError, ErrorBody};
 use uuid::Uuid;
 
+pub(crate) use self::view::is_email;
 use self::{
     changes::{Changed, Conflict},
     request::Request,
-    view::{AgainPage, Check, ConfirmForm, is_email},
+    view::{AgainPage, Check, ConfirmForm},
 };
 use crate::{
     App, basket, choose,
@@ -71,15 +72,15 @@ async fn show_check(
     };
     match request.quote(&visit).await {
         Ok(quote) => Check::new(&app, &visit, &journey, request, quote).show(StatusCode::OK),
-        Err(ApiError::Invalid(body)) if is_about_orders(&body) => {
+        Err(ApiError::Invalid(body)) if is_order_mismatch(&body) => {
             choose::show_mismatch(&visit, &journey).await
         }
         Err(error) => Err(error.into()),
     }
 }
 
-/// Whether the orders of a request do not fit together.
-fn is_about_orders(body: &ErrorBody) -> bool {
+/// Whether the request was rejected because its orders cannot be in one return.
+fn is_order_mismatch(body: &ErrorBody) -> bool {
     body.errors.iter().any(|error| error.field.ends_with(".order_identifier"))
 }
 

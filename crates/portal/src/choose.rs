@@ -1,5 +1,6 @@
 //! The page on which the shopper chooses the items to return and the reasons.
 
+mod add;
 mod rows;
 
 use actix_web::{HttpResponse, web};
@@ -58,7 +59,8 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
         web::resource("/{merchant}/choose")
             .route(web::get().to(show_choose))
             .route(web::post().to(show_choose)),
-    );
+    )
+    .configure(add::routes);
 }
 
 async fn show_choose(Proven(visit): Proven, sent: Sent) -> Result<HttpResponse, PageError> {

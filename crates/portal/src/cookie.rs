@@ -8,7 +8,7 @@ use actix_web::{
     cookie::{Cookie, SameSite},
 };
 use chrono::{DateTime, Utc};
-use domain::merchant::Sealed;
+use domain::{merchant::Sealed, returns::Withdrawal};
 use platform::sealing::{SealError, Sealer};
 use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
@@ -29,18 +29,9 @@ pub(crate) struct Shopper {
     /// The code of the chosen language.
     #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
     pub(crate) lang: Option<String>,
-    /// Personal data of a withdrawal, which must not be in a URL.
+    /// The person of a withdrawal that is not confirmed yet, who must not be in a URL.
     #[serde(rename = "w", default, skip_serializing_if = "Option::is_none")]
     pub(crate) withdrawal: Option<Withdrawal>,
-}
-
-/// The person who withdraws from a contract.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Withdrawal {
-    #[serde(rename = "n")]
-    pub(crate) name: String,
-    #[serde(rename = "e")]
-    pub(crate) email: String,
 }
 
 /// The right to work on one order.

@@ -60,6 +60,11 @@ pub(crate) struct Failed {
 }
 
 impl Failed {
+    /// A page without a failed look-up: nothing was typed yet, or a field cannot be right.
+    pub(crate) fn without_lookup(status: StatusCode) -> Self {
+        Self { status, message: None, wait: None }
+    }
+
     pub(crate) fn new(visit: &Visit, error: ApiError, text: &str) -> Result<Self, PageError> {
         let page = Page::new(visit, None);
         match error {
@@ -76,29 +81,37 @@ impl Failed {
             error => Err(error.into()),
         }
     }
+
+    /// The page as a response.
+    pub(crate) fn response(
+        &self,
+        page: &Page,
+        template: &impl Template,
+    ) -> Result<HttpResponse, PageError> {
+        let mut response = html_with(self.status, page, template)?;
+        if let Some(wait) = self.wait {
+            response.headers_mut().insert(header::RETRY_AFTER, (wait * 60).into());
+        }
+        Ok(response)
+    }
 }
 
 fn show(
     visit: &Visit,
     form: FindForm,
     query: &FindQuery,
-    failed: Option<Failed>,
+    failed: &Failed,
 ) -> Result<HttpResponse, PageError> {
     let orders = visit.proofs().iter().map(|proof| proof.order.clone()).collect();
-    let failed = failed.unwrap_or(Failed { status: StatusCode::OK, message: None, wait: None });
     let template = FindPage {
         page: Page::new(visit, Some(Step::Find)),
         form,
-        message: failed.message,
+        message: failed.message.clone(),
         is_again: !query.again.is_empty(),
         orders,
         next: visit.own_path(&query.next).unwrap_or_default(),
     };
-    let mut response = html_with(failed.status, &template.page, &template)?;
-    if let Some(wait) = failed.wait {
-        response.headers_mut().insert(header::RETRY_AFTER, (wait * 60).into());
-    }
-    Ok(response)
+    failed.response(&template.page, &template)
 }
 
 #[get("/{merchant}")]
@@ -110,7 +123,7 @@ async fn show_find(
     // The order's number is filled in when only its proof expired.
     let order = visit.shopper.last_order().filter(|_| !query.again.is_empty());
     let form = FindForm::new(&visit.portal, order.unwrap_or_default());
-    let response = show(&visit, form, &query, None)?;
+    let response = show(&visit, form, &query, &Failed::without_lookup(StatusCode::OK))?;
     if visit.asks_for_language { visit.with_cookie(&app, response) } else { Ok(response) }
 }
 
@@ -124,14 +137,14 @@ async fn find(
     let query = FindQuery { next: sent.next.clone(), again: sent.again.clone() };
     let form = FindForm::check(&Page::new(&visit, None), sent);
     let Some(body) = form.lookup() else {
-        let status = StatusCode::UNPROCESSABLE_ENTITY;
-        return show(&visit, form, &query, Some(Failed { status, message: None, wait: None }));
+        let failed = Failed::without_lookup(StatusCode::UNPROCESSABLE_ENTITY);
+        return show(&visit, form, &query, &failed);
     };
     match look_up(&visit, &body).await {
         Ok(found) => found.open(&app, visit, &query.next),
         Err(error) => {
             let failed = Failed::new(&visit, error, "find-wrong")?;
-            show(&visit, form, &query, Some(failed))
+            show(&visit, form, &query, &failed)
         }
     }
 }
@@ -149,7 +162,7 @@ async fn follow_deep_link(
         Err(error) => {
             let failed = Failed::new(&visit, error, "find-link-over")?;
             let query = FindQuery { next: String::new(), again: String::new() };
-            show(&visit, FindForm::new(&visit.portal, ""), &query, Some(failed))
+            show(&visit, FindForm::new(&visit.portal, ""), &query, &failed)
         }
     }
 }

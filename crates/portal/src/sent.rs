@@ -19,7 +19,7 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
-    fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let fields = form_urlencoded::parse(text.as_bytes());
         let fields = fields.map(|(name, value)| (name.into_owned(), value.into_owned())).collect();
         Some(Self { journey: Journey::parse(text)?, fields })

@@ -1,30 +1,26 @@
 //! Withdrawal from the contract (Directive (EU) 2023/2673), for merchants who offer it: a page with name,
 //! contract and contact, a page that asks for the confirmation, and an acknowledgement to keep.
 //!
-//! A withdrawal becomes a return with the reason `withdrawal`. The name and the contact are in the sealed
-//! cookie, because no personal data may be in a URL.
+//! A withdrawal becomes a return with the reason `withdrawal` and the name and contact of the shopper. Until
+//! the confirmation, these are in the sealed cookie, because no personal data may be in a URL.
 
 mod acknowledgement;
 mod confirm;
 mod form;
 mod units;
 
-use actix_web::{
-    HttpResponse, get,
-    http::{StatusCode, header},
-    post, web,
-};
+use actix_web::{HttpResponse, get, http::StatusCode, post, web};
 use askama::Template;
+use domain::returns::Withdrawal;
 use serde::Deserialize;
 use url::form_urlencoded;
 
 use self::form::{SentForm, WithdrawForm};
 use crate::{
     App,
-    cookie::Withdrawal,
     error::PageError,
     find::{Failed, look_up},
-    page::{Page, html_with},
+    page::Page,
     visit::Visit,
 };
 
@@ -73,8 +69,7 @@ async fn show_withdraw(
     check_offered(&visit)?;
     let known = visit.shopper.withdrawal.as_ref();
     let form = WithdrawForm::new(&visit.portal, known, &query.order);
-    let response =
-        show(&visit, form, Failed { status: StatusCode::OK, message: None, wait: None })?;
+    let response = show(&visit, form, &Failed::without_lookup(StatusCode::OK))?;
     if visit.asks_for_language { visit.with_cookie(&app, response) } else { Ok(response) }
 }
 
@@ -87,8 +82,7 @@ async fn withdraw(
     check_offered(&visit)?;
     let form = WithdrawForm::check(&Page::new(&visit, None), sent.into_inner());
     let Some(body) = form.lookup() else {
-        let status = StatusCode::UNPROCESSABLE_ENTITY;
-        return show(&visit, form, Failed { status, message: None, wait: None });
+        return show(&visit, form, &Failed::without_lookup(StatusCode::UNPROCESSABLE_ENTITY));
     };
     match look_up(&visit, &body).await {
         Ok(found) => {
@@ -99,17 +93,13 @@ async fn withdraw(
         }
         Err(error) => {
             let failed = Failed::new(&visit, error, "withdraw-wrong")?;
-            show(&visit, form, failed)
+            show(&visit, form, &failed)
         }
     }
 }
 
-fn show(visit: &Visit, form: WithdrawForm, failed: Failed) -> Result<HttpResponse, PageError> {
+fn show(visit: &Visit, form: WithdrawForm, failed: &Failed) -> Result<HttpResponse, PageError> {
     let page = Page::new(visit, None);
-    let template = WithdrawPage { page, form, message: failed.message };
-    let mut response = html_with(failed.status, &template.page, &template)?;
-    if let Some(wait) = failed.wait {
-        response.headers_mut().insert(header::RETRY_AFTER, (wait * 60).into());
-    }
-    Ok(response)
+    let template = WithdrawPage { page, form, message: failed.message.clone() };
+    failed.response(&template.page, &template)
 }

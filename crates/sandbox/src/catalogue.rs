@@ -11,9 +11,9 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use self::products::{Color, PRODUCTS, Product};
+use self::products::{Color, OTHER_PRICES, PRODUCTS, Product};
 use crate::Sandbox;
-use crate::merchant::message;
+use crate::response::message;
 
 /// A variant as the merchant responds to a variant lookup. The exchange service ignores `weight`.
 #[derive(Debug, Serialize)]
@@ -93,6 +93,12 @@ impl Choice {
         parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
     }
 
+    fn price_cents(&self) -> i64 {
+        let own = (self.product.identifier, self.color.code);
+        let other = OTHER_PRICES.iter().find(|(product, color, _)| (*product, *color) == own);
+        other.map_or(self.product.price_cents, |(_, _, price)| *price)
+    }
+
     fn attributes(&self) -> Vec<Attribute> {
         let attributes = [("Color", self.color.name), ("Size", self.size)];
         let given = attributes.into_iter().filter(|(_, value)| !value.is_empty());
@@ -115,7 +121,7 @@ impl Product {
             sku: choice.sku(),
             title: choice.title(),
             attributes: choice.attributes(),
-            unit_price_amount_cents: self.price_cents,
+            unit_price_amount_cents: choice.price_cents(),
             // The second last of every five variants is sold out.
             quantity_in_stock: if index % 5 == 3 { 0 } else { 3 + index % 7 },
             product_identifier: self.identifier,
@@ -159,9 +165,24 @@ mod tests {
             for variant in read.offered {
                 let picture = format!("http://shop.test/pictures/{}.svg", variant.sku);
                 assert_eq!(variant.image_url, Some(picture));
-                assert_eq!(variant.unit_price_amount_cents, Some(product.price_cents));
             }
         }
+    }
+
+    #[test]
+    fn some_colors_have_another_price() {
+        let price = |sku: &str| {
+            let mut choices = PRODUCTS.iter().flat_map(Product::choices);
+            choices.find(|choice| choice.sku() == sku).map(|choice| choice.price_cents())
+        };
+        assert_eq!(price("TRAIL-SHOE-NAVY-42"), Some(11_995));
+        assert_eq!(price("TRAIL-SHOE-RUST-42"), Some(13_495));
+        assert_eq!(price("COTTON-TEE-GREY-M"), Some(2_495));
+        let is_known = |(product, color, _): &(&str, &str, i64)| {
+            let mut choices = PRODUCTS.iter().flat_map(Product::choices);
+            choices.any(|it| (it.product.identifier, it.color.code) == (*product, *color))
+        };
+        assert!(OTHER_PRICES.iter().all(is_known));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::Sandbox;
 use crate::behaviour::Rule;
 use crate::journal::Filter;
-use crate::merchant::message;
+use crate::response::message;
 use crate::signature::Secrets;
 
 const INDEX: &str = include_str!("index.txt");

@@ -12,7 +12,7 @@ use crate::behaviour::{Action, DueStep};
 use crate::catalogue::{public_url, variants};
 use crate::interface::Interface;
 use crate::journal::ReceivedRequest;
-use crate::response::{self, ConnectionHandle};
+use crate::response::{self, ConnectionHandle, message};
 use crate::signature::{SignatureHeaders, SignatureStatus};
 use crate::tokens::Tokens;
 use domain::message_kind::MessageKind;
@@ -155,8 +155,4 @@ fn redacted_body(path: &str, body: &web::Bytes) -> web::Bytes {
         Some(Interface::Token) => web::Bytes::from_static(b"\"\xe2\x80\xa6\""),
         _ => body.clone(),
     }
-}
-
-pub(crate) fn message(status: StatusCode, text: &str) -> HttpResponse {
-    HttpResponse::build(status).json(json!({"message": text}))
 }

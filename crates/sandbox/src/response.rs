@@ -1,4 +1,4 @@
-//! Responses of the steps of a behaviour rule.
+//! Responses: a JSON message, and the steps of a behaviour rule.
 
 use std::convert::Infallible;
 use std::io;
@@ -20,6 +20,11 @@ const MAX_HANG: Duration = Duration::from_secs(600);
 
 /// A second handle for the connection of a request.
 pub(crate) struct ConnectionHandle(pub(crate) OwnedFd);
+
+/// A response with a JSON object that has only a `message`.
+pub(crate) fn message(status: StatusCode, text: &str) -> HttpResponse {
+    HttpResponse::build(status).json(json!({"message": text}))
+}
 
 pub(crate) async fn run_step(step: Step, connection: Option<&ConnectionHandle>) -> HttpResponse {
     if step.delay_ms > 0 {

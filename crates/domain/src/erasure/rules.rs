@@ -11,8 +11,8 @@ pub const ERASED: &str = "erased";
 pub const ERASED_EMAIL: &str = "erased@invalid";
 
 /// Objects about a person. All their texts are replaced.
-const PEOPLE: [&str; 5] =
-    ["customer", CUSTOMER_ALIAS, "shipping_address", "billing_address", "address"];
+const PEOPLE: [&str; 6] =
+    ["customer", CUSTOMER_ALIAS, "shipping_address", "billing_address", "address", "withdrawal"];
 /// Texts about a person in any object.
 const TEXTS: [&str; 14] = [
     "comments",

@@ -146,6 +146,17 @@ fn attributes_of_products_and_names_of_lists_stay() {
 }
 
 #[test]
+fn the_person_of_a_withdrawal_is_erased_and_the_switch_stays() {
+    let mut value = json!({
+        "withdrawal": { "name": "PLANTED", "email": "planted@mail.example" },
+        "appearance": { "withdrawal": true },
+    });
+    erase(&mut value);
+    assert_eq!(value["withdrawal"], json!({ "name": ERASED, "email": ERASED_EMAIL }));
+    assert_eq!(value["appearance"]["withdrawal"], true);
+}
+
+#[test]
 fn a_history_loses_remarks() {
     let mut entry =
         json!({ "reason": "PLANTED rang", "detail": "with neighbour PLANTED", "units": 2 });

@@ -9,12 +9,13 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Resolution, ReturnMethod, StaffOverride, UnitId, Variant};
+use super::email::email;
+use super::{Resolution, ReturnMethod, StaffOverride, UnitId, Variant, Withdrawal};
 use crate::json::{
     Document, FieldError, Object, ValidationError, array, boolean, integer, object, one_of, parsed,
     text,
 };
-use crate::merchant::{ReturnPolicy, ReturnReason};
+use crate::merchant::{ReturnPolicy, ReturnReason, WITHDRAWAL};
 
 /// The largest number of units in a return.
 pub const MAX_UNITS: usize = 1_000;
@@ -37,6 +38,9 @@ pub struct ReturnRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 3, max_length = 255)]
     pub giftee_email: Option<String>,
+    /// The person who withdraws from the contract. Requires the reason `withdrawal` for every unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withdrawal: Option<Withdrawal>,
     /// Allows units to be returned against the merchant's policy.
     #[serde(default, rename = "override", skip_serializing_if = "Option::is_none")]
     pub staff_override: Option<StaffOverride>,
@@ -55,8 +59,8 @@ pub struct RequestedUnit {
 }
 
 impl ReturnRequest {
-    pub const FIELDS: [&str; 5] =
-        ["return_method", "units", "gift_refund_only", "giftee_email", "override"];
+    pub const FIELDS: [&str; 6] =
+        ["return_method", "units", "gift_refund_only", "giftee_email", "withdrawal", "override"];
 
     /// Reads a body and validates it against the merchant's policy.
     pub fn read(document: &Document, policy: &ReturnPolicy) -> Result<Self, ValidationError> {
@@ -80,6 +84,7 @@ impl ReturnRequest {
         }
         let gift = body.optional("gift_refund_only", boolean);
         let giftee_email = body.optional("giftee_email", parsed(3..=255, email));
+        let withdrawal = read_withdrawal(body, units.as_deref());
         let staff_override = body.optional("override", object(StaffOverride::read));
 
         let gift = gift.map(Option::unwrap_or_default);
@@ -98,6 +103,7 @@ impl ReturnRequest {
             units: units?,
             gift_refund_only: gift?,
             giftee_email: giftee_email?,
+            withdrawal: withdrawal?,
             staff_override: staff_override?,
         })
     }
@@ -133,6 +139,18 @@ impl RequestedUnit {
         }
         Some(Self { id: id?, return_reason: reason?.code.clone(), resolution: resolution? })
     }
+}
+
+/// `units` is `None` if the units are invalid.
+fn read_withdrawal(
+    body: &Object<'_>,
+    units: Option<&[RequestedUnit]>,
+) -> Option<Option<Withdrawal>> {
+    let is_withdrawn = |unit: &RequestedUnit| unit.return_reason == WITHDRAWAL;
+    if body.has("withdrawal") && units.is_some_and(|units| !units.iter().all(is_withdrawn)) {
+        body.invalid("withdrawal", "comes only with the reason withdrawal");
+    }
+    body.optional("withdrawal", object(Withdrawal::read))
 }
 
 /// `reason` is `None` if the unit's reason is invalid.
@@ -187,15 +205,5 @@ impl StaffOverride {
         let by = staff.required("by", text(1..=255));
         let reason = staff.required("reason", text(1..=1_000));
         Some(Self { by: by?, reason: reason? })
-    }
-}
-
-fn email(text: &str) -> Result<String, &'static str> {
-    let is_plain = !text.chars().any(|c| c.is_whitespace() || c.is_control());
-    match text.rsplit_once('@') {
-        Some((name, host)) if is_plain && !name.is_empty() && !host.is_empty() => {
-            Ok(text.to_owned())
-        }
-        _ => Err("must be an e-mail address"),
     }
 }

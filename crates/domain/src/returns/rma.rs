@@ -19,7 +19,7 @@ use utoipa::ToSchema;
 
 use super::{
     Discrepancy, ReceivingStatus, ReturnMethod, ReturnRequest, RmaMessage, RmaStatus, ServiceEvent,
-    StatusEvent, Transition, TransitionError, UnitId,
+    StatusEvent, Transition, TransitionError, UnitId, Withdrawal,
 };
 use crate::access::MerchantId;
 use crate::merchant::Settings;
@@ -45,6 +45,10 @@ pub struct Rma {
     pub currency: String,
     /// Present only for the return of a gift.
     pub giftee_email: Option<String>,
+    /// The person who withdrew from the contract. Present only for a withdrawal in the portal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub withdrawal: Option<Withdrawal>,
     /// Whether our warehouse receives the units, by the merchant's settings at creation.
     pub managed_receiving: bool,
     pub receiving_closed_at: Option<DateTime<Utc>>,
@@ -97,6 +101,7 @@ impl Rma {
             return_shipping_cost_cents: cost.unwrap_or_default(),
             currency: currency.to_owned(),
             giftee_email: request.giftee_email.clone(),
+            withdrawal: request.withdrawal.clone(),
             managed_receiving: settings.managed_receiving,
             receiving_closed_at: None,
             canceled_at: None,

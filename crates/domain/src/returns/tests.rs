@@ -135,6 +135,7 @@ fn rma_with(
         units: requested,
         gift_refund_only: false,
         giftee_email: None,
+        withdrawal: None,
         staff_override: None,
     };
     let merchant = "acme".parse().unwrap();

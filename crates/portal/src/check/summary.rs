@@ -58,9 +58,8 @@ fn result(page: &Page, item: &RequestItem, quote: &Quote) -> String {
     match (&item.variant, item.resolution.as_str(), value) {
         (Some(variant), ..) => {
             let text = page.t1("check-exchange", "title", &variant.title);
-            let Some(old) = item.unit_price else { return text };
-            let new = variant.unit_price_amount_cents.unwrap_or(old);
-            format!("{text} {}", difference(page, new.saturating_sub(old), &quote.currency))
+            let Some(cents) = difference(item) else { return text };
+            format!("{text} {}", difference_text(page, cents, &quote.currency))
         }
         (None, "gift_card", Some(value)) => page.t1("check-gift-card", "amount", value),
         (None, "gift_card", None) => page.t("check-gift-card-gift"),
@@ -68,7 +67,13 @@ fn result(page: &Page, item: &RequestItem, quote: &Quote) -> String {
     }
 }
 
-fn difference(page: &Page, cents: i64, currency: &str) -> String {
+/// The price of the variant, less that of the item; nothing for a giftee, and without an exchange.
+fn difference(item: &RequestItem) -> Option<i64> {
+    let (old, variant) = (item.unit_price?, item.variant.as_ref()?);
+    Some(variant.unit_price_amount_cents.unwrap_or(old).saturating_sub(old))
+}
+
+fn difference_text(page: &Page, cents: i64, currency: &str) -> String {
     let amount = page.money(&cents.saturating_abs(), currency);
     match cents {
         0 => page.t("check-same-price"),
@@ -123,6 +128,9 @@ fn next(page: &Page, request: &Request) -> Vec<String> {
         ("refund", refund),
     ];
     steps.extend(compensations.iter().filter(|(kind, _)| has(kind)).map(|(_, id)| page.t(id)));
+    if request.items.iter().any(|item| difference(item).is_some_and(|cents| cents != 0)) {
+        steps.push(page.t("check-next-difference"));
+    }
     steps
 }
 
@@ -179,6 +187,14 @@ mod tests {
             &(page().t("check-to-pay"), "€4.95".to_owned())
         );
         assert!(summary.items.first().unwrap().result.contains("€5.00"));
+    }
+
+    #[test]
+    fn only_an_uneven_exchange_has_a_difference_to_settle() {
+        let settled = page().t("check-next-difference");
+        let next = |price| shown(&request("exchange", price), quote(0, 0)).next;
+        assert!(next(Some(5500)).contains(&settled) && next(Some(4500)).contains(&settled));
+        assert!(!next(Some(5000)).contains(&settled) && !next(None).contains(&settled));
     }
 
     #[test]

@@ -146,7 +146,7 @@ impl ConfirmForm {
 }
 
 /// Whether the text can be an e-mail address, as rma-engine checks it.
-pub(super) fn is_email(text: &str) -> bool {
+pub(crate) fn is_email(text: &str) -> bool {
     let is_plain = !text.chars().any(|c| c.is_whitespace() || c.is_control());
     let parts = text.rsplit_once('@').filter(|(name, host)| !name.is_empty() && !host.is_empty());
     is_plain && text.len() <= MAX_EMAIL_BYTES && parts.is_some()

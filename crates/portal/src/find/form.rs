@@ -13,12 +13,12 @@ const MAX_BYTES: usize = 500;
 /// The form as the browser sent it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct SentForm {
-    pub(super) order: String,
+pub(crate) struct SentForm {
+    order: String,
     by: String,
     key: String,
     gift_code: String,
-    pub(super) next: String,
+    pub(crate) next: String,
     pub(super) again: String,
 }
 
@@ -44,7 +44,7 @@ impl FindForm {
     }
 
     /// The form with an error beside every field that cannot be right.
-    pub(super) fn check(page: &Page, sent: SentForm) -> Self {
+    pub(crate) fn check(page: &Page, sent: SentForm) -> Self {
         let text = |text: &str| {
             let text = text.trim();
             Field::new(if text.len() <= MAX_BYTES { text } else { "" })
@@ -104,10 +104,19 @@ impl FindForm {
         }
     }
 
+    /// The fields with their ids.
+    pub(crate) fn fields(&self) -> [(&'static str, &Field); 3] {
+        [("order", &self.order), ("key", &self.key), ("gift_code", &self.gift_code)]
+    }
+
+    pub(crate) fn is_valid(&self) -> bool {
+        self.fields().iter().all(|(_, field)| field.is_valid())
+    }
+
     /// The body of the look-up, if every field can be right.
-    pub(super) fn lookup(&self) -> Option<Value> {
+    pub(crate) fn lookup(&self) -> Option<Value> {
         let order = &self.order.value;
-        if !(self.order.is_valid() && self.key.is_valid() && self.gift_code.is_valid()) {
+        if !self.is_valid() {
             return None;
         }
         if self.is_gift {

@@ -106,17 +106,18 @@ impl Item {
     /// The sentence about the order of the replacement, if there is a replacement.
     pub(crate) fn replacement(&self, page: &Page) -> Option<String> {
         let unit = &self.unit;
-        let is_replaced = unit.canceled_at.is_none() && unit.resolution() != Resolution::Refund;
-        let order = unit.exchange_order_identifier.as_ref();
-        match (unit.resolution(), order) {
-            _ if !is_replaced => None,
-            (Resolution::GiftCard, Some(order)) => {
-                Some(page.t1("item-gift-card-order", "order", order))
-            }
-            (_, Some(order)) => Some(page.t1("item-exchange-order", "order", order)),
-            (Resolution::GiftCard, None) => Some(page.t("item-gift-card-waits")),
-            (_, None) => Some(page.t("item-exchange-waits")),
+        if unit.canceled_at.is_some() {
+            return None;
         }
+        let (placed, waiting) = match unit.resolution() {
+            Resolution::Refund => return None,
+            Resolution::Exchange => ("item-exchange-order", "item-exchange-waits"),
+            Resolution::GiftCard => ("item-gift-card-order", "item-gift-card-waits"),
+        };
+        Some(match &unit.exchange_order_identifier {
+            Some(order) => page.t1(placed, "order", order),
+            None => page.t(waiting),
+        })
     }
 }
 

@@ -1,7 +1,7 @@
 //! A return as rma-engine shows it to its shopper.
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
-use domain::returns::{ExchangeStatus, Label, RmaStatus, TrackingStatus};
+use domain::returns::{ExchangeStatus, Label, RmaStatus, TrackingStatus, Withdrawal};
 use pages::{
     api::{ApiError, Service},
     path,
@@ -22,6 +22,8 @@ pub(crate) struct Return {
     pub(crate) return_shipping_cost_cents: Option<i64>,
     #[serde(default)]
     pub(crate) currency: String,
+    /// The person who withdrew from the contract; absent if the shop recorded the withdrawal.
+    pub(crate) withdrawal: Option<Withdrawal>,
     #[serde(default)]
     pub(crate) is_cancelable: bool,
     #[serde(default)]

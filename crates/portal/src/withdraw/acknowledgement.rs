@@ -6,9 +6,9 @@ use actix_web::{
     web,
 };
 use askama::Template;
+use domain::returns::Withdrawal;
 
 use crate::{
-    cookie::Withdrawal,
     error::PageError,
     page::{Page, html},
     returns::{Item, Return, items, return_url},
@@ -20,8 +20,6 @@ use crate::{
 struct Acknowledgement {
     page: Page,
     rma: Return,
-    /// Absent in a browser that did not send the withdrawal.
-    person: Option<Withdrawal>,
     items: Vec<Item>,
     /// The path of the return's page.
     url: String,
@@ -58,7 +56,6 @@ impl Acknowledgement {
         }
         Ok(Self {
             page: Page::new(visit, None),
-            person: visit.shopper.withdrawal.clone(),
             items: items(&rma),
             url: return_url(visit, &rma.rma_identifier, ""),
             rma,
@@ -78,7 +75,7 @@ impl Acknowledgement {
     /// The facts of the withdrawal: the id of each name, and the value.
     fn facts(&self) -> Vec<(&'static str, String)> {
         let mut facts = vec![("withdrawn-shop", self.page.portal.name.clone())];
-        if let Some(Withdrawal { name, email }) = &self.person {
+        if let Some(Withdrawal { name, email }) = &self.rma.withdrawal {
             facts.extend([("withdrawn-name", name.clone()), ("withdrawn-contact", email.clone())]);
         }
         facts.extend(self.rma.orders().into_iter().map(|it| ("withdrawn-order", it.to_owned())));
@@ -114,11 +111,11 @@ mod tests {
             "merchant": "a", "version": 1, "name": "Acme", "time_zone": "Europe/Berlin",
         });
         page.portal = serde_json::from_value::<Portal>(portal).unwrap().into();
-        let rma =
+        let mut rma =
             rma(&[json!({}), json!({}), json!({ "title": "Hat", "order_identifier": "A-2" })]);
         let email = "ada@b.test".to_owned();
-        let person = name.map(|name| Withdrawal { name: name.to_owned(), email });
-        Acknowledgement { page, person, items: items(&rma), url: String::new(), rma }
+        rma.withdrawal = name.map(|name| Withdrawal { name: name.to_owned(), email });
+        Acknowledgement { page, items: items(&rma), url: String::new(), rma }
     }
 
     #[test]

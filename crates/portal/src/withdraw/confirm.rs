@@ -2,6 +2,7 @@
 
 use actix_web::{HttpResponse, get, http::StatusCode, post, web};
 use askama::Template;
+use domain::returns::Withdrawal;
 use pages::{
     api::{ApiError, Service},
     form::Fields,
@@ -17,7 +18,6 @@ use super::{
     url,
 };
 use crate::{
-    cookie::Withdrawal,
     error::PageError,
     merchant::Portal,
     order::{self, Order},
@@ -87,7 +87,12 @@ pub(super) async fn confirm(
         return show(&visit, order, Shown { status, message, sent: Some(&sent) }).await;
     }
     let Ok(key) = sent.text("key").parse() else { return Err(PageError::BadForm) };
-    match send(&visit, key, sent.text("method"), units).await {
+    let Some(person) = &visit.shopper.withdrawal else {
+        return Ok(redirect(&url(&visit, "/withdraw", order)));
+    };
+    let body =
+        json!({ "return_method": sent.text("method"), "units": units, "withdrawal": person });
+    match send(&visit, key, &body).await {
         Ok(made) => {
             let next = return_url(&visit, &made.rma_identifier, "/withdrawal");
             Ok(redirect(&next))
@@ -101,16 +106,10 @@ pub(super) async fn confirm(
     }
 }
 
-async fn send(
-    visit: &Visit,
-    key: Uuid,
-    method: &str,
-    units: Vec<Value>,
-) -> Result<NewReturn, ApiError> {
+async fn send(visit: &Visit, key: Uuid, body: &Value) -> Result<NewReturn, ApiError> {
     let api = visit.api.clone().with_header("idempotency-key", key.to_string());
-    let body = json!({ "return_method": method, "units": units });
     let merchant = Some(visit.merchant());
-    api.send_json(Service::RmaEngine, Method::POST, merchant, "v1/returns", &body).await
+    api.send_json(Service::RmaEngine, Method::POST, merchant, "v1/returns", body).await
 }
 
 /// Shows the page. Without the data of the first step, the shopper starts there.

@@ -1,11 +1,11 @@
 //! The form of a withdrawal: the name, the contract and the contact of the shopper.
 
-use domain::merchant::LookupKey;
+use domain::{merchant::LookupKey, returns::Withdrawal};
 use pages::form::Field;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{cookie::Withdrawal, merchant::Portal, page::Page};
+use crate::{check::is_email, merchant::Portal, page::Page};
 
 /// The longest texts. The cookie keeps the name and the address.
 const MAX_NAME_BYTES: usize = 200;
@@ -64,7 +64,7 @@ impl WithdrawForm {
         if form.order.value.is_empty() {
             form.order.reject(page.t("find-order-missing"));
         }
-        if !form.email.value.contains('@') {
+        if !is_email(&form.email.value) {
             form.email.reject(page.t("withdraw-email-missing"));
         }
         if form.needs_zip && form.zip.value.is_empty() {
@@ -116,6 +116,7 @@ mod tests {
 
     #[test]
     fn name_contract_and_contact_are_required() {
+        assert!(!check(LookupKey::ALL, ["Ada", "A-1", "a b@c.test", ""]).email.is_valid());
         let form = check(LookupKey::ALL, ["", "", "ab.test", ""]);
         assert!(!form.name.is_valid() && !form.order.is_valid() && !form.email.is_valid());
         assert_eq!((form.lookup(), form.email.value.as_str()), (None, "ab.test"));

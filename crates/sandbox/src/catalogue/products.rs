@@ -46,6 +46,11 @@ const BERRY: Color = Color { name: "Berry", code: "BERRY", fill: "#a5456b", shad
 const LETTERS: &[&str] = &["S", "M", "L", "XL"];
 const NUMBERS: &[&str] = &["38", "39", "40", "41", "42", "43"];
 
+/// Prices of colours that are not their product's, so that an exchange can be uneven: the product, the code
+/// of the colour and the price.
+pub(super) const OTHER_PRICES: &[(&str, &str, i64)] =
+    &[("TRAIL-SHOE", "RUST", 13_495), ("COTTON-TEE", "GREY", 2_495)];
+
 pub(super) const PRODUCTS: &[Product] = &[
     Product {
         identifier: "LINEN-SHIRT",

@@ -121,7 +121,7 @@ fn unknown_fields_are_rejected() {
         &body,
         &ReturnPolicy::default(),
         expect![[r#"
-            $.giftee_mail: invalid (unknown field: known are return_method, units, gift_refund_only, giftee_email, override)
+            $.giftee_mail: invalid (unknown field: known are return_method, units, gift_refund_only, giftee_email, withdrawal, override)
             $.units[0].quantity: invalid (unknown field: known are order_identifier, order_line_item_identifier, unit, return_reason, resolution, variant)
             $.units[0].variant.size: invalid (unknown field: known are sku, title, unit_price_amount_cents, product_identifier)
             $.override.until: invalid (unknown field: known are by, reason)
@@ -182,6 +182,33 @@ fn a_gift_requires_a_giftee() {
     assert_eq!(missing, "$.giftee_email: missing_field\n");
     let alone = body(json!({ "giftee_email": "gia@mail.example" })).unwrap_err();
     assert_eq!(alone, "$.giftee_email: invalid (comes only with gift_refund_only)\n");
+}
+
+#[test]
+fn a_withdrawal_names_a_person_and_has_no_other_reason() {
+    let policy = ReturnPolicy::default().with_withdrawal();
+    let body = |reasons: [&str; 2], person: Value| {
+        let unit = |(number, reason): (i64, &str)| {
+            unit_body(number, &json!({ "resolution": "refund", "return_reason": reason }))
+        };
+        let units: Vec<_> = (1..).zip(reasons).map(unit).collect();
+        let body = json!({ "return_method": "mail-back", "units": units, "withdrawal": person });
+        read(&body, &policy).map(|request| request.withdrawal)
+    };
+    let [name, email] = ["Mia Moreau", "mia@mail.example"].map(str::to_owned);
+    let person = json!({ "name": name, "email": email });
+    let withdrawn = ["withdrawal", "withdrawal"];
+    assert_eq!(body(withdrawn, Value::Null), Ok(None));
+    assert_eq!(body(withdrawn, person.clone()), Ok(Some(Withdrawal { name, email })));
+    assert_eq!(
+        body(["withdrawal", "OTHER"], person).unwrap_err(),
+        "$.withdrawal: invalid (comes only with the reason withdrawal)\n"
+    );
+    assert_eq!(
+        body(withdrawn, json!({ "name": "", "email": "mia" })).unwrap_err(),
+        "$.withdrawal.name: invalid (must have 1 to 255 characters)\n\
+         $.withdrawal.email: invalid (must be an e-mail address)\n"
+    );
 }
 
 #[test]

@@ -1,0 +1,26 @@
+//! A withdrawal from the contract.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::email::email;
+use crate::json::{Object, parsed, text};
+
+/// The person who withdraws from the contract, as the acknowledgement names them (Directive (EU) 2023/2673).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Withdrawal {
+    #[schema(min_length = 1, max_length = 255, example = "Mia Moreau")]
+    pub name: String,
+    /// The contact that the person gave, which need not be the address of the order.
+    #[schema(min_length = 3, max_length = 255, example = "mia@shopper.example")]
+    pub email: String,
+}
+
+impl Withdrawal {
+    pub(super) fn read(person: &Object<'_>) -> Option<Self> {
+        person.reject_unknown(&["name", "email"]);
+        let name = person.required("name", text(1..=255));
+        let email = person.required("email", parsed(3..=255, email));
+        Some(Self { name: name?, email: email? })
+    }
+}
