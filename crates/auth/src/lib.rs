@@ -33,6 +33,7 @@ mod settings;
 mod sign_in;
 mod signing_keys;
 mod store;
+mod token_lifetimes;
 mod tokens;
 mod totp;
 

@@ -17,8 +17,8 @@ use uuid::Uuid;
 use crate::{
     App,
     error::Error,
-    settings::{MAX_TOKEN_LIFETIME, PERSON_TOKEN_LIFETIME},
     store::revocations,
+    token_lifetimes::{MAX_TOKEN_LIFETIME, PERSON_TOKEN_LIFETIME},
 };
 
 const POLL_INTERVAL: Duration = Duration::from_secs(1);

@@ -10,8 +10,8 @@ use uuid::Uuid;
 use crate::{
     App,
     error::Error,
-    settings::PERSON_TOKEN_LIFETIME,
     store::{people::Person, sessions::Session},
+    token_lifetimes::PERSON_TOKEN_LIFETIME,
     tokens,
 };
 

@@ -12,13 +12,9 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, de::Error as _};
 use url::Url;
 
-use crate::{credentials, oidc};
+use crate::{credentials, oidc, token_lifetimes::MAX_TOKEN_LIFETIME};
 
 const MIN_SECRET_LENGTH: usize = 20;
-/// Upper bound of `tokens.lifetime`, and so of the lifetime of every token issued so far.
-pub(crate) const MAX_TOKEN_LIFETIME: TimeDelta = TimeDelta::hours(25);
-/// Lifetime of the tokens of people, who get a new one from their session.
-pub(crate) const PERSON_TOKEN_LIFETIME: TimeDelta = TimeDelta::minutes(10);
 
 // `remote = "Self"` derives a function instead of the trait. The trait below calls it and then checks the
 // sections against each other.

@@ -31,11 +31,12 @@ use utoipa::ToSchema;
 use crate::{
     audit::NewAuditRecord,
     error::Error,
-    settings::{Keys, MAX_TOKEN_LIFETIME},
+    settings::Keys,
     store::{
         audit,
         signing_keys::{self, StoredKey},
     },
+    token_lifetimes::MAX_TOKEN_LIFETIME,
 };
 
 /// How often a replica reads the keys that other replicas created.

@@ -9,3 +9,5 @@ pub(crate) mod recovery_codes;
 pub(crate) mod revocations;
 pub(crate) mod sessions;
 pub(crate) mod signing_keys;
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@ mod contract;
 mod limits;
 mod placing;
 mod reading;
+mod search_plans;
 mod settling;
 mod shoppers;
 mod turns;

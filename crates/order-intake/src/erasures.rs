@@ -174,7 +174,7 @@ pub(crate) async fn list(
     after: Option<Uuid>,
     limit: PageLimit,
 ) -> Result<Erasures, ErasureError> {
-    let mut conn = app.pool.get().await?;
+    let mut conn = app.pool.reader().await?;
     let selected = Selected::Before(after);
     let mut found = store::erasures(&mut conn, merchant, selected, limit.rows()).await?;
     let next = limit.next(&mut found, |row| row.id.to_string());

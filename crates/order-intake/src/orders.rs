@@ -40,7 +40,7 @@ pub(crate) async fn list(
     search: &Search,
     limit: PageLimit,
 ) -> Result<StoredOrders, Problem> {
-    let mut conn = app.pool.get().await?;
+    let mut conn = app.pool.reader().await?;
     let (mut orders, is_truncated) = store::search(&mut conn, search, limit.rows()).await?;
     let next = limit.next_of(&mut orders, is_truncated, |last| {
         URL_SAFE_NO_PAD.encode(format!("{}/{}", last.merchant, last.identifier))

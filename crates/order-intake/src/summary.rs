@@ -51,7 +51,7 @@ pub(crate) async fn summarize(
     merchant: &MerchantId,
 ) -> Result<OrderSummary, Problem> {
     let since = start_of_hour(app.clock.now()) - TimeDelta::hours(23);
-    let mut conn = app.pool.get().await?;
+    let mut conn = app.pool.reader().await?;
     let count = store::count_orders(&mut conn, merchant, MAX_COUNTED).await?;
     let times = store::order_times(&mut conn, merchant).await?;
     let OrderCounts { received, changed, rejected } =

@@ -7,6 +7,7 @@ mod orders;
 mod publishing;
 mod resetting;
 mod rules;
+mod search_costs;
 mod searching;
 mod storing;
 mod summary;

@@ -47,6 +47,7 @@ enum Command {
 pub fn run<S: Service>() -> ExitCode {
     let matches = Cli::command().name(S::NAME).about(S::ABOUT).get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    disable_huge_pages();
     // For libraries that use the TLS provider of the process. It may be installed already.
     drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
@@ -103,6 +104,14 @@ async fn execute<S: Service>(cli: Cli) -> anyhow::Result<()> {
 
 fn load<S: Service>(file: Option<PathBuf>) -> anyhow::Result<(Settings, S::Settings)> {
     Ok(config::load(S::NAME, S::DEFAULTS, file.as_deref(), environment())?)
+}
+
+/// Disables transparent huge pages for this process. mimalloc requests them for its arenas, and an idle service
+/// then holds several times the memory that it uses.
+fn disable_huge_pages() {
+    // A kernel without the call has no huge pages to disable.
+    #[cfg(target_os = "linux")]
+    rustix::thread::disable_transparent_huge_pages(true).ok();
 }
 
 /// The environment variables. Invalid UTF-8 is replaced, and then rejected by the parser of the setting.

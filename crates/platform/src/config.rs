@@ -19,7 +19,7 @@ pub(crate) use defaults::merge as merge_defaults;
 pub use fault::Faults;
 pub use list::{FromListItem, List};
 
-use crate::{Service, database, http, limits, running::check_database_url, telemetry};
+use crate::{Service, database, http, limits, telemetry};
 
 use fault::Fault;
 use repair::repair;
@@ -79,6 +79,13 @@ pub(crate) fn check<S: Service>(
         }
     }
     if faults.is_empty() { Ok(()) } else { Err(faults) }
+}
+
+/// Only a service without tables may have no `database.url`.
+pub(crate) fn check_database_url<S: Service>(settings: &database::Settings) -> anyhow::Result<()> {
+    let has_url = settings.url.is_some() || S::migrations().is_empty();
+    anyhow::ensure!(has_url, "database.url is empty, and {} has tables", S::NAME);
+    Ok(())
 }
 
 /// Reads only `[http]`, for commands that do not need the other settings and may not have them.

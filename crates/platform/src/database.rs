@@ -6,6 +6,7 @@
 mod connect;
 mod dedicated;
 mod error;
+mod index_range;
 mod leader;
 mod migrations;
 mod page_bytes;
@@ -15,10 +16,11 @@ mod retention;
 mod settings;
 
 pub use error::{DatabaseError, timed_out};
+pub use index_range::IndexRange;
 pub use leader::{LeaderTask, PollOutcome};
 pub use migrations::{migrate, pending};
 pub use page_bytes::{is_truncated, limit_page_bytes};
-pub use pool::{Connection, Pool};
+pub use pool::{Connection, Pool, ReaderConnection};
 pub use prepared::{Prepared, prepared};
 pub use retention::delete_older_than;
 pub use settings::Settings;

@@ -10,7 +10,7 @@ use tokio::{task::JoinHandle, time::Instant};
 
 use crate::{
     Clock, Process, Service, Tasks, chain,
-    config::Settings,
+    config::{Settings, check_database_url},
     database::{self, Pool},
     health::Health,
     http,
@@ -92,13 +92,6 @@ async fn open_database<S: Service>(
         async move { pool.ping().await.map_err(|error| chain(&error)) }
     });
     Ok(pool)
-}
-
-/// Only a service without tables may have no `database.url`.
-pub(crate) fn check_database_url<S: Service>(settings: &database::Settings) -> anyhow::Result<()> {
-    let has_url = settings.url.is_some() || S::migrations().is_empty();
-    anyhow::ensure!(has_url, "database.url is empty, and {} has tables", S::NAME);
-    Ok(())
 }
 
 /// Readiness requires the keys of tokens and the complete list of revocations.

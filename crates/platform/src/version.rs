@@ -2,11 +2,6 @@
 
 use std::sync::LazyLock;
 
-use actix_web::HttpResponse;
-use serde_json::json;
-
-use crate::Service;
-
 /// The version of the workspace.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
@@ -20,10 +15,4 @@ pub const COMMIT: &str = match option_env!("BACKHAUL_COMMIT") {
 pub fn version_text() -> &'static str {
     static TEXT: LazyLock<String> = LazyLock::new(|| format!("{VERSION} (commit {COMMIT})"));
     &TEXT
-}
-
-/// `GET /version`
-pub(crate) async fn show_version<S: Service>() -> HttpResponse {
-    let body = json!({ "service": S::NAME, "version": VERSION, "commit": COMMIT });
-    HttpResponse::Ok().json(body)
 }

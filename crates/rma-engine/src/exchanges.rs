@@ -19,7 +19,8 @@ use crate::store;
 /// Records that the merchant accepted an exchange order. The returned units get its identifier and the
 /// refund type of the price that the merchant had for the variant, and returns of the exchange order
 /// name the original order. The exchange service does not know ordinary orders, so it is told if the
-/// identifier in the merchant's response is not used.
+/// identifier in the merchant's response is not used. A repeated event may come from a restored exchange
+/// service, so it is told again.
 pub(crate) async fn record_placed(
     conn: &mut AsyncPgConnection,
     deliveries: &Deliveries,
@@ -29,14 +30,7 @@ pub(crate) async fn record_placed(
 ) -> Result<(), Error> {
     let ExchangePlaced { merchant, rma_identifier, original_order_id, .. } = placed;
     let mut rma = find(conn, merchant, rma_identifier).await?;
-    let is_taken = placed.exchange_order_identifier == *original_order_id
-        || store::exchange_orders::is_other_order(conn, placed).await?;
-    let (rejected, identifier) = if is_taken {
-        (Some(&placed.exchange_order_identifier), &placed.own_identifier)
-    } else {
-        (placed.rejected_identifier.as_ref(), &placed.exchange_order_identifier)
-    };
-    store::exchange_orders::insert(conn, placed, identifier).await?;
+    let (rejected, identifier) = choose_identifier(conn, placed).await?;
     let items = placed.items.iter();
     let units: BTreeMap<_, _> = items.map(|it| (it.unit.clone(), it.refund_type)).collect();
     let mut change = rma
@@ -50,21 +44,39 @@ pub(crate) async fn record_placed(
             rejected_identifier: rejected.clone(),
             exchange_order_identifier: identifier.clone(),
         });
-        outbox.append(conn, now, is_taken.then(|| renamed(placed, now))).await?;
     }
+    let mut placed_units = rma.units.iter().filter(|unit| units.contains_key(&unit.id));
+    let recorded = placed_units.find_map(|unit| unit.exchange_order_identifier.as_ref());
+    store::exchange_orders::insert(conn, placed, recorded.unwrap_or(identifier)).await?;
+    let recorded = recorded.filter(|it| **it != placed.exchange_order_identifier);
+    outbox.append(conn, now, recorded.map(|it| renamed(placed, it, now))).await?;
     let detail = json!({ "exchange_order_identifier": identifier, "items": placed.items });
     let cause = Cause { actor: ExchangePlaced::TYPE, action: "exchange placed", detail };
     Ok(return_changes::record(conn, deliveries, merchant, &rma, &change, cause, now).await?)
 }
 
-/// The event for an exchange order that has our identifier instead of the merchant's.
-fn renamed(placed: &ExchangePlaced, renamed_at: Timestamp) -> ExchangeRenamed {
+/// The merchant's identifier that is not used, if there is one, and the identifier of the exchange order.
+async fn choose_identifier<'a>(
+    conn: &mut AsyncPgConnection,
+    placed: &'a ExchangePlaced,
+) -> Result<(Option<&'a String>, &'a String), Error> {
+    let is_taken = placed.exchange_order_identifier == placed.original_order_id
+        || store::exchange_orders::is_other_order(conn, placed).await?;
+    Ok(if is_taken {
+        (Some(&placed.exchange_order_identifier), &placed.own_identifier)
+    } else {
+        (placed.rejected_identifier.as_ref(), &placed.exchange_order_identifier)
+    })
+}
+
+/// The event for an exchange order that has another identifier than the merchant's.
+fn renamed(placed: &ExchangePlaced, identifier: &str, renamed_at: Timestamp) -> ExchangeRenamed {
     ExchangeRenamed {
         merchant: placed.merchant.clone(),
         rma_identifier: placed.rma_identifier.clone(),
         original_order_id: placed.original_order_id.clone(),
         rejected_identifier: placed.exchange_order_identifier.clone(),
-        exchange_order_identifier: placed.own_identifier.clone(),
+        exchange_order_identifier: identifier.to_owned(),
         renamed_at,
     }
 }

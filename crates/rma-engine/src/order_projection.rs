@@ -26,6 +26,17 @@ impl Snapshot<'_> {
         (self.stored.order.updated_at, self.sequence)
     }
 
+    /// Whether the merchant's time was ahead of ours. An operator may have reset the order since.
+    pub(crate) fn is_from_the_future(&self) -> bool {
+        self.stored.order.updated_at > self.stored_at
+    }
+
+    /// Whether a stored snapshot of this version is newer. A snapshot from the future does not replace one
+    /// of a later event: the reset between them may still come, if old events are published again.
+    pub(crate) fn is_older_than(&self, stored: SnapshotVersion) -> bool {
+        self.version() < stored || (self.is_from_the_future() && self.sequence < stored.1)
+    }
+
     /// Whether this is a reset of the order after a snapshot of this version.
     pub(crate) fn resets(&self, stored: SnapshotVersion) -> bool {
         self.stored.is_reset && self.sequence > stored.1
@@ -56,7 +67,7 @@ pub(crate) struct AppliedSnapshot<'a> {
 impl<'a> OrderProjection<'a> {
     /// Whether the stored snapshot is newer. Only new refunds of a late snapshot are applied.
     pub(crate) fn is_late(&self, snapshot: &Snapshot<'_>) -> bool {
-        self.stored_version.is_some_and(|stored_version| snapshot.version() < stored_version)
+        self.stored_version.is_some_and(|stored| snapshot.is_older_than(stored))
     }
 
     /// New refunds, and unmatched refunds whose return the snapshot corrects.

@@ -6,12 +6,13 @@ use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::order::OrderLine;
 use domain::returns::{PurchasedUnit, Resolution, ReturnMethod, UnitFacts, UnitId};
+use futures_util::future::join;
 use platform::database::DatabaseError;
 
 use crate::shipped_units::{Unit, unit_id};
 use crate::store;
 use crate::store::orders::{Projected, RowLock};
-use crate::store::units::Holder;
+use crate::store::units::{Holder, ReturnedUnits};
 
 pub(crate) struct OrderUnits {
     pub(crate) orders: BTreeMap<String, Projected>,
@@ -40,21 +41,21 @@ pub(crate) struct UnitView<'a> {
 
 impl OrderUnits {
     pub(crate) async fn load(
-        conn: &mut AsyncPgConnection,
+        conn: &AsyncPgConnection,
         merchant: &MerchantId,
         orders: &BTreeSet<&str>,
         row_lock: RowLock,
     ) -> Result<Self, DatabaseError> {
         let identifiers: Vec<_> = orders.iter().copied().collect();
-        let found = store::orders::find(conn, merchant, &identifiers, row_lock).await?;
-        let keys: Vec<_> = identifiers.iter().map(|order| (merchant.as_str(), *order)).collect();
-        let mut held = store::units::held(conn, &keys).await?;
-        let held = held.remove(merchant.as_str()).unwrap_or_default();
-        Ok(Self {
-            orders: found.into_iter().map(|it| (it.order.identifier.clone(), it)).collect(),
-            held,
-            exchanged: store::units::exchanged(conn, merchant, &identifiers).await?,
-        })
+        // Both statements are sent at once and run in this order: units are read under the lock of their order.
+        let (found, returned) = join(
+            store::orders::find(conn, merchant, &identifiers, row_lock),
+            store::units::returned(conn, merchant, &identifiers),
+        )
+        .await;
+        let orders = found?.into_iter().map(|it| (it.order.identifier.clone(), it)).collect();
+        let ReturnedUnits { held, exchanged } = returned?;
+        Ok(Self { orders, held, exchanged })
     }
 
     /// The unit, if the order, the line and the unit number exist.

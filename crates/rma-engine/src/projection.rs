@@ -3,7 +3,7 @@
 //!
 //! Invariant: a repeated snapshot changes nothing, and a late snapshot only adds refunds that no
 //! other snapshot had. A snapshot replaces the stored one only if it is not older, or if an operator
-//! reset the order after it. A refund is applied only once, whichever snapshot contains it. Among
+//! reset the order after it. A snapshot from the future never replaces one of a later event. A refund is applied only once, whichever snapshot contains it. Among
 //! snapshots with the same `updated_at` the event with the higher sequence number is newer, whichever
 //! replica handles it first.
 
@@ -55,7 +55,7 @@ pub(crate) async fn project(
             it.stored_at < stored.stored_at
                 || stored.shipped_units.new_refunds(&it.stored.order).next().is_some()
         };
-        snapshots.retain(|it| stored.version <= it.version() || has_news(it));
+        snapshots.retain(|it| !it.is_older_than(stored.version) || has_news(it));
     }
     orders.retain(|_, snapshots| !snapshots.is_empty());
     // A unit can be in a return only if its order was stored before.
@@ -104,7 +104,7 @@ fn by_order<'a>(
     }
     for snapshots in orders.values_mut() {
         snapshots.sort_by_key(Snapshot::version);
-        if snapshots.iter().any(|it| it.stored.is_reset) {
+        if snapshots.iter().any(|it| it.stored.is_reset || it.is_from_the_future()) {
             snapshots.sort_by_key(|it| it.sequence);
         }
     }

@@ -88,7 +88,7 @@ pub(crate) fn assess(
     for (index, requested) in request.units.iter().enumerate() {
         match order_units.unit(&requested.id) {
             Some(unit) => known.push((index, requested, unit)),
-            None => faults.push(unknown(order_units, index, requested)),
+            None => faults.push(no_such_unit(order_units, index, requested)),
         }
     }
     faults.extend(known.iter().filter_map(|(index, _, unit)| mismatch(*index, unit, &known)));
@@ -124,7 +124,8 @@ pub(crate) fn assess(
     })
 }
 
-fn unknown(order_units: &OrderUnits, index: usize, requested: &RequestedUnit) -> FieldError {
+/// The error of a requested unit that does not exist: its order, its line or its number is wrong.
+fn no_such_unit(order_units: &OrderUnits, index: usize, requested: &RequestedUnit) -> FieldError {
     let field = |name: &str| format!("$.units[{index}].{name}");
     let id = &requested.id;
     match order_units.orders.get(&id.order_identifier) {

@@ -126,8 +126,9 @@ pub(crate) async fn record_unit(
         }
         Err(refusal) => {
             let detail = json!({ "refused": refusal, "receipt": detail });
-            let entry = NewEntry { actor, event: "receipt", detail, delivery: None };
-            timeline::add(conn, merchant, rma_identifier, &entry, now).await?;
+            let (event, at, delivery) = ("receipt", now, None);
+            let entry = NewEntry { merchant, rma_identifier, at, actor, event, detail, delivery };
+            timeline::add(conn, &entry).await?;
         }
     }
     Ok(())

@@ -6,11 +6,12 @@ use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::message_kind::MessageKind;
 use domain::returns::{Change, Rma, ServiceEvent};
+use futures_util::future::join;
 use platform::Timestamp;
 use platform::database::DatabaseError;
 use serde_json::{Value, json};
-use uuid::Uuid;
 
+use crate::store::returns::InsertError;
 use crate::store::timeline::NewEntry;
 use crate::store::{self, discrepancies, timeline};
 
@@ -25,8 +26,34 @@ pub(crate) struct Cause<'a> {
     pub(crate) detail: Value,
 }
 
-/// Saves and announces a changed return. A report that came too late for every unit only adds a
-/// timeline entry.
+/// Stores a new return, enqueues its first message and starts its timeline.
+pub(crate) async fn record_new(
+    conn: &AsyncPgConnection,
+    deliveries: &Deliveries,
+    rma: &Rma,
+    customer_email: Option<&str>,
+    cause: Cause<'_>,
+    now: Timestamp,
+) -> Result<(), InsertError> {
+    let change = Change {
+        event: Some(ServiceEvent::Created),
+        units: rma.units.iter().map(|unit| unit.id.clone()).collect(),
+        ..Change::default()
+    };
+    let message = message(&rma.merchant, rma, &change)?;
+    let entry = new_entry(&rma.merchant, rma, &change, cause, now);
+    // Both statements are sent at once and run in this order. If the first one fails, so does the second.
+    let (stored, enqueued) = join(
+        store::returns::insert(conn, rma, customer_email, &entry),
+        enqueue(conn, deliveries, &entry, message.as_ref()),
+    )
+    .await;
+    stored?;
+    Ok(enqueued?)
+}
+
+/// Saves a changed return, enqueues its message and adds the timeline entry. A report that came too late
+/// for every unit only adds a timeline entry.
 pub(crate) async fn record(
     conn: &mut AsyncPgConnection,
     deliveries: &Deliveries,
@@ -39,26 +66,56 @@ pub(crate) async fn record(
     if change.is_empty() && change.late.is_empty() {
         return Ok(());
     }
-    if !change.is_empty() {
-        store::returns::save(conn, merchant, rma).await?;
-    }
-    announce(conn, deliveries, merchant, rma, change, cause, now).await
+    let message = message(merchant, rma, change)?;
+    let entry = new_entry(merchant, rma, change, cause, now);
+    // Both statements are sent at once and run in this order.
+    let (saved, enqueued) =
+        join(save(conn, rma, change, &entry), enqueue(conn, deliveries, &entry, message.as_ref()))
+            .await;
+    saved?;
+    enqueued?;
+    discrepancies::record(conn, merchant, &change.discrepancies, now).await
 }
 
-/// Enqueues the message for the merchant and adds the timeline entry.
-pub(crate) async fn announce(
-    conn: &mut AsyncPgConnection,
-    deliveries: &Deliveries,
+async fn save(
+    conn: &AsyncPgConnection,
+    rma: &Rma,
+    change: &Change,
+    entry: &NewEntry<'_>,
+) -> Result<(), DatabaseError> {
+    if change.is_empty() {
+        timeline::add(conn, entry).await
+    } else {
+        store::returns::save(conn, rma, entry).await
+    }
+}
+
+/// The message that tells the merchant about the change, if there is one.
+fn message(
     merchant: &MerchantId,
     rma: &Rma,
     change: &Change,
-    Cause { actor, action, detail }: Cause<'_>,
+) -> Result<Option<NewMessage>, DatabaseError> {
+    let Some(event) = change.event else { return Ok(None) };
+    let body = serde_json::to_vec(&rma.message())
+        .map_err(|error| diesel::result::Error::SerializationError(error.into()))?;
+    Ok(Some(NewMessage {
+        merchant: merchant.clone(),
+        kind: MessageKind::Rma,
+        ordering_key: Some(format!("rma:{}", rma.rma_identifier)),
+        event: event.as_str().to_owned(),
+        body: body.into(),
+    }))
+}
+
+/// The timeline entry, with the id of the message if there is one.
+fn new_entry<'a>(
+    merchant: &'a MerchantId,
+    rma: &'a Rma,
+    change: &Change,
+    Cause { actor, action, detail }: Cause<'a>,
     now: Timestamp,
-) -> Result<(), DatabaseError> {
-    let delivery = match change.event {
-        Some(event) => Some(enqueue_message(conn, deliveries, merchant, rma, event, now).await?),
-        None => None,
-    };
+) -> NewEntry<'a> {
     let mut all = json!({ "cause": action });
     if let (Some(all), Value::Object(detail)) = (all.as_object_mut(), detail) {
         all.extend(detail);
@@ -68,29 +125,26 @@ pub(crate) async fn announce(
             }
         }
     }
-    let event = change.event.map_or(action, |event| event.as_str());
-    let entry = NewEntry { actor, event, detail: all, delivery };
-    timeline::add(conn, merchant, &rma.rma_identifier, &entry, now).await?;
-    discrepancies::record(conn, merchant, &change.discrepancies, now).await
+    NewEntry {
+        merchant,
+        rma_identifier: &rma.rma_identifier,
+        at: now,
+        actor,
+        event: change.event.map_or(action, |event| event.as_str()),
+        detail: all,
+        delivery: change.event.map(|_| Deliveries::new_id(now)),
+    }
 }
 
-async fn enqueue_message(
-    conn: &mut AsyncPgConnection,
+/// Enqueues the message under the id that the timeline entry names.
+async fn enqueue(
+    conn: &AsyncPgConnection,
     deliveries: &Deliveries,
-    merchant: &MerchantId,
-    rma: &Rma,
-    event: ServiceEvent,
-    now: Timestamp,
-) -> Result<Uuid, DatabaseError> {
-    let body = serde_json::to_vec(&rma.message())
-        .map_err(|error| diesel::result::Error::SerializationError(error.into()))?;
-    let message = NewMessage {
-        merchant: merchant.clone(),
-        kind: MessageKind::Rma,
-        ordering_key: Some(format!("rma:{}", rma.rma_identifier)),
-        event: event.as_str().to_owned(),
-        body: body.into(),
-    };
-    let ids = deliveries.append(conn, now, &[message]).await?;
-    Ok(ids.into_iter().next().unwrap_or_default())
+    entry: &NewEntry<'_>,
+    message: Option<&NewMessage>,
+) -> Result<(), DatabaseError> {
+    match entry.delivery.zip(message) {
+        Some((id, message)) => deliveries.append_one(conn, entry.at, id, message).await,
+        None => Ok(()),
+    }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::json::{FieldError, ValidationError};
 use domain::merchant::Merchant;
-use domain::returns::{Change, ReturnRequest, Rma, ServiceEvent, TransitionError, UnitId};
+use domain::returns::{ReturnRequest, Rma, TransitionError, UnitId};
 use platform::Timestamp;
 use platform::idempotency::{self, IdempotencyKey};
 use platform::shopper_proof::ProvenOrders;
@@ -44,10 +44,9 @@ pub(crate) async fn quote(
     request: &ReturnRequest,
     shopper: Option<&ProvenOrders>,
 ) -> Result<Quote, Error> {
-    let mut conn = app.pool.get().await?;
+    let conn = app.pool.get().await?;
     let order_units =
-        OrderUnits::load(&mut conn, &merchant.identifier, &orders_of(request), RowLock::None)
-            .await?;
+        OrderUnits::load(&conn, &merchant.identifier, &orders_of(request), RowLock::None).await?;
     let assessment = assess(&order_units, request, merchant, app.clock.now())?;
     Ok(assessment.for_giftee(is_by_giftee(request, shopper)).quote())
 }
@@ -98,17 +97,12 @@ async fn open(
     let email = request.giftee_email.as_deref().or_else(|| {
         order_units.orders.values().find_map(|projected| projected.order.customer.email_address())
     });
-    store::returns::insert(conn, id, &rma, email).await.map_err(|error| match error {
+    let cause = Cause { actor, action: "confirmation", detail: overrides(request, &assessment) };
+    let recorded = return_changes::record_new(conn, &app.deliveries, &rma, email, cause, now).await;
+    recorded.map_err(|error| match error {
         InsertError::UnitHeld => Error::UnitHeld,
         InsertError::Database(error) => error.into(),
     })?;
-    let change = Change {
-        event: Some(ServiceEvent::Created),
-        units: rma.units.iter().map(|unit| unit.id.clone()).collect(),
-        ..Change::default()
-    };
-    let cause = Cause { actor, action: "confirmation", detail: overrides(request, &assessment) };
-    return_changes::announce(conn, &app.deliveries, id, &rma, &change, cause, now).await?;
     let confirmed = confirmations(merchant, request, &rma, &order_units, now);
     app.outbox.append(conn, now, confirmed).await?;
     Ok(rma)

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use domain::returns::{
     ExchangeStatus, Label, RefundFinancials, RefundType, Resolution, ReturnMethod, Rma, RmaStatus,
-    RmaUnit, TrackingStatus, UnitId,
+    RmaUnit, TrackingStatus, UnitId, Withdrawal,
 };
 use platform::shopper_proof::ProvenOrders;
 use serde::Serialize;
@@ -30,6 +30,10 @@ pub(crate) struct ShopperReturn {
     #[schema(example = "USD")]
     currency: String,
     is_gift: bool,
+    /// The person who withdrew from the contract, for the acknowledgement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    withdrawal: Option<Withdrawal>,
     /// Whether the whole return can be canceled now.
     is_cancelable: bool,
     /// In the order of the request, including canceled units.
@@ -94,6 +98,7 @@ impl ShopperReturn {
             return_shipping_cost_cents: (!is_gift).then_some(rma.return_shipping_cost_cents),
             currency: rma.currency,
             is_gift,
+            withdrawal: rma.withdrawal,
             units: rma.units.into_iter().map(|unit| ShopperUnit::new(unit, is_gift)).collect(),
         }
     }

@@ -20,6 +20,7 @@ mod returning;
 mod search_plans;
 mod shipped_unit_sizes;
 mod shoppers;
+mod storing;
 mod transitions;
 
 use std::time::Duration;

@@ -14,6 +14,7 @@ pub(crate) fn settings(url: String) -> Settings {
     Settings {
         url: Some(SecretString::from(url)),
         max_connections: 8,
+        max_readers: 4,
         acquire_timeout: Duration::from_secs(60),
         statement_timeout: Duration::from_secs(20),
     }

@@ -72,9 +72,18 @@ impl Replica {
 
     /// The peak of the resident memory.
     pub fn peak_memory_kib(&self) -> u64 {
+        self.status("VmHWM:")
+    }
+
+    /// Whether the process may have transparent huge pages.
+    pub fn has_huge_pages(&self) -> bool {
+        self.status("THP_enabled:") != 0
+    }
+
+    fn status(&self, field: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-        peak.split_whitespace().next().unwrap().parse().unwrap()
+        let value = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+        value.split_whitespace().next().unwrap().parse().unwrap()
     }
 }
 

@@ -132,7 +132,7 @@ pub(crate) async fn list(
     after: Option<Uuid>,
     limit: PageLimit,
 ) -> Result<DropShipmentPage, Error> {
-    let mut conn = app.pool.get().await?;
+    let mut conn = app.pool.reader().await?;
     let mut found = store::page(&mut conn, merchant, order, after, limit.rows()).await?;
     let next = limit.next(&mut found, |last| last.id.to_string());
     let drop_shipments = found.into_iter().map(DropShipmentView::from).collect();

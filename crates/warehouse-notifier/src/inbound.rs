@@ -69,6 +69,7 @@ pub(crate) struct AsnSummary {
     shipment_identifier: Option<Identifier>,
     lines: i32,
     expected: i64,
+    /// Counted up to 1,000; `GET /v1/inbound_asns/{asn_number}` counts all.
     received: i64,
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
@@ -229,7 +230,7 @@ pub(crate) async fn list(
     after: &ListPosition,
     limit: PageLimit,
 ) -> Result<AsnPage, Error> {
-    let mut conn = app.pool.get().await?;
+    let mut conn = app.pool.reader().await?;
     let mut found = store::page(&mut conn, merchant, after, limit.rows()).await?;
     let next = limit.next(&mut found, |last| cursor_of(&last.merchant, &last.header.asn_number));
     Ok(AsnPage { inbound_asns: found.into_iter().map(AsnSummary::from).collect(), next })

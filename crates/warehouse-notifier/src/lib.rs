@@ -9,6 +9,7 @@
 mod drop_shipments;
 mod erasing;
 mod error;
+mod expected_units;
 mod http;
 mod inbound;
 mod list_position;

@@ -127,7 +127,7 @@ pub(crate) async fn list(
     after: &ListPosition,
     limit: PageLimit,
 ) -> Result<ShipmentPage, Error> {
-    let mut conn = app.pool.get().await?;
+    let mut conn = app.pool.reader().await?;
     let (mut found, is_truncated) = store::page(&mut conn, merchant, after, limit.rows()).await?;
     let next =
         limit.next_of(&mut found, is_truncated, |last| cursor_of(&last.merchant, &last.asn_number));

@@ -1,14 +1,14 @@
 //! Receipts: units that arrive at a warehouse, checked against the ASNs of their merchant.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use chrono::{DateTime, Utc};
 use delivery::NewMessage;
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::access::MerchantId;
-use domain::json::{FieldError, ValidationError};
 use domain::message_kind::MessageKind;
-use domain::warehouse::{ExpectedUnit, InventoryReceipt, ReceiptBatch};
+use domain::warehouse::{InventoryReceipt, ReceiptBatch};
+use futures_util::future::join;
 use platform::http::PageLimit;
 use platform::idempotency;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::App;
 use crate::error::Error;
-use crate::record_keys;
+use crate::expected_units::complete;
 use crate::request::Request;
 use crate::store::receipts::{self as store, NewReceipt, StoredReceipt};
 use crate::store::{new_id, record_keys as keys_store};
@@ -106,13 +106,12 @@ pub(crate) async fn receive(
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
         idempotency::run(conn, request.key.as_ref(), request.at, async |conn| {
-            let completed = complete(conn, &request, receipts).await?;
+            let (completed, keys) = complete(conn, &request, receipts).await?;
             let mut new = Vec::with_capacity(completed.len());
             for receipt in &completed {
                 new.push(new_receipt(receipt, new_id(request.at))?);
             }
             let stored = store::insert(conn, request.merchant, &new, request.at).await?;
-            let keys = completed.iter().flat_map(record_keys::of_receipt).collect();
             keys_store::insert(conn, request.merchant, &keys, request.at).await?;
             enqueue_messages(app, conn, &request, &completed, &new, &stored).await?;
             received_units(conn, &request, &new, &stored).await
@@ -120,45 +119,6 @@ pub(crate) async fn receive(
         .await
     })
     .await
-}
-
-/// Adds the fields of the ASNs. A receipt with an unknown ASN or line is an error.
-async fn complete(
-    conn: &mut AsyncPgConnection,
-    request: &Request<'_>,
-    mut receipts: ReceiptBatch,
-) -> Result<Vec<InventoryReceipt>, Error> {
-    let each = receipts.receipts.iter();
-    let keys: Vec<_> =
-        each.map(|it| (it.asn_number.to_string(), it.line_identifier.to_string())).collect();
-    let numbers: BTreeSet<_> = keys.iter().map(|(number, _)| number.as_str()).collect();
-    let wanted = keys.iter().map(|(number, line)| (number.as_str(), line.as_str())).collect();
-    let headers = store::headers(conn, request.merchant, &numbers).await?;
-    let lines = store::lines(conn, request.merchant, &wanted).await?;
-    let mut completed = std::mem::take(&mut receipts.receipts);
-    let mut errors = Vec::new();
-    for (index, (receipt, key)) in completed.iter_mut().zip(&keys).enumerate() {
-        let path = |field: &str| receipts.path(index, field);
-        let error = match (headers.get(&key.0), lines.get(key)) {
-            (Some(header), Some(line)) => {
-                receipt.complete(&ExpectedUnit { header, line }, path).err()
-            }
-            (Some(_), None) => {
-                let detail = format!("ASN {} has no line {}", key.0, key.1);
-                Some(FieldError::invalid(path("line_identifier"), detail))
-            }
-            (None, _) => {
-                let detail = format!("there is no ASN {}", key.0);
-                Some(FieldError::invalid(path("asn_number"), detail))
-            }
-        };
-        errors.extend(error);
-    }
-    if errors.is_empty() {
-        Ok(completed)
-    } else {
-        Err(ValidationError { errors, omitted: 0 }.into())
-    }
 }
 
 fn new_receipt(receipt: &InventoryReceipt, id: Uuid) -> Result<NewReceipt, Error> {
@@ -176,7 +136,7 @@ fn new_receipt(receipt: &InventoryReceipt, id: Uuid) -> Result<NewReceipt, Error
 /// Enqueues a message for each new unit, and publishes an event for each that belongs to an RMA.
 async fn enqueue_messages(
     app: &App,
-    conn: &mut AsyncPgConnection,
+    conn: &AsyncPgConnection,
     request: &Request<'_>,
     completed: &[InventoryReceipt],
     new: &[NewReceipt],
@@ -197,8 +157,14 @@ async fn enqueue_messages(
         });
         events.extend(receipt.unit_received(request.merchant, new.id, request.at));
     }
-    app.deliveries.append(conn, request.at, &messages).await?;
-    app.outbox.append(conn, request.at, events).await?;
+    // Both statements are sent at once. The ordering keys are locked last, because other receipts wait for them.
+    let (published, enqueued) = join(
+        app.outbox.append(conn, request.at, events),
+        app.deliveries.append(conn, request.at, &messages),
+    )
+    .await;
+    published?;
+    enqueued?;
     Ok(())
 }
 
@@ -238,7 +204,7 @@ pub(crate) async fn list(
     after: Option<Uuid>,
     limit: PageLimit,
 ) -> Result<ReceiptPage, Error> {
-    let mut conn = app.pool.get().await?;
+    let mut conn = app.pool.reader().await?;
     let mut found = store::page(&mut conn, merchant, asn_number, after, limit.rows()).await?;
     let next = limit.next(&mut found, |stored| stored.id.to_string());
     let receipts: Result<_, Error> = found.into_iter().map(ReceiptDetails::try_from).collect();

@@ -99,13 +99,18 @@ pub(crate) fn of_inbound_asn(header: &InboundHeader, lines: &[InboundLine]) -> R
     keys.keys
 }
 
-/// The keys of a receipt belong to its ASN.
-pub(crate) fn of_receipt(receipt: &InventoryReceipt) -> RecordKeys {
+/// The keys of a receipt, which belong to its ASN. Keys that the ASN or the line has are left out: they were
+/// stored with the ASN.
+pub(crate) fn of_receipt(
+    receipt: &InventoryReceipt,
+    header: &InboundHeader,
+    line: &InboundLine,
+) -> RecordKeys {
     let mut keys = Collector::new(RecordKind::InboundAsn, &receipt.asn_number);
     keys.add(Key::OrderIdentifier, receipt.shipment_identifier.as_ref());
     keys.add_reference(receipt.reference.as_ref());
     keys.add(Key::TrackingNumber, receipt.tracking_number.as_ref());
-    keys.keys
+    &keys.keys - &of_inbound_asn(header, std::slice::from_ref(line))
 }
 
 pub(crate) fn of_outbound_shipment(shipment: &OutboundShipment) -> RecordKeys {

@@ -19,6 +19,16 @@ pub(crate) fn new_id(now: Timestamp) -> Uuid {
     Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, seconds, nanos))
 }
 
+/// The condition of a page of ASNs: after `$2` of the merchant `$1`, or of all merchants after both. Beside an equality
+/// of the merchant, a comparison of both would read the pages before, too.
+fn page_condition(has_merchant: bool) -> &'static str {
+    if has_merchant {
+        "merchant = $1 AND asn_number > $2"
+    } else {
+        "(merchant, asn_number) > ($1, $2)"
+    }
+}
+
 /// Converts a count to the type of its column.
 pub(crate) fn count(number: usize) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)

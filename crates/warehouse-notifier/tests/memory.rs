@@ -44,6 +44,7 @@ async fn unread_responses_of_the_largest_asn_fit_into_512_mib() {
         &settings,
     )
     .await;
+    assert!(!replica.has_huge_pages());
     let client = platform::http_client(TIMEOUT).unwrap();
     let url = |path: &str| format!("{}{path}", replica.url);
     let address = replica.url.trim_start_matches("http://");

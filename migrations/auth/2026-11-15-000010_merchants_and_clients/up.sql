@@ -144,7 +144,13 @@ CREATE TABLE audit_records (
     detail JSONB NOT NULL
 );
 
-CREATE INDEX audit_records_merchant ON audit_records (merchant, id);
-CREATE INDEX audit_records_actor ON audit_records (actor, id);
-CREATE INDEX audit_records_action ON audit_records (action, id);
-CREATE INDEX audit_records_created_at ON audit_records (created_at);
+-- An index for every combination of filters, in the order of the list. Changes are rare, so inserts may cost
+-- more than searches.
+CREATE INDEX audit_records_time ON audit_records (created_at, id);
+CREATE INDEX audit_records_merchant ON audit_records (merchant, created_at, id);
+CREATE INDEX audit_records_actor ON audit_records (actor, created_at, id);
+CREATE INDEX audit_records_action ON audit_records (action, created_at, id);
+CREATE INDEX audit_records_merchant_actor ON audit_records (merchant, actor, created_at, id);
+CREATE INDEX audit_records_merchant_action ON audit_records (merchant, action, created_at, id);
+CREATE INDEX audit_records_actor_action ON audit_records (actor, action, created_at, id);
+CREATE INDEX audit_records_all_filters ON audit_records (merchant, actor, action, created_at, id);

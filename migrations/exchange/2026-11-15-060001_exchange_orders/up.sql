@@ -34,8 +34,9 @@ CREATE INDEX confirmations_before ON confirmations (merchant, original_order_id,
 CREATE INDEX confirmations_by_rma ON confirmations (rma_identifier, merchant);
 CREATE INDEX confirmations_by_merchant ON confirmations (merchant, position);
 CREATE INDEX confirmations_by_state ON confirmations (merchant, state, position);
--- For lists of all merchants.
-CREATE INDEX confirmations_of_all ON confirmations (state, position);
+-- For lists of all merchants. Only their queries repeat the condition, which is always true: otherwise PostgreSQL
+-- might look for the rows of one merchant among those of all.
+CREATE INDEX confirmations_of_all ON confirmations (state, position) WHERE merchant IS DISTINCT FROM '';
 
 -- Exchange orders. The primary key allows one for each original order.
 CREATE TABLE exchange_orders (
@@ -90,8 +91,8 @@ CREATE UNIQUE INDEX exchange_orders_by_name
     ON exchange_orders (exchange_order_identifier, merchant)
     WHERE exchange_order_identifier IS NOT NULL;
 CREATE INDEX exchange_orders_by_state ON exchange_orders (merchant, state, confirmation);
--- For lists of all merchants.
-CREATE INDEX exchange_orders_of_all ON exchange_orders (state, confirmation);
+CREATE INDEX exchange_orders_of_all ON exchange_orders (state, confirmation)
+    WHERE merchant IS DISTINCT FROM '';
 
 -- Orders whose shopper was erased, with the sequence number of the event. A confirmation with a lower number
 -- that arrives later is erased before it is stored.

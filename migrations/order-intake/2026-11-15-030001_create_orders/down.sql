@@ -9,4 +9,5 @@ DROP TABLE order_times;
 DROP TABLE order_counts;
 DROP TABLE refund_lines;
 DROP TABLE refunds;
+DROP TABLE order_lines;
 DROP TABLE orders;

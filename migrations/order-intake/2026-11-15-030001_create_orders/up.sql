@@ -28,9 +28,16 @@ CREATE INDEX orders_by_identifier ON orders (identifier, merchant);
 CREATE INDEX orders_by_creation ON orders (merchant, created_at, identifier);
 CREATE INDEX orders_by_email ON orders (customer_email, merchant, identifier)
     WHERE customer_email IS NOT NULL;
--- fastupdate is off: the insert that fills the pending list would flush all of it, and block other
--- writers for half a second.
-CREATE INDEX orders_by_line ON orders USING gin (line_identifiers) WITH (fastupdate = off);
+
+-- The lines of every order, to search for them. An index on the array in `orders` has no order: a page of a
+-- search would read all orders that have the line.
+CREATE TABLE order_lines (
+    line_identifier TEXT COLLATE "C" NOT NULL,
+    merchant TEXT COLLATE "C" NOT NULL,
+    order_identifier TEXT COLLATE "C" NOT NULL,
+    -- Serves searches in one merchant and in all merchants.
+    CONSTRAINT order_lines_pkey PRIMARY KEY (line_identifier, merchant, order_identifier)
+);
 
 -- Every refund ever published. A refund belongs to one order, and only its rma_identifier can change.
 CREATE TABLE refunds (

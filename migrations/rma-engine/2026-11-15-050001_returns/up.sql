@@ -50,7 +50,8 @@ CREATE TABLE returns (
     created_at TIMESTAMPTZ NOT NULL,
     updated_at TIMESTAMPTZ NOT NULL,
     CONSTRAINT returns_pkey PRIMARY KEY (rma_identifier, merchant)
-);
+-- Room in each page: an update that changes no indexed column then adds no entries to the indexes.
+) WITH (fillfactor = 60);
 
 CREATE INDEX returns_by_time ON returns (merchant, created_at, rma_identifier);
 CREATE INDEX returns_by_status ON returns (merchant, status, created_at, rma_identifier);
@@ -67,7 +68,9 @@ CREATE INDEX returns_of_all_by_status ON returns (status, created_at, rma_identi
 CREATE INDEX returns_of_all_by_email ON returns (customer_email, created_at, rma_identifier)
     WHERE customer_email IS NOT NULL AND merchant IS DISTINCT FROM '';
 
--- The units of every return. A held unit cannot be returned again; canceling releases it.
+-- The units of every return. A held unit cannot be returned again; canceling releases it. Units and timelines
+-- have no foreign keys, whose checks took a quarter of the time of the statement that inserts a return: the same
+-- statement inserts the units and the first entry, and no return is ever deleted.
 CREATE TABLE return_units (
     merchant TEXT COLLATE "C" NOT NULL,
     rma_identifier TEXT COLLATE "C" NOT NULL,
@@ -78,23 +81,21 @@ CREATE TABLE return_units (
     -- An exchange was requested for the unit, so its order cannot have another exchange.
     exchanged BOOLEAN NOT NULL,
     tracking_number TEXT COLLATE "C",
+    -- Begins with the order, to find the returns of an order in one merchant and in all merchants.
     CONSTRAINT return_units_pkey
-        PRIMARY KEY (merchant, rma_identifier, order_identifier, line_identifier, unit),
-    CONSTRAINT return_units_return_fkey
-        FOREIGN KEY (rma_identifier, merchant) REFERENCES returns (rma_identifier, merchant)
+        PRIMARY KEY (order_identifier, merchant, rma_identifier, line_identifier, unit)
 );
 
--- A unit is in at most one return, also under concurrent requests. Also finds the returns of an
+-- A unit is in at most one return, also under concurrent requests. Also finds the held units of an
 -- order.
 CREATE UNIQUE INDEX return_units_held
     ON return_units (merchant, order_identifier, line_identifier, unit) WHERE held;
-CREATE INDEX return_units_by_order ON return_units (order_identifier, merchant, rma_identifier);
 CREATE INDEX return_units_by_tracking_number
     ON return_units (tracking_number, merchant, rma_identifier) WHERE tracking_number IS NOT NULL;
 
 -- The history of every return; delivery is the message to the merchant.
 CREATE TABLE timeline (
-    position BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    position BIGINT GENERATED ALWAYS AS IDENTITY,
     merchant TEXT COLLATE "C" NOT NULL,
     rma_identifier TEXT COLLATE "C" NOT NULL,
     at TIMESTAMPTZ NOT NULL,
@@ -102,11 +103,8 @@ CREATE TABLE timeline (
     event TEXT NOT NULL,
     detail JSONB NOT NULL,
     delivery UUID,
-    CONSTRAINT timeline_return_fkey
-        FOREIGN KEY (rma_identifier, merchant) REFERENCES returns (rma_identifier, merchant)
+    CONSTRAINT timeline_pkey PRIMARY KEY (merchant, rma_identifier, position)
 );
-
-CREATE INDEX timeline_by_return ON timeline (merchant, rma_identifier, position);
 
 -- Only the erasure of a shopper's data may change entries.
 CREATE FUNCTION reject_timeline_change() RETURNS TRIGGER LANGUAGE plpgsql AS $$

@@ -88,9 +88,8 @@ pub(crate) async fn list_audit_records(
         from: query.from,
         to: query.to,
     };
-    let before = query.after.unwrap_or(i64::MAX);
-    let mut conn = app.pool.get().await?;
-    let mut records = audit::page(&mut conn, &filter, before, query.limit.rows()).await?;
+    let mut conn = app.pool.reader().await?;
+    let mut records = audit::page(&mut conn, &filter, query.after, query.limit.rows()).await?;
     let next = query.limit.next(&mut records, |record| record.id.to_string());
     Ok(HttpResponse::Ok().json(AuditPage { records, next }))
 }

@@ -91,7 +91,7 @@ pub(crate) async fn list_clients(
 ) -> Result<HttpResponse, Problem> {
     require_read(&caller)?;
     let after = query.after.as_deref().unwrap_or("");
-    let mut conn = app.pool.get().await?;
+    let mut conn = app.pool.reader().await?;
     let merchant = listed_merchant(&caller, query.merchant.as_deref())?;
     let mut found = store::clients::page(&mut conn, merchant, after, query.limit.rows()).await?;
     let next = query.limit.next(&mut found, |client| client.id.clone());

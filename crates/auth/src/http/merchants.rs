@@ -157,7 +157,7 @@ pub(crate) async fn list_merchants(
     require_read(&caller)?;
     let (own, words) = (caller.merchant_scope(), query.words()?);
     let (after, rows) = (query.after.as_deref().unwrap_or(""), query.limit.rows());
-    let mut conn = app.pool.get().await?;
+    let mut conn = app.pool.reader().await?;
     let mut found = store::merchants::page(&mut conn, own, words, after, rows).await?;
     let next = query.limit.next(&mut found, |stored| stored.merchant.identifier.to_string());
     let merchants = found.into_iter().map(MerchantView::from).collect();

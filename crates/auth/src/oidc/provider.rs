@@ -197,6 +197,7 @@ impl Provider {
     }
 }
 
+/// Sends a request of the OAuth library with our HTTP client, which limits the response.
 async fn send(http: reqwest::Client, request: HttpRequest) -> Result<HttpResponse, ProviderError> {
     let received = http.execute(request.try_into()?).await?;
     let (status, headers) = (received.status(), received.headers().clone());

@@ -1,6 +1,10 @@
 //! Audit records, which are never changed.
 
-use diesel::{ExpressionMethods as _, QueryDsl as _};
+use diesel::{
+    ExpressionMethods as _, QueryDsl as _,
+    dsl::sql,
+    sql_types::{BigInt, Bool},
+};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use platform::Timestamp;
@@ -38,18 +42,24 @@ pub(crate) struct AuditFilter<'a> {
     pub(crate) to: Option<Timestamp>,
 }
 
-/// The newest records that match and have an id below `before`.
+/// Records that come after one in the order of the list.
+const AFTER: &str = "(created_at, id) < ((SELECT created_at FROM audit_records WHERE id = ";
+
+/// The newest records that match and come after the record `after`.
 pub(crate) async fn page(
     conn: &mut AsyncPgConnection,
     filter: &AuditFilter<'_>,
-    before: i64,
+    after: Option<i64>,
     limit: i64,
 ) -> Result<Vec<AuditRecord>, Error> {
     let mut query = audit_records::table
-        .filter(audit_records::id.lt(before))
-        .order(audit_records::id.desc())
+        .order((audit_records::created_at.desc(), audit_records::id.desc()))
         .limit(limit)
         .into_boxed();
+    if let Some(after) = after {
+        let is_older = sql::<Bool>(AFTER).bind::<BigInt, _>(after).sql("), ");
+        query = query.filter(is_older.bind::<BigInt, _>(after).sql(")"));
+    }
     if let Some(merchant) = filter.merchant {
         query = query.filter(audit_records::merchant.eq(merchant));
     }

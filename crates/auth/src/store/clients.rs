@@ -1,6 +1,10 @@
 //! Clients and the hashes of their secrets.
 
-use diesel::{ExpressionMethods as _, OptionalExtension as _, QueryDsl as _, Queryable};
+use diesel::{
+    ExpressionMethods as _, OptionalExtension as _, QueryDsl as _, Queryable,
+    dsl::sql,
+    sql_types::{Bool, Text},
+};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::{MerchantId, Scopes};
 use platform::{Timestamp, database::DatabaseError};
@@ -128,10 +132,16 @@ pub(crate) async fn page(
     after: &str,
     limit: i64,
 ) -> Result<Vec<Client>, Error> {
-    let mut query =
-        clients::table.filter(clients::id.gt(after)).order(clients::id).limit(limit).into_boxed();
+    let mut query = clients::table.limit(limit).into_boxed();
     if let Some(merchant) = merchant {
-        query = query.filter(clients::merchant.eq(merchant));
+        // Whole rows are compared, so that the index on them is used.
+        let is_after = sql::<Bool>("(merchant, id) > (").bind::<Text, _>(merchant).sql(", ");
+        query = query
+            .filter(is_after.bind::<Text, _>(after).sql(")"))
+            .filter(clients::merchant.le(merchant))
+            .order((clients::merchant, clients::id));
+    } else {
+        query = query.filter(clients::id.gt(after)).order(clients::id);
     }
     Ok(query.load::<Row>(conn).await?.into_iter().map(Client::from).collect())
 }

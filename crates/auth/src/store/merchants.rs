@@ -127,6 +127,8 @@ pub(crate) async fn increment_versions(
     Ok(())
 }
 
+/// Merchants with the searched words that are read and sorted for each page.
+const MAX_SORTED: i64 = 1000;
 /// The text search of the index `merchants_words`.
 const HAS_WORDS: &str = "to_tsvector('simple', identifier || ' ' || (document #>> '{settings,name}')) \
                          @@ to_tsquery('simple', ";
@@ -155,8 +157,15 @@ pub(crate) async fn page(
         query = query.filter(merchants::identifier.eq(own.as_str()));
     }
     if let Some(words) = words {
-        let has_words = sql::<Bool>(HAS_WORDS).bind::<Text, _>(word_query(words)).sql(")");
-        query = query.filter(has_words);
+        let has_words = || sql::<Bool>(HAS_WORDS).bind::<Text, _>(word_query(words)).sql(")");
+        let few = merchants::table.filter(has_words()).select(merchants::identifier);
+        let few: Vec<String> = few.limit(MAX_SORTED + 1).load(conn).await?;
+        // The index has no order. Words that many merchants have are found soon in the order of the list.
+        query = if i64::try_from(few.len()).is_ok_and(|few| few <= MAX_SORTED) {
+            query.filter(merchants::identifier.eq_any(few))
+        } else {
+            query.filter(has_words())
+        };
     }
     query.load::<Row>(conn).await?.into_iter().map(StoredMerchant::try_from).collect()
 }

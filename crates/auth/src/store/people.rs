@@ -1,6 +1,10 @@
 //! People with their passwords and TOTP secrets.
 
-use diesel::{ExpressionMethods as _, OptionalExtension as _, QueryDsl as _, Queryable};
+use diesel::{
+    ExpressionMethods as _, OptionalExtension as _, QueryDsl as _, Queryable,
+    dsl::sql,
+    sql_types::{Bool, Text},
+};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::{access::MerchantId, merchant::Sealed};
 use platform::{Timestamp, database::DatabaseError};
@@ -185,13 +189,16 @@ pub(crate) async fn page(
     after: &str,
     limit: i64,
 ) -> Result<Vec<Person>, Error> {
-    let mut query = people::table
-        .filter(people::email.gt(after))
-        .order(people::email)
-        .limit(limit)
-        .into_boxed();
+    let mut query = people::table.limit(limit).into_boxed();
     if let Some(merchant) = merchant {
-        query = query.filter(people::merchant.eq(merchant));
+        // Whole rows are compared, so that the index on them is used.
+        let is_after = sql::<Bool>("(merchant, email) > (").bind::<Text, _>(merchant).sql(", ");
+        query = query
+            .filter(is_after.bind::<Text, _>(after).sql(")"))
+            .filter(people::merchant.le(merchant))
+            .order((people::merchant, people::email));
+    } else {
+        query = query.filter(people::email.gt(after)).order(people::email);
     }
     query.load::<Row>(conn).await?.into_iter().map(Person::try_from).collect()
 }

@@ -6,7 +6,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
 use domain::exchange::OrderAmounts;
 use platform::Timestamp;
-use platform::database::{DatabaseError, is_truncated, limit_page_bytes, prepared};
+use platform::database::{DatabaseError, IndexRange, is_truncated, limit_page_bytes, prepared};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
@@ -23,6 +23,78 @@ pub(crate) struct Search {
     pub(crate) state: Option<State>,
     /// Only rows before this position.
     pub(crate) before: Option<i64>,
+}
+
+/// The SQL of the next parameter, with this value. The first two are numbers.
+fn bind<'a>(values: &mut Vec<&'a str>, value: &'a str) -> String {
+    values.push(value);
+    format!("${}", values.len() + 2)
+}
+
+impl Search {
+    fn has_identifier(&self) -> bool {
+        let identifiers =
+            [&self.original_order_id, &self.rma_identifier, &self.exchange_order_identifier];
+        identifiers.into_iter().any(Option::is_some)
+    }
+
+    fn is_of_order(&self) -> bool {
+        self.state.is_some_and(State::is_of_order)
+    }
+
+    /// The few exchanges with an identifier. Only conditions that are set go into the query, so that
+    /// PostgreSQL uses the right index.
+    fn by_identifier<'a>(&'a self, values: &mut Vec<&'a str>) -> String {
+        let merchant = self.merchant.as_ref().map(MerchantId::as_str);
+        let name = self.exchange_order_identifier.as_deref();
+        let state_of = if self.is_of_order() { "placed.state" } else { "own.state" };
+        let mut sql = "confirmations AS own LEFT JOIN exchange_orders AS placed \
+             ON placed.confirmation = own.position WHERE position < $1"
+            .to_owned();
+        for (value, column) in [
+            (merchant, "own.merchant"),
+            (merchant.filter(|_| name.is_some()), "placed.merchant"),
+            (self.original_order_id.as_deref(), "own.original_order_id"),
+            (self.rma_identifier.as_deref(), "rma_identifier"),
+            (name, "exchange_order_identifier"),
+            (self.state.map(State::as_str), state_of),
+        ] {
+            if let Some(value) = value {
+                sql.push_str(&format!(" AND {column} = {}", bind(values, value)));
+            }
+        }
+        sql
+    }
+
+    /// The exchanges of a merchant, a state, both or all: those of the page, in the order of an index, and then
+    /// the other half of each.
+    fn by_position<'a>(&'a self, values: &mut Vec<&'a str>) -> String {
+        let merchant = self.merchant.as_ref().map(MerchantId::as_str);
+        let columns = [(merchant, "merchant"), (self.state.map(State::as_str), "state")];
+        let fixed = columns.into_iter().filter_map(|(value, column)| Some((value?, column)));
+        let fixed: Vec<_> = fixed.map(|(value, column)| (column, bind(values, value))).collect();
+        let position = if self.is_of_order() { "confirmation" } else { "position" };
+        let range = IndexRange { fixed: &fixed, sorted: &[position] };
+        let page = format!(
+            "WHERE {} AND {} ORDER BY {} LIMIT $2",
+            merchant.map_or("merchant IS DISTINCT FROM ''", |_| "true"),
+            range.condition(None, Some(("<", "$1"))),
+            range.order("DESC")
+        );
+        if self.is_of_order() {
+            format!(
+                "(SELECT * FROM exchange_orders {page}) AS placed CROSS JOIN LATERAL ( \
+                     SELECT * FROM confirmations WHERE position = placed.confirmation LIMIT 1 \
+                 ) AS own"
+            )
+        } else {
+            format!(
+                "(SELECT * FROM confirmations {page}) AS own LEFT JOIN LATERAL ( \
+                     SELECT * FROM exchange_orders WHERE confirmation = own.position LIMIT 1 \
+                 ) AS placed ON true"
+            )
+        }
+    }
 }
 
 #[derive(QueryableByName)]
@@ -74,15 +146,13 @@ struct Row {
     found: i64,
 }
 
-const FIND: &str = "SELECT position, own.merchant, own.original_order_id, rma_identifier, \
+const COLUMNS: &str = "position, own.merchant, own.original_order_id, rma_identifier, \
      COALESCE(placed.state, own.state) AS state, failed, received_at, ordered_at, \
      settled_at, exchange_order_identifier, transaction_id, delivery, items, stock_check, \
      price_check, check_detail, total_amount_cents, tax_amount_cents, shipping_amount_cents, \
      abandoned_by, abandon_note, \
      octet_length(failed) + COALESCE(octet_length(items), 0) \
-     + COALESCE(octet_length(abandon_note), 0) AS weight \
-     FROM confirmations AS own LEFT JOIN exchange_orders AS placed ON placed.confirmation = own.position \
-     WHERE position < $1";
+     + COALESCE(octet_length(abandon_note), 0) AS weight";
 
 /// Exchanges with their positions, newest first: up to `most`, fewer if they exceed the byte limit of
 /// a page. The flag tells whether that limit cut the page.
@@ -91,32 +161,20 @@ pub(crate) async fn find(
     search: &Search,
     most: i64,
 ) -> Result<(Vec<(i64, ExchangeOrderView)>, bool), DatabaseError> {
-    let before = search.before.unwrap_or(i64::MAX);
     let (weighing, cutting) = limit_page_bytes("position DESC");
-    let mut query = diesel::sql_query(weighing).into_boxed().sql(FIND).bind::<BigInt, _>(before);
-    let mut bound = 1;
-    // Only conditions that are set go into the query, so that PostgreSQL uses the right index.
-    let merchant = search.merchant.as_ref().map(MerchantId::as_str);
-    let name = search.exchange_order_identifier.as_deref();
-    let is_state_of_order = search.state.is_some_and(State::is_of_order);
-    let is_of_order = name.is_some() || is_state_of_order;
-    let state_of = if is_state_of_order { "placed.state" } else { "own.state" };
-    let texts = [
-        (merchant, "own.merchant"),
-        (merchant.filter(|_| is_of_order), "placed.merchant"),
-        (search.original_order_id.as_deref(), "own.original_order_id"),
-        (search.rma_identifier.as_deref(), "rma_identifier"),
-        (name, "exchange_order_identifier"),
-        (search.state.map(State::as_str), state_of),
-    ];
-    for (value, column) in texts {
-        let Some(value) = value else { continue };
-        bound += 1;
-        query = query.sql(format!(" AND {column} = ${bound}")).bind::<Text, _>(value);
-    }
-    query = query
-        .sql(format!(" ORDER BY position DESC LIMIT ${}{cutting}", bound + 1))
-        .bind::<BigInt, _>(most);
+    let mut values = Vec::new();
+    let exchanges = if search.has_identifier() {
+        search.by_identifier(&mut values)
+    } else {
+        search.by_position(&mut values)
+    };
+    let query = diesel::sql_query(format!(
+        "{weighing}SELECT {COLUMNS} FROM {exchanges} ORDER BY position DESC LIMIT $2{cutting}"
+    ))
+    .into_boxed()
+    .bind::<BigInt, _>(search.before.unwrap_or(i64::MAX))
+    .bind::<BigInt, _>(most);
+    let query = values.into_iter().fold(query, |query, value| query.bind::<Text, _>(value));
     let rows: Vec<Row> = prepared(query).load(conn).await?;
     let is_truncated = is_truncated(&rows, |row| row.found);
     let exchanges: Result<_, DatabaseError> =

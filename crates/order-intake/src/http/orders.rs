@@ -21,9 +21,11 @@ pub(crate) struct OrderQuery {
     merchant: Option<MerchantId>,
     /// Only the order with this identifier
     identifier: Option<String>,
-    /// Only orders whose identifier starts with this text
+    /// Only orders whose identifier starts with this text. Cannot be combined with `customer_email` or
+    /// `line_identifier`.
     identifier_prefix: Option<String>,
-    /// Only orders of the shopper with this e-mail address, case-insensitive
+    /// Only orders of the shopper with this e-mail address, case-insensitive. Cannot be combined with
+    /// `line_identifier`.
     customer_email: Option<String>,
     /// Only orders that have a line with this identifier
     line_identifier: Option<String>,
@@ -55,6 +57,8 @@ enum BadQuery {
     Cursor(#[from] BadCursor),
     #[error("sort=newest needs a merchant and no other filter")]
     Sort,
+    #[error("only one of identifier_prefix, customer_email and line_identifier may be given")]
+    Filters,
 }
 
 impl Failure for BadQuery {
@@ -132,13 +136,12 @@ pub(crate) async fn find_order(
 impl OrderQuery {
     fn parse(self, merchant: Option<MerchantId>) -> Result<Search, BadQuery> {
         let newest_first = self.sort == Sort::Newest;
-        let filters = [
-            &self.identifier,
-            &self.identifier_prefix,
-            &self.customer_email,
-            &self.line_identifier,
-        ];
-        if newest_first && (merchant.is_none() || filters.into_iter().any(Option::is_some)) {
+        let filters = [&self.identifier_prefix, &self.customer_email, &self.line_identifier];
+        let filters = filters.into_iter().filter(|filter| filter.is_some()).count();
+        if filters > 1 {
+            return Err(BadQuery::Filters);
+        }
+        if newest_first && (merchant.is_none() || filters > 0 || self.identifier.is_some()) {
             return Err(BadQuery::Sort);
         }
         Ok(Search {

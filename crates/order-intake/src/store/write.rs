@@ -1,4 +1,4 @@
-//! Writes a batch: orders, refunds and events in one statement.
+//! Writes a batch: orders with their lines, refunds and events in one statement.
 
 use diesel::result::DatabaseErrorKind;
 use diesel::sql_types::BigInt;
@@ -88,7 +88,9 @@ fn write_sql(mode: WriteMode, has_refunds: bool) -> (String, String) {
     }
     let with = format!(
         "WITH precondition AS MATERIALIZED (SELECT {precondition} AS holds), \
-         stored AS ({UPSERT_ORDERS} WHERE {replaceable} RETURNING 1){insert_refunds}"
+         stored AS ({UPSERT_ORDERS} WHERE {replaceable} \
+             RETURNING merchant, identifier, line_identifiers), \
+         {WRITE_LINES}{insert_refunds}"
     );
     let condition = format!(
         "CASE WHEN NOT (SELECT holds FROM precondition) THEN false \
@@ -119,6 +121,28 @@ const UPSERT_ORDERS: &str = "INSERT INTO orders (merchant, identifier, status, c
          line_identifiers = excluded.line_identifiers, created_at = excluded.created_at, \
          updated_at = excluded.updated_at, digest = excluded.digest, \
          document = excluded.document, received_at = excluded.received_at, erased_at = NULL";
+/// The lines of the stored orders. They are read from the upsert, which has locked the orders, so that two
+/// writers of an order take turns. `orders` is still as it was before the statement, and has the lines
+/// that the new snapshot may lack.
+const WRITE_LINES: &str = "new_lines AS ( \
+         INSERT INTO order_lines (line_identifier, merchant, order_identifier) \
+         SELECT line, merchant, identifier FROM stored, unnest(line_identifiers) AS line \
+         ON CONFLICT DO NOTHING \
+     ), old_lines AS ( \
+         DELETE FROM order_lines WHERE ctid = ANY (ARRAY ( \
+             SELECT line.ctid FROM stored, LATERAL ( \
+                 SELECT line_identifiers FROM orders \
+                 WHERE merchant = stored.merchant AND identifier = stored.identifier \
+                     AND line_identifiers <> stored.line_identifiers LIMIT 1 \
+             ) AS old, LATERAL ( \
+                 SELECT unnest(old.line_identifiers) EXCEPT SELECT unnest(stored.line_identifiers) \
+             ) AS removed (identifier), LATERAL ( \
+                 SELECT ctid FROM order_lines \
+                 WHERE line_identifier = removed.identifier AND merchant = stored.merchant \
+                     AND order_identifier = stored.identifier LIMIT 1 \
+             ) AS line \
+         )) \
+     )";
 /// Rows that an upsert may overwrite.
 const REPLACES_OLDER: &str =
     "orders.updated_at <= excluded.updated_at AND orders.digest <> excluded.digest";

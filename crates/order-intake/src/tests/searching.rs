@@ -1,12 +1,6 @@
 //! Searches in the orders of one merchant and of all merchants.
 
-use diesel_async::AsyncConnection as _;
-use diesel_async::SimpleAsyncConnection as _;
-
-use super::test_writer::TestWriter;
 use super::*;
-use crate::store::{self, Search};
-use crate::stored_order::OrderKey;
 
 impl TestApp {
     /// The merchants and identifiers of the orders that a token finds, page by page.
@@ -113,51 +107,47 @@ async fn the_newest_orders_of_a_merchant_come_first() {
     }
 }
 
-/// Every search reads as many rows as a page has, in a table with many more.
 #[tokio::test]
-async fn searches_read_few_rows() {
-    let writer = TestWriter::start().await;
-    let pool = writer.database.pool();
-    let mut conn = pool.get().await.unwrap();
-    conn.batch_execute(
-        "INSERT INTO orders SELECT merchant, 'A-' || n, 'Shipped', 'guest@mail.example', \
-             ARRAY['L-' || n], now(), now(), sha256('x'), '{}', now() \
-         FROM (VALUES ('acme'), ('rival')) AS merchants (merchant), generate_series(1, 10000) AS n; \
-         ANALYZE orders",
-    )
-    .await
-    .unwrap();
-    let (acme, text) = ("acme".parse().ok(), |text: &str| Some(text.to_owned()));
-    let after =
-        || Some(OrderKey { merchant: "acme".parse().unwrap(), identifier: "A-5".to_owned() });
-    let none = Search::default;
-    let searches = [
-        none(),
-        Search { merchant: acme.clone(), ..none() },
-        Search { merchant: acme.clone(), newest_first: true, ..none() },
-        Search { merchant: acme.clone(), newest_first: true, after: after(), ..none() },
-        Search { identifier_prefix: text("A-"), ..none() },
-        Search { identifier_prefix: text("A-"), after: after(), ..none() },
-        Search { identifier_prefix: text("A-"), merchant: acme.clone(), ..none() },
-        Search { identifier_prefix: text("A-"), merchant: acme.clone(), after: after(), ..none() },
-        Search { customer_email: text("guest@mail.example"), ..none() },
-        Search { customer_email: text("guest@mail.example"), after: after(), ..none() },
-        Search { customer_email: text("guest@mail.example"), merchant: acme, ..none() },
-        Search { line_identifier: text("L-7"), ..none() },
-        Search { identifier: text("A-7"), ..none() },
-    ];
-    let rows_read = "SELECT coalesce(sum(seq_tup_read + idx_tup_fetch), 0)::bigint \
-                     FROM pg_stat_xact_user_tables WHERE relname = 'orders'";
-    for search in searches {
-        let read = conn.transaction(async |conn| {
-            // The statistics may include earlier transactions.
-            let before = testkit::count(conn, rows_read).await;
-            let (found, _) = store::search(conn, &search, 10).await?;
-            assert!(!found.is_empty(), "{search:?}");
-            let read = testkit::count(conn, rows_read).await - before;
-            Ok::<_, platform::database::DatabaseError>(read)
-        });
-        let read = read.await.unwrap();
-        assert!(read <= 20, "{read} rows for {search:?}");
+async fn searches_by_line_follow_the_newest_snapshot() {
+    let app = TestApp::start().await;
+    let mut orders = sample_orders(3);
+    for (order, identifier) in orders.iter_mut().zip(["A-1", "A-2", "A-3"]) {
+        order["identifier"] = json!(identifier);
+        order["updated_at"] = json!("2026-01-01T00:00:00Z");
+        order["refunds"] = json!([]);
+        order["items"].as_array_mut().unwrap().truncate(1);
+        order["items"][0]["identifier"] = json!("1");
+    }
+    assert_eq!(app.publish("acme", &enclose(&orders)).await.0, StatusCode::OK);
+    assert_eq!(app.publish("rival", &enclose(&orders[..1])).await.0, StatusCode::OK);
+    let token = app.issuer.token(Some("acme"), "orders");
+    let acme = [("acme", "A-1"), ("acme", "A-2"), ("acme", "A-3")];
+    assert_eq!(app.find("line_identifier=1", &token).await, pairs(&acme));
+    let staff = app.issuer.token(None, "read");
+    let all = [("acme", "A-1"), ("acme", "A-2"), ("acme", "A-3"), ("rival", "A-1")];
+    assert_eq!(app.find("line_identifier=1", &staff).await, pairs(&all));
+
+    orders[1]["updated_at"] = json!("2026-01-02T00:00:00Z");
+    orders[1]["items"][0]["identifier"] = json!("2");
+    assert_eq!(app.publish("acme", &enclose(&orders[1..2])).await.0, StatusCode::OK);
+    let left = [("acme", "A-1"), ("acme", "A-3")];
+    assert_eq!(app.find("line_identifier=1", &token).await, pairs(&left));
+    assert_eq!(app.find("line_identifier=2", &token).await, pairs(&[("acme", "A-2")]));
+    let stored = app.service.database.count("SELECT count(*) FROM order_lines").await;
+    assert_eq!(stored, 4, "the line that the order lost is deleted");
+}
+
+#[tokio::test]
+async fn two_filters_without_a_common_index_are_rejected() {
+    let app = TestApp::start().await;
+    for (query, status) in [
+        ("identifier_prefix=A&customer_email=a@b.c", 400),
+        ("identifier_prefix=A&line_identifier=1", 400),
+        ("customer_email=a@b.c&line_identifier=1", 400),
+        ("identifier=A-1&line_identifier=1", 200),
+        ("identifier=A-1&customer_email=a@b.c", 200),
+    ] {
+        let response = app.get(&format!("/v1/orders?{query}"), "acme").await;
+        assert_eq!(response.status(), status, "{query}");
     }
 }

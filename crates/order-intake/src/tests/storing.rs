@@ -22,8 +22,9 @@ async fn an_order_is_stored_with_its_event() {
     let email = order["customer"]["email"].as_str().unwrap();
     assert_eq!(writer.lines(&format!("{found}'{email}'")).await, [identifier]);
     let line = order["items"][0]["identifier"].as_str().unwrap();
-    let found =
-        format!("SELECT identifier AS line FROM orders WHERE line_identifiers @> '{{{line}}}'");
+    let found = format!(
+        "SELECT order_identifier AS line FROM order_lines WHERE line_identifier = '{line}'"
+    );
     assert_eq!(writer.lines(&found).await, [identifier]);
 }
 

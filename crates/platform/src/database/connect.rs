@@ -80,6 +80,7 @@ mod tests {
         let settings = Settings {
             url: Some(SecretString::from(url)),
             max_connections: 1,
+            max_readers: 1,
             acquire_timeout: Duration::from_secs(1),
             statement_timeout: Duration::from_secs(5),
         };

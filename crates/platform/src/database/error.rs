@@ -10,6 +10,8 @@ use crate::{ErrorKind, Failure};
 pub enum DatabaseError {
     #[error("no database connection")]
     Pool(#[from] PoolError),
+    #[error("too many lists, searches and reports at once")]
+    TooManyReaders,
     #[error("database query failed")]
     Query(#[from] QueryError),
 }
@@ -27,7 +29,7 @@ impl DatabaseError {
 impl Failure for DatabaseError {
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::Pool(_) => ErrorKind::Unavailable,
+            Self::Pool(_) | Self::TooManyReaders => ErrorKind::Unavailable,
             Self::Query(error) => error.kind(),
         }
     }

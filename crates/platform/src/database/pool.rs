@@ -1,6 +1,10 @@
 //! The connections of a process to its database.
 
-use std::time::Duration;
+use std::{
+    ops::{Deref, DerefMut},
+    sync::Arc,
+    time::Duration,
+};
 
 use diesel::ConnectionError;
 use diesel_async::{
@@ -11,7 +15,10 @@ use diesel_async::{
     },
 };
 use futures_util::FutureExt as _;
-use tokio::runtime::Handle;
+use tokio::{
+    runtime::Handle,
+    sync::{OwnedSemaphorePermit, Semaphore},
+};
 
 use super::{
     DatabaseError, Settings,
@@ -24,10 +31,35 @@ const METRICS_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Connections to the service's own database.
 #[derive(Clone)]
-pub struct Pool(Deadpool<AsyncPgConnection>);
+pub struct Pool {
+    connections: Deadpool<AsyncPgConnection>,
+    /// A permit for each reader.
+    readers: Arc<Semaphore>,
+    acquire_timeout: Duration,
+}
 
 /// A connection of the pool, which returns to the pool when it is dropped.
 pub type Connection = Object<AsyncPgConnection>;
+
+/// A connection for a list, a search or a report. It returns to the pool when it is dropped.
+pub struct ReaderConnection {
+    conn: Connection,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Deref for ReaderConnection {
+    type Target = AsyncPgConnection;
+
+    fn deref(&self) -> &AsyncPgConnection {
+        &self.conn
+    }
+}
+
+impl DerefMut for ReaderConnection {
+    fn deref_mut(&mut self) -> &mut AsyncPgConnection {
+        &mut self.conn
+    }
+}
 
 impl Pool {
     /// A pool that opens connections when they are needed, so that a process can start before its
@@ -52,18 +84,33 @@ impl Pool {
         });
         let manager = AsyncDieselConnectionManager::new_with_config("", config);
         let timeout = Some(settings.acquire_timeout);
-        let pool = Deadpool::builder(manager)
+        let connections = Deadpool::builder(manager)
             .max_size(settings.max_connections)
             .runtime(deadpool::Runtime::Tokio1)
             .wait_timeout(timeout)
             .create_timeout(timeout)
             .recycle_timeout(timeout)
             .build()?;
-        Ok(Self(pool))
+        let readers = settings.max_readers.min(settings.max_connections / 2).max(1);
+        Ok(Self {
+            connections,
+            readers: Arc::new(Semaphore::new(readers)),
+            acquire_timeout: settings.acquire_timeout,
+        })
     }
 
     pub async fn get(&self) -> Result<Connection, DatabaseError> {
-        Ok(self.0.get().await?)
+        Ok(self.connections.get().await?)
+    }
+
+    /// A connection for a list, a search or a report. Their number is limited, so that slow ones leave
+    /// connections for all other work.
+    pub async fn reader(&self) -> Result<ReaderConnection, DatabaseError> {
+        let permit = self.readers.clone().acquire_owned();
+        match tokio::time::timeout(self.acquire_timeout, permit).await {
+            Ok(Ok(permit)) => Ok(ReaderConnection { conn: self.get().await?, _permit: permit }),
+            Ok(Err(_)) | Err(_) => Err(DatabaseError::TooManyReaders),
+        }
     }
 
     /// Checks that the database responds.
@@ -82,7 +129,7 @@ impl Pool {
             gauge("database_connection_requests_pending", "Tasks that wait for a connection");
         let pool = self.clone();
         tasks.spawn_interval("pool metrics", METRICS_INTERVAL, move || {
-            let status = pool.0.status();
+            let status = pool.connections.status();
             for (gauge, value) in [
                 (&used, status.size.saturating_sub(status.available)),
                 (&max, status.max_size),

@@ -14,6 +14,7 @@ pub struct Settings {
     #[serde(deserialize_with = "postgres_url")]
     pub url: Option<SecretString>,
     pub max_connections: usize,
+    pub max_readers: usize,
     #[serde(with = "humantime_serde")]
     pub acquire_timeout: Duration,
     #[serde(with = "humantime_serde")]

@@ -11,6 +11,7 @@ use actix_web::{
     middleware::from_fn, web,
 };
 use anyhow::Context as _;
+use serde_json::json;
 use utoipa::openapi::OpenApi;
 use utoipa_actix_web::AppExt as _;
 
@@ -30,7 +31,7 @@ use crate::{
     limits::PerAddress,
     request_id::request_id,
     telemetry,
-    version::show_version,
+    version::{COMMIT, VERSION},
 };
 
 /// Time for requests in flight to finish after the server is told to stop.
@@ -145,6 +146,12 @@ fn reject_plain_http(settings: &Settings, address: SocketAddr) -> anyhow::Result
         settings.host
     );
     Ok(())
+}
+
+/// `GET /version`
+async fn show_version<S: Service>() -> HttpResponse {
+    let body = json!({ "service": S::NAME, "version": VERSION, "commit": COMMIT });
+    HttpResponse::Ok().json(body)
 }
 
 async fn openapi_json(document: web::Data<OpenApi>) -> HttpResponse {

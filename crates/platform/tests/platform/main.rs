@@ -9,6 +9,7 @@
 mod authentication;
 mod database;
 mod rate_limits;
+mod readers;
 mod server;
 mod tls;
 mod tokens;

@@ -82,7 +82,7 @@ pub(crate) async fn list_discrepancies(
         state: query.state,
         before: query.after,
     };
-    let mut conn = app.pool.get().await?;
+    let mut conn = app.pool.reader().await?;
     budgeted_response(&head, &discrepancies::list(&mut conn, &wanted, query.limit).await?)
 }
 

@@ -39,7 +39,7 @@ pub(crate) async fn show_order(
     let mut conn = app.pool.get().await?;
     let wanted = [identifier.as_str()].into();
     let id = &merchant.identifier;
-    let order_units = OrderUnits::load(&mut conn, id, &wanted, RowLock::None).await?;
+    let order_units = OrderUnits::load(&conn, id, &wanted, RowLock::None).await?;
     reserve_for_response(&head, order_units.weight())?;
     budgeted_response(&head, &OrderView::load(&mut conn, id, &order_units, &identifier).await?)
 }

@@ -88,9 +88,8 @@ pub(crate) async fn show_returnable(
     let identifier = identifier.into_inner();
     let is_giftee = shopper.map_or(Ok(false), |shopper| shopper.require(&identifier))?;
     let wanted = BTreeSet::from([identifier.as_str()]);
-    let mut conn = app.pool.get().await?;
-    let order_units =
-        OrderUnits::load(&mut conn, &merchant.identifier, &wanted, RowLock::None).await?;
+    let conn = app.pool.get().await?;
+    let order_units = OrderUnits::load(&conn, &merchant.identifier, &wanted, RowLock::None).await?;
     // The handler still holds its connection, so the pool size limits how many orders are loaded
     // before their memory is reserved.
     reserve_for_response(&head, order_units.weight())?;

@@ -7,7 +7,7 @@ use diesel::{OptionalExtension as _, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, IndexRange, prepared};
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -92,8 +92,9 @@ pub(crate) async fn search(
 ) -> Result<Vec<Recorded>, DatabaseError> {
     let before = search.before.unwrap_or(i64::MAX);
     let merchant = search.merchant.as_ref().map(MerchantId::as_str);
-    let mut query = select(merchant).bind::<BigInt, _>(before).sql(" AND position < $1");
-    let mut bound = 1;
+    let mut query = select(merchant).bind::<BigInt, _>(before);
+    let (mut bound, mut fixed) = (1, Vec::new());
+    let is_by_identifier = search.order_identifier.is_some() || search.rma_identifier.is_some();
     // Unused filters are not in the query, so that PostgreSQL picks the right index.
     let texts = [
         (merchant, "merchant"),
@@ -105,10 +106,22 @@ pub(crate) async fn search(
     for (value, column) in texts {
         let Some(value) = value else { continue };
         bound += 1;
-        query = query.sql(format!(" AND {column} = ${bound}")).bind::<Text, _>(value);
+        query = query.bind::<Text, _>(value);
+        if is_by_identifier {
+            query = query.sql(format!(" AND {column} = ${bound}"));
+        } else {
+            fixed.push((column, format!("${bound}")));
+        }
     }
-    query =
-        query.sql(format!(" ORDER BY position DESC LIMIT ${}", bound + 1)).bind::<BigInt, _>(most);
+    let range = IndexRange { fixed: &fixed, sorted: &["position"] };
+    query = query
+        .sql(format!(
+            " AND {} ORDER BY {} LIMIT ${}",
+            range.condition(None, Some(("<", "$1"))),
+            range.order("DESC"),
+            bound + 1
+        ))
+        .bind::<BigInt, _>(most);
     let rows: Vec<Row> = prepared(query).load(conn).await?;
     rows.into_iter().map(Row::read).collect()
 }

@@ -1,12 +1,14 @@
 //! Replaces a shopper's data in orders, returns, timelines and discrepancies. Statements are planned each
 //! time, because they run rarely and the tables grow.
 
+use std::collections::BTreeSet;
+
 use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Jsonb, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::erasure::{EmailDigest, erase, erase_history, erase_text};
-use domain::returns::RmaStatus;
+use domain::returns::{Rma, RmaStatus};
 use platform::Timestamp;
 use platform::database::DatabaseError;
 use serde_json::Value;
@@ -31,16 +33,12 @@ struct ReturnRow {
     status: String,
     #[diesel(sql_type = Timestamptz)]
     updated_at: Timestamp,
-    #[diesel(sql_type = Array<Text>)]
-    order_identifiers: Vec<String>,
     #[diesel(sql_type = Text)]
     document: String,
 }
 
-const RETURNS: &str = "SELECT rma_identifier, status, updated_at, document, ARRAY( \
-         SELECT DISTINCT order_identifier FROM return_units AS units \
-         WHERE units.merchant = own.merchant AND units.rma_identifier = own.rma_identifier \
-     ) AS order_identifiers FROM returns AS own WHERE own.merchant = $1";
+const RETURNS: &str = "SELECT rma_identifier, status, updated_at, document \
+     FROM returns AS own WHERE own.merchant = $1";
 
 /// Locks a merchant's returns with units of these orders.
 pub(crate) async fn lock_returns(
@@ -75,8 +73,12 @@ pub(crate) async fn lock_gift_returns(
 
 fn read(rows: Vec<ReturnRow>) -> Result<Vec<LockedReturn>, DatabaseError> {
     let read = |row: ReturnRow| {
-        let ReturnRow { rma_identifier, updated_at, order_identifiers, document, .. } = row;
+        let ReturnRow { rma_identifier, updated_at, document, .. } = row;
         let status = row.status.parse().map_err(unreadable)?;
+        let rma: Rma = serde_json::from_str(&document).map_err(unreadable)?;
+        let orders: BTreeSet<_> =
+            rma.units.into_iter().map(|unit| unit.id.order_identifier).collect();
+        let order_identifiers = Vec::from_iter(orders);
         Ok(LockedReturn { rma_identifier, status, updated_at, order_identifiers, document })
     };
     rows.into_iter().map(read).collect()
@@ -185,9 +187,12 @@ async fn erase_timelines(
     let (positions, details) = erased_details(query.load(conn).await?, erase_history);
     set_erasing(conn, "on").await?;
     let statement = diesel::sql_query(
-        "UPDATE timeline SET detail = new.detail FROM unnest($1, $2) AS new (position, detail) \
-         WHERE timeline.position = new.position",
+        "UPDATE timeline SET detail = new.detail FROM unnest($3, $4) AS new (position, detail) \
+         WHERE timeline.merchant = $1 AND timeline.rma_identifier = ANY ($2) \
+         AND timeline.position = new.position",
     )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(returns)
     .bind::<Array<BigInt>, _>(positions)
     .bind::<Array<Jsonb>, _>(details);
     statement.execute(conn).await?;

@@ -155,7 +155,7 @@ struct ProjectedRow {
 
 /// Finds a merchant's orders; unknown identifiers are skipped.
 pub(crate) async fn find(
-    conn: &mut AsyncPgConnection,
+    mut conn: &AsyncPgConnection,
     merchant: &MerchantId,
     identifiers: &[&str],
     row_lock: RowLock,
@@ -173,7 +173,7 @@ pub(crate) async fn find(
     ))
     .bind::<Text, _>(merchant.as_str())
     .bind::<Array<Text>, _>(identifiers);
-    let rows: Vec<ProjectedRow> = prepared(query).load(conn).await?;
+    let rows: Vec<ProjectedRow> = prepared(query).load(&mut conn).await?;
     let projected = |row: ProjectedRow| {
         Ok(Projected {
             order: read(&row.document)?,

@@ -11,6 +11,7 @@ use platform::database::{DatabaseError, prepared};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::timeline::{self, NewEntry};
 use super::{DocumentRow, read, unreadable, write};
 
 /// Unique index: a unit is in at most one return.
@@ -32,78 +33,74 @@ impl From<diesel::result::Error> for InsertError {
     }
 }
 
-/// Inserts a return with its units.
+const INSERT: &str = "WITH made AS ( \
+         INSERT INTO returns (merchant, rma_identifier, status, customer_email, document, \
+             created_at, updated_at, giftee_email_sha256) \
+         VALUES ($1, $2, $14, $15, $16, $17, $18, $19) \
+     ), units AS ( \
+         INSERT INTO return_units (merchant, rma_identifier, order_identifier, line_identifier, \
+             unit, held, exchanged, tracking_number) \
+         SELECT $1, $2, * FROM unnest($8, $9, $10, $11, $12, $13) \
+     )";
+
+/// Inserts a return with its units and the first entry of its timeline.
 pub(crate) async fn insert(
-    conn: &mut AsyncPgConnection,
-    merchant: &MerchantId,
+    mut conn: &AsyncPgConnection,
     rma: &Rma,
     customer_email: Option<&str>,
+    entry: &NewEntry<'_>,
 ) -> Result<(), InsertError> {
     let units = UnitColumns::of(rma);
     let giftee = rma.giftee_email.as_deref().map(EmailDigest::of);
-    let statement = diesel::sql_query(
-        "WITH made AS ( \
-             INSERT INTO returns (merchant, rma_identifier, status, customer_email, document, \
-                 created_at, updated_at, giftee_email_sha256) \
-             VALUES ($1, $2, $9, $10, $11, $12, $13, $14)) \
-         INSERT INTO return_units (merchant, rma_identifier, order_identifier, line_identifier, \
-             unit, held, exchanged, tracking_number) \
-         SELECT $1, $2, * FROM unnest($3, $4, $5, $6, $7, $8)",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(&rma.rma_identifier)
-    .bind::<Array<Text>, _>(units.orders)
-    .bind::<Array<Text>, _>(units.lines)
-    .bind::<Array<Integer>, _>(units.numbers)
-    .bind::<Array<Bool>, _>(units.held)
-    .bind::<Array<Bool>, _>(units.exchanged)
-    .bind::<Array<Nullable<Text>>, _>(units.tracking_numbers)
-    .bind::<Text, _>(rma.status.as_str())
-    .bind::<Nullable<Text>, _>(customer_email.map(str::to_lowercase))
-    .bind::<Text, _>(write(rma)?)
-    .bind::<Timestamptz, _>(rma.created_at)
-    .bind::<Timestamptz, _>(rma.updated_at)
-    .bind::<Nullable<Text>, _>(giftee.as_ref().map(EmailDigest::as_str));
-    prepared(statement).execute(conn).await?;
+    let statement = timeline::append_to_sql(INSERT, entry)
+        .bind::<Array<Text>, _>(units.orders)
+        .bind::<Array<Text>, _>(units.lines)
+        .bind::<Array<Integer>, _>(units.numbers)
+        .bind::<Array<Bool>, _>(units.held)
+        .bind::<Array<Bool>, _>(units.exchanged)
+        .bind::<Array<Nullable<Text>>, _>(units.tracking_numbers)
+        .bind::<Text, _>(rma.status.as_str())
+        .bind::<Nullable<Text>, _>(customer_email.map(str::to_lowercase))
+        .bind::<Text, _>(write(rma)?)
+        .bind::<Timestamptz, _>(rma.created_at)
+        .bind::<Timestamptz, _>(rma.updated_at)
+        .bind::<Nullable<Text>, _>(giftee.as_ref().map(EmailDigest::as_str));
+    prepared(statement).execute(&mut conn).await?;
     Ok(())
 }
 
-/// Saves a locked return. Canceled units become returnable again. `exchanged` stays as it is; see
-/// [`release_exchange`](super::units::release_exchange).
-pub(crate) async fn save(
-    conn: &mut AsyncPgConnection,
-    merchant: &MerchantId,
-    rma: &Rma,
-) -> Result<(), DatabaseError> {
-    let statement = diesel::sql_query(
-        "UPDATE returns SET status = $3, document = $4, updated_at = $5 \
-         WHERE merchant = $1 AND rma_identifier = $2",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(&rma.rma_identifier)
-    .bind::<Text, _>(rma.status.as_str())
-    .bind::<Text, _>(write(rma)?)
-    .bind::<Timestamptz, _>(rma.updated_at);
-    prepared(statement).execute(conn).await?;
-    let units = UnitColumns::of(rma);
-    let statement = diesel::sql_query(
-        "UPDATE return_units AS kept SET held = new.held, tracking_number = new.tracking_number \
-         FROM unnest($3, $4, $5, $6, $7) \
+const SAVE: &str = "WITH saved AS ( \
+         UPDATE returns SET status = $8, document = $9, updated_at = $10 \
+         WHERE merchant = $1 AND rma_identifier = $2 \
+     ), units AS ( \
+         UPDATE return_units AS kept SET held = new.held, tracking_number = new.tracking_number \
+         FROM unnest($11, $12, $13, $14, $15) \
              AS new (order_identifier, line_identifier, unit, held, tracking_number) \
          WHERE kept.merchant = $1 AND kept.rma_identifier = $2 \
              AND kept.order_identifier = new.order_identifier \
              AND kept.line_identifier = new.line_identifier AND kept.unit = new.unit \
              AND (kept.held, kept.tracking_number) \
-                 IS DISTINCT FROM (new.held, new.tracking_number)",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(&rma.rma_identifier)
-    .bind::<Array<Text>, _>(units.orders)
-    .bind::<Array<Text>, _>(units.lines)
-    .bind::<Array<Integer>, _>(units.numbers)
-    .bind::<Array<Bool>, _>(units.held)
-    .bind::<Array<Nullable<Text>>, _>(units.tracking_numbers);
-    prepared(statement).execute(conn).await?;
+                 IS DISTINCT FROM (new.held, new.tracking_number) \
+     )";
+
+/// Saves a locked return and adds an entry to its timeline. Canceled units become returnable again.
+/// `exchanged` stays as it is; see [`release_exchange`](super::units::release_exchange).
+pub(crate) async fn save(
+    mut conn: &AsyncPgConnection,
+    rma: &Rma,
+    entry: &NewEntry<'_>,
+) -> Result<(), DatabaseError> {
+    let units = UnitColumns::of(rma);
+    let statement = timeline::append_to_sql(SAVE, entry)
+        .bind::<Text, _>(rma.status.as_str())
+        .bind::<Text, _>(write(rma)?)
+        .bind::<Timestamptz, _>(rma.updated_at)
+        .bind::<Array<Text>, _>(units.orders)
+        .bind::<Array<Text>, _>(units.lines)
+        .bind::<Array<Integer>, _>(units.numbers)
+        .bind::<Array<Bool>, _>(units.held)
+        .bind::<Array<Nullable<Text>>, _>(units.tracking_numbers);
+    prepared(statement).execute(&mut conn).await?;
     Ok(())
 }
 

@@ -1,12 +1,14 @@
 //! Search for returns, newest first, in pages, in one merchant or in all.
 
 use diesel::QueryableByName;
+use diesel::pg::Pg;
+use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
 use diesel::sql_types::{BigInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::returns::{Rma, RmaStatus};
 use platform::Timestamp;
-use platform::database::{DatabaseError, is_truncated, limit_page_bytes, prepared};
+use platform::database::{DatabaseError, IndexRange, is_truncated, limit_page_bytes, prepared};
 
 use super::{ALL_MERCHANTS, read};
 
@@ -48,59 +50,108 @@ pub(crate) async fn search(
 ) -> Result<(Vec<Rma>, bool), DatabaseError> {
     let (prefix, suffix) = limit_page_bytes(NEWEST_FIRST);
     let merchant = search.merchant.as_ref().map(MerchantId::as_str);
-    let mut query = diesel::sql_query(prefix).into_boxed().sql(format!(
-        "SELECT document, created_at, rma_identifier, octet_length(document) AS weight \
-         FROM returns WHERE {}",
-        merchant.map_or(ALL_MERCHANTS, |_| "true")
-    ));
-    let mut bound = 0;
-    // The merchant is the first parameter, if there is one.
-    let of_merchant = merchant.map_or("", |_| " AND merchant = $1");
-    let of_unit = |column: &str, place: i32| {
-        format!(
-            "(rma_identifier, merchant) IN (SELECT rma_identifier, merchant FROM return_units \
-             WHERE {column} = ${place}{of_merchant})"
-        )
-    };
     let status = search.status.map(RmaStatus::as_str);
     // Unused filters are not in the query, so that PostgreSQL picks the right index.
     let texts = [
         (merchant, "merchant"),
+        (search.email.as_deref(), "customer_email"),
+        (status, "status"),
         (search.rma_identifier.as_deref(), "rma_identifier"),
         (search.order_identifier.as_deref(), "order_identifier"),
         (search.tracking_number.as_deref(), "tracking_number"),
-        (status, "status"),
-        (search.email.as_deref(), "customer_email"),
     ];
-    for (value, column) in texts {
-        let Some(value) = value else { continue };
-        bound += 1;
-        let condition = match column {
-            "order_identifier" | "tracking_number" => of_unit(column, bound),
-            column => format!("{column} = ${bound}"),
-        };
-        query = query.sql(format!(" AND {condition}")).bind::<Text, _>(value);
+    let texts: Vec<_> =
+        texts.into_iter().filter_map(|(value, column)| Some((value?, column))).collect();
+    let is_by_identifier = texts.iter().any(|(_, column)| column.ends_with("_identifier"))
+        || search.tracking_number.is_some();
+    let (mut conditions, mut of_units, mut fixed) = (String::new(), String::new(), Vec::new());
+    for (place, (_, column)) in (1..).zip(&texts) {
+        let condition = format!(" AND {column} = ${place}");
+        match *column {
+            "order_identifier" | "tracking_number" => of_units.push_str(&condition),
+            "status" if search.email.is_some() => conditions.push_str(&condition),
+            column if !is_by_identifier => fixed.push((column, format!("${place}"))),
+            _ => conditions.push_str(&condition),
+        }
     }
-    for (time, comparison) in [(search.from, ">="), (search.to, "<")] {
-        let Some(time) = time else { continue };
-        bound += 1;
-        query = query
-            .sql(format!(" AND created_at {comparison} ${bound}"))
-            .bind::<Timestamptz, _>(time);
+    if search.email.is_some() {
+        // The condition of the index.
+        conditions.push_str(" AND customer_email IS NOT NULL");
     }
-    if let Some((time, identifier)) = &search.after {
-        let places = (bound + 1, bound + 2);
-        bound += 2;
-        query = query
-            .sql(format!(" AND (created_at, rma_identifier) < (${}, ${})", places.0, places.1))
-            .bind::<Timestamptz, _>(*time)
-            .bind::<Text, _>(identifier);
-    }
-    query = query
-        .sql(format!(" ORDER BY {NEWEST_FIRST} LIMIT ${}{suffix}", bound + 1))
-        .bind::<BigInt, _>(most);
+    let times = Times::new(search, texts.len());
+    let range = IndexRange { fixed: &fixed, sorted: &["created_at", "rma_identifier"] };
+    let mut query = diesel::sql_query(format!(
+        "{prefix}SELECT document, created_at, rma_identifier, octet_length(document) AS weight \
+         FROM {} WHERE {}{conditions} AND {} ORDER BY {} LIMIT ${}{suffix}",
+        returns_with(&of_units, merchant.is_some()),
+        merchant.map_or(ALL_MERCHANTS, |_| "true"),
+        range.condition(times.from(), times.to()),
+        range.order("DESC"),
+        times.bound + 1
+    ))
+    .into_boxed();
+    query = texts.iter().fold(query, |query, (value, _)| query.bind::<Text, _>(*value));
+    query = times.bind(query).bind::<BigInt, _>(most);
     let rows: Vec<Row> = prepared(query).load(conn).await?;
     let is_truncated = is_truncated(&rows, |row| row.found);
     let returns: Result<_, _> = rows.iter().map(|row| read(&row.document)).collect();
     Ok((returns?, is_truncated))
+}
+
+/// The returns, or those with units that match the conditions. `LATERAL` reads only the returns of these units:
+/// PostgreSQL would read all returns by time if it took an order for a frequent one. The merchant is the first
+/// parameter, if there is one.
+fn returns_with(of_units: &str, has_merchant: bool) -> String {
+    if of_units.is_empty() {
+        return "returns".to_owned();
+    }
+    let of_merchant = if has_merchant { " AND merchant = $1" } else { "" };
+    format!(
+        "(SELECT DISTINCT rma_identifier AS rma, merchant AS owner FROM return_units \
+         WHERE true{of_units}{of_merchant}) AS unit, LATERAL ( \
+             SELECT * FROM returns WHERE rma_identifier = unit.rma AND merchant = unit.owner LIMIT 1 \
+         ) AS returns"
+    )
+}
+
+/// The bounds of the creation time: of the filters, and of the page.
+struct Times {
+    from: Option<(Timestamp, String)>,
+    to: Option<((Timestamp, String), String)>,
+    /// Number of parameters, with those of the filters.
+    bound: usize,
+}
+
+impl Times {
+    fn new(search: &Search, mut bound: usize) -> Self {
+        let mut places = || {
+            bound += 2;
+            format!("${}, ${bound}", bound - 1)
+        };
+        let from = search.from.map(|from| (from, places()));
+        let to = search.to.map(|to| (to, String::new()));
+        let to = to.into_iter().chain(search.after.clone()).min().map(|to| (to, places()));
+        Self { from, to, bound }
+    }
+
+    fn from(&self) -> Option<(&str, &str)> {
+        self.from.as_ref().map(|(_, places)| (">=", places.as_str()))
+    }
+
+    fn to(&self) -> Option<(&str, &str)> {
+        self.to.as_ref().map(|(_, places)| ("<", places.as_str()))
+    }
+
+    fn bind<'a>(
+        &self,
+        mut query: BoxedSqlQuery<'a, Pg, SqlQuery>,
+    ) -> BoxedSqlQuery<'a, Pg, SqlQuery> {
+        if let Some((time, _)) = &self.from {
+            query = query.bind::<Timestamptz, _>(*time).bind::<Text, _>("");
+        }
+        if let Some(((time, identifier), _)) = self.to.clone() {
+            query = query.bind::<Timestamptz, _>(time).bind::<Text, _>(identifier);
+        }
+        query
+    }
 }

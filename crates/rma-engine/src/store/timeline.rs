@@ -5,6 +5,7 @@ use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Jsonb, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
+use messaging::SqlStatement;
 use platform::Timestamp;
 use platform::database::{DatabaseError, is_truncated, limit_page_bytes, prepared};
 use serde::Serialize;
@@ -15,6 +16,9 @@ use uuid::Uuid;
 /// A new timeline entry.
 #[derive(Debug)]
 pub(crate) struct NewEntry<'a> {
+    pub(crate) merchant: &'a MerchantId,
+    pub(crate) rma_identifier: &'a str,
+    pub(crate) at: Timestamp,
     /// The client or the event type that caused the entry.
     pub(crate) actor: &'a str,
     pub(crate) event: &'a str,
@@ -45,26 +49,31 @@ pub(crate) struct TimelineEntry {
     pub(crate) delivery: Option<Uuid>,
 }
 
+/// Adds an entry to the timeline of a return.
 pub(crate) async fn add(
-    conn: &mut AsyncPgConnection,
-    merchant: &MerchantId,
-    rma_identifier: &str,
+    mut conn: &AsyncPgConnection,
     entry: &NewEntry<'_>,
-    now: Timestamp,
 ) -> Result<(), DatabaseError> {
-    let statement = diesel::sql_query(
-        "INSERT INTO timeline (merchant, rma_identifier, at, actor, event, detail, delivery) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7)",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(rma_identifier)
-    .bind::<Timestamptz, _>(now)
+    prepared(append_to_sql("", entry)).execute(&mut conn).await?;
+    Ok(())
+}
+
+/// Returns one statement that runs the caller's `WITH` clause and adds the entry. The merchant is `$1` and the
+/// identifier of the return is `$2`. The caller binds its own parameters from `$8` on.
+pub(super) fn append_to_sql<'a>(with: &str, entry: &'a NewEntry<'a>) -> SqlStatement<'a> {
+    diesel::sql_query(format!(
+        "{with} INSERT INTO timeline \
+             (merchant, rma_identifier, at, actor, event, detail, delivery) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7)"
+    ))
+    .into_boxed()
+    .bind::<Text, _>(entry.merchant.as_str())
+    .bind::<Text, _>(entry.rma_identifier)
+    .bind::<Timestamptz, _>(entry.at)
     .bind::<Text, _>(entry.actor)
     .bind::<Text, _>(entry.event)
     .bind::<Jsonb, _>(&entry.detail)
-    .bind::<Nullable<diesel::sql_types::Uuid>, _>(entry.delivery);
-    prepared(statement).execute(conn).await?;
-    Ok(())
+    .bind::<Nullable<diesel::sql_types::Uuid>, _>(entry.delivery)
 }
 
 #[derive(QueryableByName)]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use diesel::QueryableByName;
-use diesel::sql_types::{Array, Integer, Text};
+use diesel::sql_types::{Array, Bool, Integer, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::returns::UnitId;
@@ -69,27 +69,54 @@ pub(crate) fn is_held(held: &Held, merchant: &MerchantId, unit: &UnitId) -> bool
     held.get(merchant.as_str()).is_some_and(|units| units.contains_key(unit))
 }
 
-#[derive(QueryableByName)]
-struct ExchangedRow {
-    #[diesel(sql_type = Text)]
-    order_identifier: String,
+/// The returned units of some orders.
+#[derive(Debug, Default)]
+pub(crate) struct ReturnedUnits {
+    /// Units in returns that are not canceled.
+    pub(crate) held: HashMap<UnitId, Holder>,
+    /// Orders that cannot have another exchange: one was requested and not released, even if its return
+    /// was canceled.
+    pub(crate) exchanged: BTreeSet<String>,
 }
 
-/// Orders that cannot have another exchange: one was requested and not released, even if its return
-/// was canceled.
-pub(crate) async fn exchanged(
-    conn: &mut AsyncPgConnection,
+#[derive(QueryableByName)]
+struct ReturnedRow {
+    #[diesel(embed)]
+    unit: HeldRow,
+    #[diesel(sql_type = Bool)]
+    held: bool,
+    #[diesel(sql_type = Bool)]
+    exchanged: bool,
+}
+
+/// The returned units of a merchant's orders. See [`held`] for `OFFSET 0`.
+pub(crate) async fn returned(
+    mut conn: &AsyncPgConnection,
     merchant: &MerchantId,
     orders: &[&str],
-) -> Result<BTreeSet<String>, DatabaseError> {
+) -> Result<ReturnedUnits, DatabaseError> {
     let query = diesel::sql_query(
-        "SELECT DISTINCT order_identifier FROM return_units \
-         WHERE merchant = $1 AND order_identifier = ANY ($2) AND exchanged",
+        "SELECT units.* FROM unnest($2) AS asked (order_identifier), LATERAL ( \
+             SELECT merchant, rma_identifier, order_identifier, line_identifier, unit, held, \
+                 exchanged \
+             FROM return_units AS own WHERE own.merchant = $1 \
+             AND own.order_identifier = asked.order_identifier AND (held OR exchanged) OFFSET 0 \
+         ) AS units",
     )
     .bind::<Text, _>(merchant.as_str())
     .bind::<Array<Text>, _>(orders);
-    let rows: Vec<ExchangedRow> = prepared(query).load(conn).await?;
-    Ok(rows.into_iter().map(|row| row.order_identifier).collect())
+    let rows: Vec<ReturnedRow> = prepared(query).load(&mut conn).await?;
+    let mut returned = ReturnedUnits::default();
+    for ReturnedRow { unit: row, held, exchanged } in rows {
+        if held {
+            let unit = unit_id(&row.order_identifier, &row.line_identifier, row.unit);
+            returned.held.insert(unit, Holder { rma_identifier: row.rma_identifier });
+        }
+        if exchanged {
+            returned.exchanged.insert(row.order_identifier);
+        }
+    }
+    Ok(returned)
 }
 
 /// Records that nothing was ordered for these units, so that another return of their order may have

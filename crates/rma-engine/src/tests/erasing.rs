@@ -75,9 +75,12 @@ async fn event<E: Event>(app: &TestApp, service: &str, is_wanted: impl Fn(&E) ->
 
 #[tokio::test]
 async fn an_open_return_is_kept_unless_forced() {
-    let app = TestApp::start().await;
+    let app = TestApp::with(|acme| acme.settings.appearance.withdrawal = true).await;
     app.store("acme", &planted("A")).await;
-    let rma = app.start_return(&refund_of("A", &[1])).await;
+    let mut body = refund_of("A", &[1]);
+    body["units"][0]["return_reason"] = json!("withdrawal");
+    body["withdrawal"] = json!({ "name": "PLANTED", "email": "planted@other.example" });
+    let rma = app.start_return(&body).await;
     app.publish_event_at(erased(&["A"], false), Some(1000)).await;
     let confirmed: ErasureConfirmed = event(&app, "order-intake", |_| true).await;
     assert_eq!(confirmed.kept_returns.len(), 1);

@@ -178,6 +178,29 @@ async fn a_reset_order_replaces_a_snapshot_from_the_future() {
 }
 
 #[tokio::test]
+async fn events_around_a_reset_that_are_published_again_do_not_replace_a_newer_snapshot() {
+    let app = TestApp::start().await;
+    let stored = |order: &Order, is_reset| {
+        let (merchant, order) = ("acme".parse().unwrap(), order.clone());
+        OrderStored { merchant, order, is_reset }
+    };
+    // The database was restored, and a new event arrives before the old ones.
+    let newest = later(&order("A", 3), 60);
+    app.publish_event_at(stored(&newest, false), Some(100)).await;
+    app.projected("acme", &newest).await;
+    let (tomorrow, reset, correct) =
+        (later(&order("A", 1), 3 * 24 * 60), order("A", 1), later(&order("A", 2), 30));
+    for (snapshot, is_reset, sequence) in
+        [(&tomorrow, false, 10), (&reset, true, 12), (&correct, false, 13)]
+    {
+        app.publish_event_at(stored(snapshot, is_reset), Some(sequence)).await;
+        // The queue is handled in order.
+        app.store("acme", &order(&format!("B{sequence}"), 1)).await;
+        assert_eq!(verdicts(&app, "A").await.len(), 3, "{sequence}");
+    }
+}
+
+#[tokio::test]
 async fn units_that_were_refunded_before_they_shipped_cannot_be_returned() {
     let app = TestApp::start().await;
     let mut first = order("A", 3);

@@ -1,7 +1,7 @@
 //! Exchange orders that the merchant names like another order.
 
 use chrono::TimeDelta;
-use domain::exchange::ExchangeRenamed;
+use domain::exchange::{ExchangePlaced, ExchangeRenamed};
 use platform::Timestamp;
 
 use super::exchanging::{exchange_of, placed, until_progress};
@@ -47,22 +47,23 @@ async fn an_exchange_order_does_not_get_the_identifier_of_another_order() {
 }
 
 #[tokio::test]
-async fn the_exchange_service_is_told_once_of_our_identifier() {
+async fn the_exchange_service_is_told_of_our_identifier_by_each_event() {
     let app = TestApp::start().await;
     for name in ["A", "B", "OLD"] {
         app.store("acme", &order(name, 2)).await;
     }
     let first = app.start_return(&exchange_of("A", &[1])).await;
     let second = app.start_return(&exchange_of("B", &[1])).await;
-    // A repeated event, and an identifier that the exchange service has rejected itself.
     let taken = placed(&first, "A", "OLD", &[1]);
     app.publish_event(taken.clone()).await;
-    app.publish_event(taken).await;
+    until_progress(&app, &first, &["placed"]).await;
+    // The exchange service was restored from a backup and placed the order again.
+    app.publish_event(ExchangePlaced { own_identifier: "X-A2".to_owned(), ..taken }).await;
+    // The exchange service has rejected this identifier itself.
     let mut rejected = placed(&second, "B", "X-B", &[1]);
     rejected.rejected_identifier = Some("A".to_owned());
     app.publish_event(rejected).await;
     until_progress(&app, &second, &["placed"]).await;
-    until_progress(&app, &first, &["placed"]).await;
     let late = "SELECT count(*) AS n FROM timeline WHERE detail ? 'late'";
     eventually("the repeated event is handled", SOON, || async {
         (app.number(late).await == 1).then_some(())
@@ -73,7 +74,7 @@ async fn the_exchange_service_is_told_once_of_our_identifier() {
         (app.number("SELECT count(*) AS n FROM outbox").await == 0).then_some(())
     })
     .await;
-    let renames = renames(&app, 1).await;
+    let renames = renames(&app, 2).await;
     let told: Vec<_> = renames
         .iter()
         .map(|it| {
@@ -81,7 +82,7 @@ async fn the_exchange_service_is_told_once_of_our_identifier() {
             (it.rma_identifier.as_str(), it.original_order_id.as_str(), names)
         })
         .collect();
-    assert_eq!(told, [(first.as_str(), "A", ("OLD", "X-A"))]);
+    assert_eq!(told, [(first.as_str(), "A", ("OLD", "X-A")); 2]);
 }
 
 #[tokio::test]

@@ -35,8 +35,8 @@ impl EventSource {
     }
 
     async fn append<E: Event>(&self, events: impl IntoIterator<Item = E>) {
-        let mut conn = self.process.pool.get().await.unwrap();
-        self.outbox.append(&mut conn, Clock::system().now(), events).await.unwrap();
+        let conn = self.process.pool.get().await.unwrap();
+        self.outbox.append(&conn, Clock::system().now(), events).await.unwrap();
     }
 
     async fn append_orders(&self, orders: impl IntoIterator<Item = Order>) {

@@ -6,7 +6,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::warehouse::DropShipment;
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, IndexRange, prepared};
 use uuid::Uuid;
 
 #[derive(QueryableByName)]
@@ -123,23 +123,21 @@ pub(crate) async fn page(
     before: Option<Uuid>,
     limit: i64,
 ) -> Result<Vec<ListedDropShipment>, DatabaseError> {
-    let conditions = match (merchant, order) {
-        (Some(_), Some(_)) => " AND merchant = $3 AND order_identifier = $4",
-        (Some(_), None) => " AND merchant = $3",
-        (None, _) => "",
-    };
+    let fixed = [(merchant.map(MerchantId::as_str), "merchant"), (order, "order_identifier")];
+    let fixed: Vec<_> =
+        fixed.into_iter().filter_map(|(value, column)| Some((value?, column))).collect();
+    let columns: Vec<_> =
+        (3..).zip(&fixed).map(|(place, (_, column))| (*column, format!("${place}"))).collect();
+    let range = IndexRange { fixed: &columns, sorted: &["id"] };
     let query = diesel::sql_query(format!(
         "SELECT merchant, id, kind, order_identifier, created_at FROM drop_shipments \
-         WHERE id < $1{conditions} ORDER BY id DESC LIMIT $2"
+         WHERE {} ORDER BY {} LIMIT $2",
+        range.condition(None, Some(("<", "$1"))),
+        range.order("DESC")
     ))
     .into_boxed()
     .bind::<diesel::sql_types::Uuid, _>(before.unwrap_or(Uuid::max()))
     .bind::<BigInt, _>(limit);
-    let values = merchant.map(|merchant| [Some(merchant.as_str()), order]);
-    let query = values
-        .into_iter()
-        .flatten()
-        .flatten()
-        .fold(query, |query, value| query.bind::<Text, _>(value));
+    let query = fixed.into_iter().fold(query, |query, (value, _)| query.bind::<Text, _>(value));
     Ok(prepared(query).load(conn).await?)
 }

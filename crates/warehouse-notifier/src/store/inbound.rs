@@ -9,7 +9,7 @@ use domain::warehouse::{InboundHeader, InboundLine};
 use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
 
-use super::{count, unreadable};
+use super::{count, page_condition, unreadable};
 use crate::error::Error;
 use crate::list_position::ListPosition;
 
@@ -57,11 +57,22 @@ struct AsnRow {
     updated_at: Timestamp,
 }
 
-const ASN: &str = "SELECT merchant, header, lines, units, digest, created_at, updated_at, \
-    (SELECT count(*) FROM receipts \
-     WHERE receipts.merchant = asns.merchant AND receipts.asn_number = asns.asn_number \
-     AND NOT receipts.rejected) AS received \
-    FROM inbound_asns AS asns";
+/// Units that a list counts for each ASN.
+const MAX_LISTED_UNITS: i64 = 1000;
+
+/// Selects ASNs, with the units received of each counted up to `most`.
+fn select_asns(most: i64) -> String {
+    format!(
+        "SELECT merchant, header, lines, units, digest, created_at, updated_at, ( \
+             SELECT count(*) FROM ( \
+                 SELECT FROM receipts \
+                 WHERE receipts.merchant = asns.merchant AND receipts.asn_number = asns.asn_number \
+                 AND NOT receipts.rejected LIMIT {most} \
+             ) AS counted \
+         ) AS received \
+         FROM inbound_asns AS asns"
+    )
+}
 
 /// Stores an ASN, unless its number is already used.
 pub(crate) async fn insert(conn: &mut AsyncPgConnection, new: &NewAsn<'_>) -> Result<bool, Error> {
@@ -131,7 +142,8 @@ pub(crate) async fn find(
     merchant: &MerchantId,
     number: &str,
 ) -> Result<Option<StoredAsn>, Error> {
-    let query = diesel::sql_query(format!("{ASN} WHERE merchant = $1 AND asn_number = $2"))
+    let asns = select_asns(i64::MAX);
+    let query = diesel::sql_query(format!("{asns} WHERE merchant = $1 AND asn_number = $2"))
         .bind::<Text, _>(merchant.as_str())
         .bind::<Text, _>(number);
     let found: Vec<AsnRow> = prepared(query).load(conn).await?;
@@ -153,26 +165,23 @@ pub(crate) async fn lock(
     Ok(())
 }
 
-/// Loads a page of the ASNs of a merchant or of all merchants, sorted by merchant and number.
+/// Loads a page of the ASNs of a merchant or of all merchants, sorted by merchant and number. The units
+/// received of each are counted up to [`MAX_LISTED_UNITS`].
 pub(crate) async fn page(
     conn: &mut AsyncPgConnection,
     merchant: Option<&MerchantId>,
     after: &ListPosition,
     limit: i64,
 ) -> Result<Vec<StoredAsn>, Error> {
-    let condition = if merchant.is_some() { " AND merchant = $4" } else { "" };
+    let condition = page_condition(merchant.is_some());
+    let asns = select_asns(MAX_LISTED_UNITS);
     let query = diesel::sql_query(format!(
-        "{ASN} WHERE (merchant, asn_number) > ($1, $2){condition} \
+        "{asns} WHERE {condition} \
          ORDER BY merchant, asn_number LIMIT $3"
     ))
-    .into_boxed()
-    .bind::<Text, _>(&after.merchant)
+    .bind::<Text, _>(merchant.map_or(after.merchant.as_str(), MerchantId::as_str))
     .bind::<Text, _>(&after.number)
     .bind::<BigInt, _>(limit);
-    let query = match merchant {
-        Some(merchant) => query.bind::<Text, _>(merchant.as_str()),
-        None => query,
-    };
     let found: Vec<AsnRow> = prepared(query).load(conn).await?;
     found.into_iter().map(StoredAsn::try_from).collect()
 }

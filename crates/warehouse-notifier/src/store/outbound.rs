@@ -9,7 +9,7 @@ use domain::warehouse::{AsnPart, OutboundHeader, ShipmentType};
 use platform::Timestamp;
 use platform::database::{is_truncated, limit_page_bytes, prepared};
 
-use super::{count, unreadable};
+use super::{count, page_condition, unreadable};
 use crate::error::Error;
 use crate::list_position::ListPosition;
 
@@ -124,21 +124,16 @@ pub(crate) async fn page(
     limit: i64,
 ) -> Result<(Vec<StoredShipment>, bool), Error> {
     let (prefix, suffix) = limit_page_bytes("merchant, asn_number");
-    let condition = if merchant.is_some() { " AND merchant = $4" } else { "" };
+    let condition = page_condition(merchant.is_some());
     let query = diesel::sql_query(format!(
         "{prefix}SELECT merchant, asn_number, shipment_type, header, units, digest, created_at, \
              updated_at, octet_length(header) AS weight \
-         FROM outbound_shipments WHERE (merchant, asn_number) > ($1, $2){condition} \
+         FROM outbound_shipments WHERE {condition} \
          ORDER BY merchant, asn_number LIMIT $3{suffix}"
     ))
-    .into_boxed()
-    .bind::<Text, _>(&after.merchant)
+    .bind::<Text, _>(merchant.map_or(after.merchant.as_str(), MerchantId::as_str))
     .bind::<Text, _>(&after.number)
     .bind::<BigInt, _>(limit);
-    let query = match merchant {
-        Some(merchant) => query.bind::<Text, _>(merchant.as_str()),
-        None => query,
-    };
     let found: Vec<PageRow> = prepared(query).load(conn).await?;
     let is_truncated = is_truncated(&found, |row| row.found);
     let page: Result<_, _> = found.into_iter().map(|row| row.shipment.try_into()).collect();

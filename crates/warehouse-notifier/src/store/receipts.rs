@@ -8,7 +8,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::warehouse::{InboundHeader, InboundLine};
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, IndexRange, prepared};
 use uuid::Uuid;
 
 use crate::error::Error;
@@ -56,7 +56,7 @@ struct HeaderRow {
 
 /// Loads ASNs without their lines, and locks them against changes until the end of the transaction.
 pub(crate) async fn headers(
-    conn: &mut AsyncPgConnection,
+    mut conn: &AsyncPgConnection,
     merchant: &MerchantId,
     numbers: &BTreeSet<&str>,
 ) -> Result<HashMap<String, InboundHeader>, Error> {
@@ -66,7 +66,7 @@ pub(crate) async fn headers(
     )
     .bind::<Text, _>(merchant.as_str())
     .bind::<Array<Text>, _>(numbers.iter().copied().collect::<Vec<_>>());
-    let rows: Vec<HeaderRow> = prepared(query).load(conn).await?;
+    let rows: Vec<HeaderRow> = prepared(query).load(&mut conn).await?;
     rows.into_iter().map(|row| Ok((row.asn_number, serde_json::from_str(&row.header)?))).collect()
 }
 
@@ -83,7 +83,7 @@ struct LineRow {
 /// Loads lines of ASNs. `LIMIT 1` makes PostgreSQL look up each line by its key instead of joining the
 /// tables, so that a plan that was cached while the table was empty stays good.
 pub(crate) async fn lines(
-    conn: &mut AsyncPgConnection,
+    mut conn: &AsyncPgConnection,
     merchant: &MerchantId,
     keys: &BTreeSet<(&str, &str)>,
 ) -> Result<HashMap<Key, InboundLine>, Error> {
@@ -98,7 +98,7 @@ pub(crate) async fn lines(
     .bind::<Text, _>(merchant.as_str())
     .bind::<Array<Text>, _>(numbers)
     .bind::<Array<Text>, _>(names);
-    let rows: Vec<LineRow> = prepared(query).load(conn).await?;
+    let rows: Vec<LineRow> = prepared(query).load(&mut conn).await?;
     let line = |row: LineRow| {
         Ok(((row.asn_number, row.line_identifier), serde_json::from_str(&row.line)?))
     };
@@ -177,24 +177,21 @@ pub(crate) async fn page(
     before: Option<Uuid>,
     limit: i64,
 ) -> Result<Vec<StoredReceipt>, DatabaseError> {
-    // An unused condition is left out of the query, so that PostgreSQL uses the right index.
-    let conditions = match (merchant, asn_number) {
-        (Some(_), Some(_)) => " AND merchant = $3 AND asn_number = $4",
-        (Some(_), None) => " AND merchant = $3",
-        (None, _) => "",
-    };
+    let fixed = [(merchant.map(MerchantId::as_str), "merchant"), (asn_number, "asn_number")];
+    let fixed: Vec<_> =
+        fixed.into_iter().filter_map(|(value, column)| Some((value?, column))).collect();
+    let columns: Vec<_> =
+        (3..).zip(&fixed).map(|(place, (_, column))| (*column, format!("${place}"))).collect();
+    let range = IndexRange { fixed: &columns, sorted: &["id"] };
     let query = diesel::sql_query(format!(
         "SELECT merchant, id, asn_number, line_identifier, unit_identifier, message, received_at \
-         FROM receipts WHERE id < $1{conditions} ORDER BY id DESC LIMIT $2"
+         FROM receipts WHERE {} ORDER BY {} LIMIT $2",
+        range.condition(None, Some(("<", "$1"))),
+        range.order("DESC")
     ))
     .into_boxed()
     .bind::<diesel::sql_types::Uuid, _>(before.unwrap_or(Uuid::max()))
     .bind::<BigInt, _>(limit);
-    let values = merchant.map(|merchant| [Some(merchant.as_str()), asn_number]);
-    let query = values
-        .into_iter()
-        .flatten()
-        .flatten()
-        .fold(query, |query, value| query.bind::<Text, _>(value));
+    let query = fixed.into_iter().fold(query, |query, (value, _)| query.bind::<Text, _>(value));
     Ok(prepared(query).load(conn).await?)
 }

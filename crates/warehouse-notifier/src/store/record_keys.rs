@@ -17,6 +17,9 @@ pub(crate) async fn insert(
     keys: &RecordKeys,
     at: Timestamp,
 ) -> Result<(), DatabaseError> {
+    if keys.is_empty() {
+        return Ok(());
+    }
     let digests: Vec<_> = keys.iter().map(|(_, key)| key.digest().as_bytes().to_vec()).collect();
     let kinds: Vec<&'static str> = keys.iter().map(|(record, _)| record.kind.into()).collect();
     let numbers: Vec<_> = keys.iter().map(|(record, _)| record.number.as_str()).collect();
@@ -70,22 +73,21 @@ pub(crate) async fn find(
     after: &RecordPosition,
     limit: i64,
 ) -> Result<Vec<FoundRecord>, DatabaseError> {
-    let condition = if merchant.is_some() { " AND merchant = $6" } else { "" };
+    // Beside an equality of the merchant, a comparison with it would read the pages before, too.
+    let condition = match merchant {
+        Some(_) => "merchant = $2 AND (kind, number) > ($3, $4)",
+        None => "(merchant, kind, number) > ($2, $3, $4)",
+    };
     let query = diesel::sql_query(format!(
         "SELECT merchant, kind, number, created_at FROM record_keys \
-         WHERE key = $1 AND (merchant, kind, number) > ($2, $3, $4){condition} \
+         WHERE key = $1 AND {condition} \
          ORDER BY merchant, kind, number LIMIT $5"
     ))
-    .into_boxed()
     .bind::<Binary, _>(key.digest().as_bytes().to_vec())
-    .bind::<Text, _>(&after.merchant)
+    .bind::<Text, _>(merchant.map_or(after.merchant.as_str(), MerchantId::as_str))
     .bind::<Text, _>(&after.kind)
     .bind::<Text, _>(&after.number)
     .bind::<BigInt, _>(limit);
-    let query = match merchant {
-        Some(merchant) => query.bind::<Text, _>(merchant.as_str()),
-        None => query,
-    };
     let rows: Vec<RecordRow> = prepared(query).load(conn).await?;
     rows.into_iter().map(FoundRecord::try_from).collect()
 }

@@ -85,10 +85,21 @@ async fn a_withdrawal_is_a_reason_where_the_merchant_offers_it() {
     let own = proof("A", false);
     let mut body = refund_of("A", &[1]);
     body["units"][0]["return_reason"] = json!("withdrawal");
+    body["withdrawal"] = json!({ "name": "Mia Moreau", "email": "mia@mail.example" });
     let (status, made) = post(&app, "/v1/returns", &own, &body).await;
     assert_eq!(status, StatusCode::CREATED, "{made}");
     assert_eq!(made["units"][0]["return_reason"], "withdrawal");
-    assert_eq!(app.arrivals("acme").await[0].body["items"][0]["return_reason"], "withdrawal");
+    let message = &app.arrivals("acme").await[0].body;
+    assert_eq!(message["items"][0]["return_reason"], "withdrawal");
+    assert!(message.get("withdrawal").is_none(), "the message is that of the contract: {message}");
+    let rma = made["rma_identifier"].as_str().unwrap();
+    let path = format!("/v1/returns/{rma}");
+    let (_, shown) = get(&app, &path, &own).await;
+    assert_eq!(
+        (&shown["withdrawal"], &made["withdrawal"]),
+        (&body["withdrawal"], &body["withdrawal"])
+    );
+    assert_eq!(app.show(rma).await["withdrawal"], body["withdrawal"]);
     let variant = json!({ "sku": "TEE-M", "title": "Tee, M" });
     let exchange = json!({ "resolution": "exchange", "variant": variant });
     let mut exchanged = choice("A", 2, &exchange);

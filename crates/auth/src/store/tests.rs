@@ -1,0 +1,97 @@
+//! Lists read few rows of large tables, of one merchant and of all.
+
+use diesel_async::AsyncPgConnection;
+use platform::Timestamp;
+
+use super::audit::{self, AuditFilter};
+use super::{clients, merchants, people};
+
+/// Audit records, clients and people of acme, which are the older half, and as many of rival; and merchants.
+fn fill(rows: i64) -> String {
+    format!(
+        "INSERT INTO merchants SELECT 'm-' || n, 1, jsonb_build_object('settings', \
+             jsonb_build_object('name', 'Shop ' || n)), now(), now() FROM generate_series(1, {rows}) AS n; \
+         INSERT INTO merchants SELECT name, 1, \
+             jsonb_build_object('settings', jsonb_build_object('name', name)), now(), now() \
+         FROM unnest(ARRAY['acme', 'rival']) AS name; \
+         INSERT INTO audit_records (created_at, actor, action, subject, merchant, detail) \
+         SELECT to_timestamp(n), 'person-' || n % 7, CASE WHEN n % 1000 = 0 THEN 'rare' ELSE 'usual' END, \
+             'x', CASE WHEN n <= {rows} THEN 'acme' ELSE 'rival' END, '{{}}' \
+         FROM generate_series(1, 2 * {rows}) AS n; \
+         INSERT INTO clients (id, merchant, name, scopes, created_at) \
+         SELECT 'c-' || n, CASE WHEN n <= {rows} THEN 'acme' ELSE 'rival' END, 'x', 'orders', now() \
+         FROM generate_series(1, 2 * {rows}) AS n; \
+         INSERT INTO people (email, name, role, merchant, state, created_at) \
+         SELECT n || '@shop.example', 'x', 'merchant-viewer', \
+             CASE WHEN n <= {rows} THEN 'acme' ELSE 'rival' END, 'invited', now() \
+         FROM generate_series(1, 2 * {rows}) AS n"
+    )
+}
+
+async fn filled(rows: i64) -> testkit::Database {
+    let migrations = vec![messaging::MIGRATIONS, crate::MIGRATIONS];
+    let database = testkit::Database::create(migrations).await;
+    database.execute_raw(&fill(rows)).await;
+    database.execute_raw("VACUUM ANALYZE").await;
+    database
+}
+
+#[tokio::test]
+async fn a_list_of_audit_records_reads_about_as_many_rows_as_it_shows() {
+    let rows = testkit::fill_rows();
+    let database = filled(rows).await;
+    let pool = database.pool();
+    let mut conn = pool.get().await.unwrap();
+    let at = |seconds| Timestamp::from_timestamp(seconds, 0);
+    let (acme, actor, action) = (Some("acme"), Some("person-3"), Some("rare"));
+    let all = AuditFilter::default;
+    let filters = [
+        all(),
+        AuditFilter { merchant: acme, ..all() },
+        AuditFilter { actor, ..all() },
+        AuditFilter { action, ..all() },
+        AuditFilter { merchant: acme, actor, ..all() },
+        AuditFilter { merchant: acme, action, ..all() },
+        AuditFilter { actor, action, ..all() },
+        AuditFilter { merchant: acme, actor, action, ..all() },
+        AuditFilter { to: at(rows / 2), ..all() },
+        AuditFilter { merchant: acme, from: at(rows / 4), to: at(rows / 2), ..all() },
+    ];
+    for filter in filters {
+        for after in [None, Some(rows / 2)] {
+            let find = async |conn: &mut AsyncPgConnection| {
+                audit::page(conn, &filter, after, 10).await.unwrap().len()
+            };
+            let (found, reads) = testkit::reads(&mut conn, &find).await;
+            assert!(found > 0, "{filter:?} finds nothing");
+            let is_cheap = reads.rows <= 100 && reads.pages <= 60;
+            assert!(is_cheap, "{filter:?} after {after:?}: {reads:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn lists_read_about_as_many_rows_as_they_show() {
+    let database = filled(testkit::fill_rows()).await;
+    let pool = database.pool();
+    let mut conn = pool.get().await.unwrap();
+    for list in ["clients", "clients of acme", "people", "people of acme", "merchants", "words"] {
+        let acme = list.ends_with("acme").then_some("acme");
+        let find = async |conn: &mut AsyncPgConnection| match list {
+            "clients" | "clients of acme" => {
+                clients::page(conn, acme, "c-1", 10).await.unwrap().len()
+            }
+            "people" | "people of acme" => people::page(conn, acme, "1", 10).await.unwrap().len(),
+            // The documents are not merchants, so the rows are found and then not understood.
+            "merchants" => {
+                merchants::page(conn, None, None, "m-1", 10).await.err().map_or(0, |_| 10)
+            }
+            _ => merchants::page(conn, None, Some("777"), "", 10).await.err().map_or(0, |_| 10),
+        };
+        let (found, reads) = testkit::reads(&mut conn, &find).await;
+        assert_eq!(found, 10, "{list}");
+        // A search for the start of a word reads all merchants that have it.
+        let most = if list == "words" { 3000 } else { 30 };
+        assert!(reads.rows <= most && reads.pages <= 4 * most, "{list}: {reads:?}");
+    }
+}
