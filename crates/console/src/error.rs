@@ -14,8 +14,8 @@ use pages::{
 use url::form_urlencoded;
 
 use crate::{
+    cookies::no_session,
     kept_form::{KeptForm, Problem},
-    person::no_session,
 };
 
 /// The reason why a page cannot be shown.

@@ -17,10 +17,11 @@ use serde_json::json;
 
 use crate::{
     App,
+    cookies::session_cookie,
     error::{Bare, PageError, sentence},
     notice::Notice,
     page::{html, rejected},
-    person::{Person, Role, session_cookie},
+    person::{Person, Role},
     sign_in::{anonymous, with_browser},
 };
 

@@ -7,6 +7,7 @@
 mod account;
 mod audit;
 mod confirm;
+mod cookies;
 mod deliveries;
 mod delivery;
 mod discrepancies;
@@ -34,6 +35,7 @@ mod reference;
 mod replays;
 mod returns;
 mod routes;
+mod sent_form;
 mod sessions;
 mod sign_in;
 mod warehouse;

@@ -2,22 +2,14 @@
 
 use std::{future::Future, pin::Pin};
 
-use actix_web::{
-    FromRequest, HttpRequest,
-    cookie::{Cookie, SameSite},
-    dev::Payload,
-    web,
-};
+use actix_web::{FromRequest, HttpRequest, dev::Payload, web};
 use pages::api::{ApiError, Caller, Service};
 use platform::http::ClientIp;
 use reqwest::Method;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::json;
 
-use crate::{App, error::PageError, kept_form, notice::Notice};
-
-/// The cookie with the session. The prefix makes browsers accept it only from this host, over TLS.
-const SESSION: &str = "__Host-session";
+use crate::{App, cookies::session_of, error::PageError, notice::Notice, sent_form};
 
 /// The role decides which actions a person may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -137,8 +129,8 @@ impl<T: DeserializeOwned + 'static> FromRequest for Posted<T> {
             let body = body.await.map_err(|_too_large| PageError::FormTooLarge)?;
             let signed_in = sign_in(&request)
                 .await
-                .map_err(|error| kept_form::not_identified(&request, body.clone(), error))?;
-            kept_form::remember(&request, body.clone());
+                .map_err(|error| sent_form::not_identified(&request, body.clone(), error))?;
+            sent_form::remember(&request, body.clone());
             let form = serde_html_form::from_bytes(&body).map_err(|error| {
                 tracing::info!(%error, "a form cannot be read");
                 PageError::BadForm
@@ -152,10 +144,10 @@ impl<T: DeserializeOwned + 'static> FromRequest for Posted<T> {
 async fn sign_in(request: &HttpRequest) -> Result<SignedIn, PageError> {
     let app = request.app_data::<web::Data<App>>().ok_or(PageError::NotFound)?;
     let ended = || PageError::SignedOut { next: next(request) };
-    let cookie = request.cookie(SESSION).ok_or_else(ended)?;
+    let session = session_of(request).ok_or_else(ended)?;
     let address = ClientIp::of(request).0;
     let anonymous = app.api.caller(address, None);
-    let body = json!({ "session": cookie.value() });
+    let body = json!({ "session": session });
     let token: SessionToken = anonymous
         .send_json(Service::Auth, Method::POST, None, "v1/sessions/token", &body)
         .await
@@ -173,34 +165,4 @@ fn next(request: &HttpRequest) -> String {
         "GET" => request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned(),
         _ => "/".to_owned(),
     }
-}
-
-/// The cookie of a new session.
-pub(crate) fn session_cookie(session: String) -> Cookie<'static> {
-    host_cookie(SESSION, session)
-}
-
-/// The session of a request, if it has one.
-pub(crate) fn session_of(request: &HttpRequest) -> Option<String> {
-    request.cookie(SESSION).map(|cookie| cookie.value().to_owned())
-}
-
-/// A cookie that removes the session.
-pub(crate) fn no_session() -> Cookie<'static> {
-    removal(session_cookie(String::new()))
-}
-
-/// A cookie that only this host gets and that scripts cannot read. Browsers delete it when they close.
-pub(crate) fn host_cookie(name: &'static str, value: String) -> Cookie<'static> {
-    Cookie::build(name, value)
-        .path("/")
-        .secure(true)
-        .http_only(true)
-        .same_site(SameSite::Lax)
-        .finish()
-}
-
-pub(crate) fn removal(mut cookie: Cookie<'static>) -> Cookie<'static> {
-    cookie.make_removal();
-    cookie
 }

@@ -8,6 +8,7 @@ mod waiting;
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
+use domain::returns::Withdrawal;
 use futures_util::future::join5;
 use pages::{
     api::{ApiError, Part, Service},
@@ -43,6 +44,8 @@ struct Return {
     #[serde(default)]
     return_shipping_cost_cents: i64,
     giftee_email: Option<String>,
+    /// The person who withdrew from the contract in the portal.
+    withdrawal: Option<Withdrawal>,
     #[serde(default)]
     managed_receiving: bool,
     receiving_closed_at: Option<DateTime<Utc>>,

@@ -9,8 +9,8 @@ use pages::{assets, security};
 use crate::{
     account, audit, deliveries, delivery, discrepancies,
     error::{self, PageError},
-    events, exchange_orders, invitation, kept_form, lookup, merchant, merchants, orders, overview,
-    people, reference, replays, returns, sign_in, warehouse,
+    events, exchange_orders, invitation, lookup, merchant, merchants, orders, overview, people,
+    reference, replays, returns, sent_form, sign_in, warehouse,
 };
 
 /// Longest form. The largest field is the body of a request in the API reference.
@@ -19,7 +19,7 @@ const MAX_FORM_BYTES: usize = 256 * 1024;
 pub(crate) fn configure(app: &mut web::ServiceConfig) {
     app.service(
         web::scope("")
-            .wrap(from_fn(kept_form::keep))
+            .wrap(from_fn(sent_form::keep))
             .wrap(from_fn(security::protect))
             .wrap(Compress::default())
             .app_data(web::PayloadConfig::new(MAX_FORM_BYTES))

@@ -22,9 +22,9 @@ use serde_json::{Value, json};
 
 use crate::{
     App,
+    cookies::{no_session, session_cookie, session_of},
     error::{Bare, PageError},
     page::html_with,
-    person::{no_session, session_cookie, session_of},
 };
 
 /// Passwords are hashed slowly on purpose, a few at a time, and the provider has to respond too.

@@ -3,15 +3,13 @@
 use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, value_parser};
 use platform::Timestamp;
-use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::api_client::ApiClient;
-use crate::api_error::ApiError;
+use crate::api_client::{ApiClient, NO_QUERY};
 use crate::connection::OperatorArgs;
-use crate::delivery_services::call_each;
+use crate::delivery_services::{call_each, is_not_found, merge_lists};
 use crate::output::{Column, Format, text_at, time, value};
 use crate::service_urls::{EXCHANGE, ORDERS, RETURNS, WAREHOUSE};
 use crate::settings::{Setting, Settings};
@@ -19,6 +17,8 @@ use crate::time_input::parse_time;
 use crate::usage_error;
 
 const PATH: [&str; 3] = ["v1", "events", "republish"];
+const STOP_PATH: [&str; 4] = ["v1", "events", "republish", "stop"];
+const LIST_PATH: [&str; 3] = ["v1", "events", "republishes"];
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const AUTH: &str = "auth";
 
@@ -33,6 +33,7 @@ const SERVICES: [(&str, Setting); 4] = [
 const COLUMNS: &[Column] = &[
     value("service", "/service"),
     value("state", "/state"),
+    time("started", "/created_at").wide(),
     time("since", "/since"),
     time("until", "/until"),
     value("events", "/total"),
@@ -40,7 +41,7 @@ const COLUMNS: &[Column] = &[
     value("by", "/requested_by").wide(),
 ];
 
-/// Publish events between the services again
+/// Publish events between the services again, show the progress, and stop it
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -71,6 +72,33 @@ Examples:
   backhaul events progress
   backhaul events progress --service order-intake")]
     Progress(Target),
+    /// Stop publishing events again
+    ///
+    /// Events that the broker has already stay there. It cannot be resumed; a new request
+    /// starts at its own time.
+    #[command(
+        verbatim_doc_comment,
+        after_help = "\
+Examples:
+  backhaul events stop
+  backhaul events stop --service order-intake"
+    )]
+    Stop(Target),
+    /// List the requests to publish events again, newest first, and their progress
+    #[command(after_help = "\
+Examples:
+  backhaul events republishes
+  backhaul events republishes --service order-intake --limit 5 --wide")]
+    Republishes(Republishes),
+}
+
+#[derive(Args)]
+struct Republishes {
+    #[command(flatten)]
+    target: Target,
+    /// Maximum number of requests of each service, up to 200
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = value_parser!(u16).range(1..=200))]
+    limit: u16,
 }
 
 #[derive(Args)]
@@ -114,6 +142,25 @@ pub(crate) async fn run(Arguments { operator, command }: Arguments) -> anyhow::R
             print(format, shown)?;
             outcome
         }
+        Command::Stop(target) => {
+            let call = async |service: &ApiClient| service.trigger(&STOP_PATH, &[]).await;
+            let (shown, outcome) = call_existing(&target.services(&auth)?, call).await;
+            print(format, shown)?;
+            outcome
+        }
+        Command::Republishes(list) => list.run(&auth, format).await,
+    }
+}
+
+impl Republishes {
+    async fn run(&self, auth: &ApiClient, format: Format) -> anyhow::Result<()> {
+        let call = async |service: &ApiClient| {
+            service.list(&LIST_PATH, "republishes", NO_QUERY, self.limit.into()).await
+        };
+        let services = self.target.services(auth)?;
+        let (page, outcome) = merge_lists(&services, "republishes", call).await?;
+        format.print_table(&page, "/republishes", COLUMNS)?;
+        outcome
     }
 }
 
@@ -176,17 +223,21 @@ async fn wait(services: &[ApiClient]) -> (Vec<Value>, anyhow::Result<()>) {
 
 /// The newest request of each service that had one.
 async fn progress(services: &[ApiClient]) -> (Vec<Value>, anyhow::Result<()>) {
-    let call = async |service: &ApiClient| match service.get(&PATH).await {
-        Err(error) if is_none_yet(&error) => Ok(Value::Null),
+    call_existing(services, async |service| service.get(&PATH).await).await
+}
+
+/// The responses of the services that have such a request, and the first error.
+async fn call_existing<F>(services: &[ApiClient], call: F) -> (Vec<Value>, anyhow::Result<()>)
+where
+    F: AsyncFn(&ApiClient) -> anyhow::Result<Value>,
+{
+    let call = async |service: &ApiClient| match call(service).await {
+        Err(error) if is_not_found(&error) => Ok(Value::Null),
         response => response,
     };
     let (mut shown, outcome) = call_each(services, call).await;
     shown.retain(|response| !response.is_null());
     (shown, outcome)
-}
-
-fn is_none_yet(error: &anyhow::Error) -> bool {
-    error.downcast_ref::<ApiError>().is_some_and(|error| error.status == StatusCode::NOT_FOUND)
 }
 
 fn print(format: Format, services: Vec<Value>) -> anyhow::Result<()> {

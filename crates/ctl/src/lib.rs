@@ -18,6 +18,7 @@ mod man_pages;
 mod merchants;
 mod orders;
 mod people;
+mod portal;
 mod replays;
 mod returns;
 mod sessions;
@@ -79,6 +80,7 @@ enum Command {
     Token(token::Arguments),
     Audit(audit::Arguments),
     Returns(returns::Arguments),
+    Portal(portal::Arguments),
     Shopper(shoppers::Arguments),
     Discrepancies(discrepancies::Arguments),
     Exchange(exchange::Arguments),
@@ -151,6 +153,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Token(arguments) => token::run(arguments).await?,
         Command::Audit(arguments) => audit::run(arguments).await?,
         Command::Returns(arguments) => returns::run(arguments).await?,
+        Command::Portal(arguments) => portal::run(arguments).await?,
         Command::Shopper(arguments) => shoppers::run(arguments).await?,
         Command::Discrepancies(arguments) => discrepancies::run(arguments).await?,
         Command::Exchange(arguments) => exchange::run(arguments).await?,

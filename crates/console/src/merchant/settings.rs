@@ -106,63 +106,64 @@ async fn change_settings(
 
 /// The settings in words, for people who cannot change them.
 fn facts(settings: &Settings) -> Vec<(&'static str, String)> {
-    let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "not set".to_owned());
-    let yes_no = |is_on: bool, yes: &str, no: &str| (if is_on { yes } else { no }).to_owned();
-    let returns = &settings.returns;
-    let method = |offer: &super::policy_form::Method| {
-        format!("{} for {}", offer.method, money(offer.shipping_cost_cents, &settings.currency))
-    };
-    let reasons = returns.reasons.iter().map(|reason| reason.label.as_str()).collect::<Vec<_>>();
-    let card = returns.gift_card.as_ref().map_or_else(
-        || "not offered".to_owned(),
-        |card| {
-            format!(
-                "{} with a bonus of {}",
-                card.sku,
-                money(card.bonus_credit_amount_cents, &settings.currency)
-            )
-        },
-    );
     let contact = settings.support_contact.as_ref().map(|contact| contact.email.clone());
-    let weight = settings.express_max_weight.map(|weight| weight.to_string());
-    vec![
+    let tags = Some(settings.final_sale_tags.join(", ")).filter(|tags| !tags.is_empty());
+    let mut facts = vec![
         ("Name", settings.name.clone()),
         ("Time zone", settings.time_zone.clone()),
         ("Currency", settings.currency.clone()),
-        ("Contact for undeliverable messages", text(&contact)),
-        ("Base URL of endpoints", text(&settings.base_url)),
+        ("Contact for undeliverable messages", or_not_set(contact)),
+        ("Base URL of endpoints", or_not_set(settings.base_url.clone())),
         ("Return window", count(settings.return_window_days.into(), "day", "days")),
-        ("Tags that forbid a return", text(&list(&settings.final_sale_tags))),
-        ("Reasons", reasons.join(", ")),
-        ("Methods", returns.methods.iter().map(method).collect::<Vec<_>>().join(", ")),
-        ("Heaviest unit for express-returns", text(&weight)),
-        (
-            "Shipping if every unit is exchanged",
-            yes_no(returns.free_exchange_shipping, "free", "at the cost of the method"),
-        ),
-        ("Gift card", card),
-        ("Concept of exchange items", text(&settings.concept)),
+        ("Tags that forbid a return", or_not_set(tags)),
+    ];
+    facts.extend(policy_facts(settings));
+    facts.push(("Concept of exchange items", or_not_set(settings.concept.clone())));
+    let switches = [
         (
             "Receiving",
-            yes_no(
-                settings.managed_receiving,
-                "Backhaul receives returned units",
-                "the merchant receives returned units",
-            ),
+            settings.managed_receiving,
+            ["Backhaul receives returned units", "the merchant receives returned units"],
         ),
         (
             "Orders whose sums do not add up",
-            yes_no(settings.strict_amounts, "rejected", "stored with a warning"),
+            settings.strict_amounts,
+            ["rejected", "stored with a warning"],
         ),
-        (
-            "New refunds dated in the past",
-            yes_no(settings.strict_refund_dates, "rejected", "stored"),
-        ),
+        ("New refunds dated in the past", settings.strict_refund_dates, ["rejected", "stored"]),
+    ];
+    facts.extend(
+        switches.map(|(name, is_on, [on, off])| (name, if is_on { on } else { off }.to_owned())),
+    );
+    facts
+}
+
+/// The return policy in words.
+fn policy_facts(settings: &Settings) -> [(&'static str, String); 5] {
+    let (policy, currency) = (&settings.returns, &settings.currency);
+    let reasons: Vec<_> = policy.reasons.iter().map(|reason| reason.label.as_str()).collect();
+    let method = |it: &super::policy_form::Method| {
+        format!("{} for {}", it.method, money(it.shipping_cost_cents, currency))
+    };
+    let methods: Vec<_> = policy.methods.iter().map(method).collect();
+    let weight = settings.express_max_weight.map(|weight| weight.to_string());
+    let exchange_shipping =
+        if policy.free_exchange_shipping { "free" } else { "at the cost of the method" };
+    let card = policy.gift_card.as_ref().map(|card| {
+        let bonus = money(card.bonus_credit_amount_cents, currency);
+        format!("{} with a bonus of {bonus}", card.sku)
+    });
+    [
+        ("Reasons", reasons.join(", ")),
+        ("Methods", methods.join(", ")),
+        ("Heaviest unit for express-returns", or_not_set(weight)),
+        ("Shipping if every unit is exchanged", exchange_shipping.to_owned()),
+        ("Gift card", card.unwrap_or_else(|| "not offered".to_owned())),
     ]
 }
 
-fn list(entries: &[String]) -> Option<String> {
-    (!entries.is_empty()).then(|| entries.join(", "))
+fn or_not_set(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "not set".to_owned())
 }
 
 #[cfg(test)]

@@ -21,8 +21,6 @@ use crate::{
     person::SignedIn,
 };
 
-/// The services count no further.
-const MAX_COUNTED: u64 = 100_000;
 const SAMPLES: usize = 10;
 /// Counting many deliveries takes longer than other calls.
 pub(super) const DEADLINE: Duration = Duration::from_secs(15);
@@ -127,7 +125,7 @@ impl Preview {
 
     fn add_counts(&mut self, run: &DryRun) {
         self.total += run.matches;
-        self.is_at_least |= run.matches >= MAX_COUNTED;
+        self.is_at_least |= run.truncated;
     }
 
     /// The number of matches as a title.
@@ -192,15 +190,15 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_reaches_the_limit_cannot_be_confirmed() {
-        let run = |matches: u64| {
-            let run = json!({ "matches": matches, "estimated_seconds": 1 });
+    fn a_count_that_stopped_at_its_limit_cannot_be_confirmed() {
+        let run = |truncated: bool| {
+            let run = json!({ "matches": 7, "truncated": truncated, "estimated_seconds": 1 });
             let mut preview = Preview::default();
             preview.add_counts(&serde_json::from_value(run).unwrap());
             preview.is_at_least
         };
-        assert!(run(100_000));
-        assert!(!run(99_999));
+        assert!(run(true));
+        assert!(!run(false));
     }
 
     #[test]

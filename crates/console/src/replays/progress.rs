@@ -44,10 +44,11 @@ struct ReplayPage {
     problem: Option<String>,
 }
 
-/// Other replays that the page shows: `exchange:ID,warehouse-notifier:ID`.
+/// The replays of other services that were started together with this one, which the page shows too.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-struct Together {
+struct StartedTogether {
+    /// `exchange:ID,warehouse-notifier:ID`.
     also: String,
 }
 
@@ -78,7 +79,7 @@ async fn show_replay(
     app: web::Data<App>,
     signed_in: SignedIn,
     path: web::Path<(String, Uuid)>,
-    together: web::Query<Together>,
+    together: web::Query<StartedTogether>,
 ) -> Result<HttpResponse, PageError> {
     let (service, id) = path.into_inner();
     let own = (delivering_service(&service)?, id);
@@ -89,7 +90,7 @@ async fn show(
     app: &App,
     signed_in: &SignedIn,
     own: (Service, Uuid),
-    together: Together,
+    together: StartedTogether,
     problem: Option<String>,
 ) -> Result<HttpResponse, PageError> {
     let page = Page::new(app, signed_in, Section::Replays);
@@ -131,7 +132,7 @@ impl Progress {
 #[post("/replays/{service}/{id}/pause")]
 async fn pause_replay(
     app: web::Data<App>,
-    posted: Posted<Together>,
+    posted: Posted<StartedTogether>,
     path: web::Path<(String, Uuid)>,
 ) -> Result<HttpResponse, PageError> {
     change(&app, posted, path, "pause", Notice::ReplayPaused).await
@@ -140,7 +141,7 @@ async fn pause_replay(
 #[post("/replays/{service}/{id}/resume")]
 async fn resume_replay(
     app: web::Data<App>,
-    posted: Posted<Together>,
+    posted: Posted<StartedTogether>,
     path: web::Path<(String, Uuid)>,
 ) -> Result<HttpResponse, PageError> {
     change(&app, posted, path, "resume", Notice::ReplayResumed).await
@@ -149,7 +150,7 @@ async fn resume_replay(
 #[post("/replays/{service}/{id}/stop")]
 async fn stop_replay(
     app: web::Data<App>,
-    posted: Posted<Together>,
+    posted: Posted<StartedTogether>,
     path: web::Path<(String, Uuid)>,
 ) -> Result<HttpResponse, PageError> {
     change(&app, posted, path, "stop", Notice::ReplayStopped).await
@@ -157,7 +158,7 @@ async fn stop_replay(
 
 async fn change(
     app: &App,
-    Posted { signed_in, form: together }: Posted<Together>,
+    Posted { signed_in, form: together }: Posted<StartedTogether>,
     path: web::Path<(String, Uuid)>,
     action: &str,
     notice: Notice,

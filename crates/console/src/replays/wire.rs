@@ -90,6 +90,8 @@ impl Replay {
 pub(super) struct DryRun {
     pub(super) matches: u64,
     #[serde(default)]
+    pub(super) truncated: bool,
+    #[serde(default)]
     pub(super) by_merchant: Vec<MerchantMatches>,
     #[serde(default)]
     pub(super) by_kind: Vec<KindMatches>,

@@ -20,8 +20,8 @@ use url::Url;
 use super::{Failed, NewSession, Next, anonymous, own_path, show, with_browser};
 use crate::{
     App,
+    cookies::{host_cookie, removal},
     error::{Bare, PageError, sentence},
-    person::{host_cookie, removal},
 };
 
 /// The cookie with the sealed flow and the page to return to.

@@ -74,7 +74,7 @@ pub(crate) struct List {
     limit: NonZeroUsize,
 }
 
-/// A filter for orders; all conditions must match.
+/// A filter for orders.
 #[derive(Args, Serialize)]
 struct Filter {
     /// Only orders whose identifier starts with this text
@@ -82,11 +82,11 @@ struct Filter {
     #[serde(rename = "identifier_prefix")]
     order: Option<String>,
     /// Only orders of the shopper with this e-mail address
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["order", "line"])]
     #[serde(rename = "customer_email")]
     email: Option<String>,
-    /// Only the order with this line
-    #[arg(long, value_name = "LINE")]
+    /// Only orders with this line
+    #[arg(long, value_name = "LINE", conflicts_with = "order")]
     #[serde(rename = "line_identifier")]
     line: Option<String>,
     #[arg(skip)]

@@ -100,6 +100,11 @@ impl TestApp {
         &self.auth.namespace
     }
 
+    /// Executes statements in the database of auth.
+    pub(crate) async fn execute_at_auth(&self, statements: &str) {
+        self.auth.database.execute_raw(statements).await;
+    }
+
     pub(crate) fn auth_url(&self) -> &str {
         &self.auth.url
     }

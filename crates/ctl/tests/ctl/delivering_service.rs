@@ -82,7 +82,7 @@ async fn append_message(
         event: "rma.created".to_owned(),
         body: body.into(),
     };
-    let mut conn = pool.get().await.unwrap();
-    let ids = deliveries.append(&mut conn, Clock::system().now(), &[message]).await.unwrap();
+    let conn = pool.get().await.unwrap();
+    let ids = deliveries.append(&conn, Clock::system().now(), &[message]).await.unwrap();
     Ok(web::Json(ids.first().unwrap().to_string()))
 }

@@ -38,6 +38,42 @@ async fn kept_events_are_counted_and_published_again() {
     app.stop().await;
 }
 
+/// A hundred thousand kept events, which take a hundred seconds to publish.
+const KEEP_MANY: &str = "INSERT INTO published_events \
+    SELECT now() - INTERVAL '1 minute', number, gen_random_uuid(), kept.routing_key, kept.event, \
+        kept.created_at \
+    FROM (SELECT * FROM published_events LIMIT 1) AS kept, generate_series(1, 100000) AS number";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn publishing_again_can_be_stopped_and_is_listed() {
+    let app = TestApp::with_delivery().await;
+    assert_eq!(app.json("events stop --json").await["services"], json!([]), "nothing is running");
+    eventually("an event is kept", TIMEOUT, async || {
+        let dry_run = app.json("events republish --since 1h --dry-run --json").await;
+        (dry_run["services"][0]["total"] != 0).then_some(())
+    })
+    .await;
+    app.execute_at_auth(KEEP_MANY).await;
+    let republish = "events republish --since 1h --service auth --json";
+    assert_eq!(app.json(republish).await["services"][0]["state"], "running");
+    let stopped = app.json("events stop --json").await;
+    let [stopped] = stopped["services"].as_array().unwrap().as_slice() else { panic!("{stopped}") };
+    assert_eq!((&stopped["service"], &stopped["state"]), (&json!("auth"), &json!("stopped")));
+    assert!(stopped["finished_at"].is_string(), "{stopped}");
+    assert!(stopped["done"].as_i64() < stopped["total"].as_i64(), "{stopped}");
+
+    // Another request can start at once.
+    let none = "events republish --since 1h --service auth --type order.stored.v1 --wait --json";
+    assert_eq!(app.json(none).await["services"][0]["state"], "finished");
+    let listed = app.json("events republishes --json").await;
+    let states: Vec<_> =
+        listed["republishes"].as_array().unwrap().iter().map(|it| &it["state"]).collect();
+    assert_eq!(states, ["finished", "stopped"]);
+    let newest = app.json("events republishes --limit 1 --json").await;
+    assert_eq!(newest["republishes"].as_array().unwrap().len(), 1);
+    app.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_merchant_can_neither_publish_events_again_nor_see_the_progress() {
     let app = TestApp::with_delivery().await;
@@ -48,7 +84,8 @@ async fn a_merchant_can_neither_publish_events_again_nor_see_the_progress() {
     let http = platform::http_client(TIMEOUT).unwrap();
     let url = format!("{}/v1/events/republish", app.auth_url());
     let body = json!({ "since": "2026-11-15T00:00:00Z" });
-    for request in [http.post(&url).json(&body), http.get(&url)] {
+    let (stop, list) = (format!("{url}/stop"), format!("{}/v1/events/republishes", app.auth_url()));
+    for request in [http.post(&url).json(&body), http.get(&url), http.post(stop), http.get(list)] {
         let response = request.bearer_auth(token.trim()).send().await.unwrap();
         assert_eq!(response.status(), StatusCode::FORBIDDEN);
     }

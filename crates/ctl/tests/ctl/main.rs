@@ -18,4 +18,5 @@ mod merchant_file;
 mod merchants_engineer;
 mod operator;
 mod people;
+mod portal;
 mod warehouse;
