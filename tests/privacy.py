@@ -116,9 +116,10 @@ def plant():
     call("ORDERS_URL", "/returns_portal_orders", {"returns_portal_order": {"orders": [order()]}})
     eventually("the order is projected", is_projected)
     variant = {"resolution": "exchange", "variant": {"sku": "BOOT-S", "title": "Boot, S", "unit_price_amount_cents": 2500}}
-    for number, resolution in [(1, variant), (2, {"resolution": "refund"})]:
-        body = {"return_method": "mail-back", "units": [unit(number, resolution)]}
-        call("RMA_URL", "/v1/returns", body)
+    call("RMA_URL", "/v1/returns", {"return_method": "mail-back", "units": [unit(1, variant)]})
+    withdrawn = {"resolution": "refund", "return_reason": "withdrawal"}
+    person = {"name": MARKER, "email": f"withdrawal-{EMAIL}"}
+    call("RMA_URL", "/v1/returns", {"return_method": "mail-back", "units": [unit(2, withdrawn)], "withdrawal": person})
     gift = {
         "return_method": "mail-back", "units": [unit(3, {"resolution": "refund"})],
         "gift_refund_only": True, "giftee_email": f"giftee-{EMAIL}",

@@ -21,7 +21,9 @@ const FLAGS = [
   "--disable-sync",
 ];
 /** Waits are generous, because the machine may be busy. */
-const TIMEOUT = 60_000;
+const TIMEOUT = 120_000;
+/** Pauses of `eventually` in milliseconds. The last one repeats. */
+const PAUSES = [25, 50, 100, 200];
 
 /** @returns {Promise<import("playwright-core").Browser>} */
 export function launch() {
@@ -83,37 +85,54 @@ export async function call(url, { method, token, merchant, body, form } = {}) {
   return text === "" ? null : JSON.parse(text);
 }
 
-/** A token for a client of the API. */
-export async function token(id, secret) {
+/** @type {Map<string, Promise<string>>} */
+const tokens = new Map();
+
+/** A token for a client of the API. Each client asks once, because auth limits the requests of an address. */
+export function token(id, secret) {
   const form = { grant_type: "client_credentials", client_id: id, client_secret: secret };
-  return (await call(`${process.env.AUTH_URL}/oauth/token`, { form })).access_token;
+  const found = tokens.get(id) ?? call(`${process.env.AUTH_URL}/oauth/token`, { form }).then(({ access_token }) => access_token);
+  tokens.set(id, found);
+  return found;
 }
 
-/** Waits until `check` returns a value. */
+/**
+ * Waits until `check` returns a value.
+ * @param {string | (() => string)} what names the condition
+ */
 export async function eventually(what, check) {
   const end = Date.now() + TIMEOUT;
-  for (;;) {
+  for (let tries = 0; ; tries += 1) {
     const value = await check();
     if (value) return value;
-    assert.ok(Date.now() < end, `not within ${TIMEOUT / 1000} s: ${what}`);
-    await new Promise((resume) => setTimeout(resume, 200));
+    assert.ok(Date.now() < end, `not within ${TIMEOUT / 1000} s: ${typeof what === "string" ? what : what()}`);
+    await new Promise((resume) => setTimeout(resume, PAUSES[Math.min(tries, PAUSES.length - 1)]));
   }
 }
 
-/** Runs named tests one after the other and ends the process with the number of failures. */
-export async function run(tests) {
+/** Runs tasks, several at once. @returns their results */
+export async function inParallel(tasks, width) {
+  const results = [];
+  const queue = [...tasks.entries()];
+  const worker = async () => {
+    for (let next = queue.shift(); next; next = queue.shift()) results[next[0]] = await next[1]();
+  };
+  await Promise.all(Array.from({ length: width }, worker));
+  return results;
+}
+
+/** Runs named tests, `width` at once, and fails the process if one fails. */
+export async function run(tests, width = 1) {
   const only = process.argv[2];
-  let failures = 0;
-  for (const [name, test] of Object.entries(tests)) {
-    if (only && !name.includes(only)) continue;
+  const chosen = Object.entries(tests).filter(([name]) => !only || name.includes(only));
+  await inParallel(chosen.map(([name, test]) => async () => {
     const started = Date.now();
     try {
       await test();
       console.log(`ok      ${name} (${((Date.now() - started) / 1000).toFixed(1)} s)`);
     } catch (error) {
-      failures += 1;
+      process.exitCode = 1;
       console.log(`FAILED  ${name}\n${error.stack ?? error}`);
     }
-  }
-  process.exitCode = failures === 0 ? 0 : 1;
+  }), width);
 }

@@ -3,29 +3,14 @@
 // security policy, no sideways scrolling.
 
 import assert from "node:assert/strict";
-import { launch, open, require, run } from "./browser.mjs";
+import { launch, open, run } from "./browser.mjs";
+import { checkLooks, invalidHtml } from "./page_checks.mjs";
 import { person, signIn } from "./people.mjs";
 
-const { HtmlValidate } = require("html-validate");
-const AXE = require.resolve("axe-core/axe.min.js");
-const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
-/** Rules that depend on the theme. */
-const COLOR_RULES = ["color-contrast", "link-in-text-block"];
+/** The looks in which every page is checked. */
+const SCREENS = [{ colorScheme: "dark", width: 1280, onlyColors: true }, { width: 1280 }, { width: 320 }];
 
-const html = new HtmlValidate({
-  extends: ["html-validate:recommended"],
-  rules: {
-    // Rules of style that our templates do not follow.
-    "void-style": "off",
-    "attr-quotes": "off",
-    "no-trailing-whitespace": "off",
-    "no-implicit-button-type": "off",
-    "long-title": "off",
-    "prefer-native-element": "off",
-    "no-inline-style": "error",
-    "require-sri": "off",
-  },
-});
+const browser = await launch();
 
 /** The kind of a page: its path without identifiers. */
 function kind(url) {
@@ -37,38 +22,27 @@ function kind(url) {
     .replace(/\/[^/]*\d[^/]*/g, "/:id");
 }
 
-async function violations(page, runOnly) {
-  const options = { runOnly, resultTypes: ["violations"] };
-  // @ts-ignore axe is added to the page by the caller.
-  const { violations } = await page.evaluate((options) => axe.run(options), options);
-  return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html} ${node.failureSummary}`));
+/** Checks the open page in all looks. The HTML is checked while the browser works. @returns findings */
+async function check(page, text) {
+  const [looks, markup] = await Promise.all([checkLooks(page, SCREENS), invalidHtml(text)]);
+  return [...markup, ...looks];
 }
 
-/** Checks the open page in the themes and widths. @returns findings */
-async function check(page, text) {
-  const findings = [];
-  const report = await html.validateString(text);
-  const messages = report.results.flatMap((result) => result.messages);
-  findings.push(...messages.map((one) => `HTML ${one.line}:${one.column} ${one.ruleId}: ${one.message}`));
-  await page.addScriptTag({ path: AXE });
-  for (const [colorScheme, width, rules] of [["dark", 1280, COLOR_RULES], ["light", 1280, TAGS], ["light", 320, TAGS]]) {
-    await page.emulateMedia({ colorScheme });
-    await page.setViewportSize({ width, height: 800 });
-    const label = `${colorScheme} ${width}`;
-    findings.push(...(await violations(page, rules)).map((finding) => `${label}: ${finding}`));
-    const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-    if (wide > 0) findings.push(`${label}: scrolls sideways by ${wide} pixels`);
+/** Opens a window, signed in if there is a session. */
+async function inWindow(session, test) {
+  // The policy would forbid the script of axe; the other tests run with the policy.
+  const { page, context } = await open(browser, { bypassCSP: true, reducedMotion: "reduce" });
+  try {
+    if (session) await signIn(context, session);
+    await test(page);
+  } finally {
+    await context.close();
   }
-  return findings;
 }
 
 /** Follows links from `start` and checks one page of each kind; the others differ only in their data. */
 async function everyPage(session, start) {
-  const browser = await launch();
-  try {
-    // The policy would forbid the script of axe; the other tests run with the policy.
-    const { page, context } = await open(browser, { bypassCSP: true, reducedMotion: "reduce" });
-    if (session) await signIn(context, session);
+  await inWindow(session, async (page) => {
     const origin = new URL(process.env.CONSOLE_URL).origin;
     const queue = [...start];
     const seen = new Set(queue);
@@ -100,17 +74,12 @@ async function everyPage(session, start) {
     }
     console.log(`        ${kinds.size} pages`);
     assert.deepEqual(findings, []);
-  } finally {
-    await browser.close();
-  }
+  });
 }
 
 /** Sends forms and opens pages that fail, and checks the pages that come back. */
 async function everyResult(session, steps) {
-  const browser = await launch();
-  try {
-    const { page, context } = await open(browser, { bypassCSP: true, reducedMotion: "reduce" });
-    if (session) await signIn(context, session);
+  await inWindow(session, async (page) => {
     const findings = [];
     for (const [name, status, step] of steps) {
       const isPage = (response) => response.request().isNavigationRequest() && (response.status() < 300 || response.status() >= 400);
@@ -126,9 +95,7 @@ async function everyResult(session, steps) {
       findings.push(...(await check(page, await last.text())).map((finding) => `${name}: ${finding}`));
     }
     assert.deepEqual(findings, []);
-  } finally {
-    await browser.close();
-  }
+  });
 }
 
 /** Fills a form without the checks of the browser and sends it. */
@@ -186,4 +153,5 @@ await run({
     ["wrong password", 401, (page) => send(page, "/sign-in", { "[name=email]": `nobody-${suffix}@example.com`, "[name=password]": "wrong" }, "Sign in")],
     ["used invitation", 404, (page) => page.goto("/invitation?token=none")],
   ]),
-});
+}, 2);
+await browser.close();

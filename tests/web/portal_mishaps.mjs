@@ -6,17 +6,40 @@ import { runJourneys } from "./portal_page.mjs";
 import { publish, returnable, returnsOf } from "./portal_shop.mjs";
 
 const SHOE = "Trail running shoe, Navy, 42";
+const TEE = "Heavy cotton T-shirt, Rust, M";
 
 await runJourneys({
   async "a wrong look-up"(portal) {
     const order = await publish(["TRAIL-SHOE-NAVY-42"]);
     await portal.find(order, "wrong@shopper.example");
-    await portal.page.getByRole("alert").filter({ hasText: portal.t("find-wrong") }).waitFor();
+    await portal.alert("find-wrong");
     assert.equal(await portal.page.getByLabel(portal.t("find-order")).inputValue(), order.identifier);
     await portal.fillFind(order.identifier, order.email);
     await portal.isAt("choose-title");
     await portal.press("form-continue");
-    await portal.page.getByRole("alert").filter({ hasText: portal.t("choose-nothing") }).waitFor();
+    await portal.alert("choose-nothing");
+  },
+
+  async "a wrong order to add"(portal) {
+    const [first, second] = await Promise.all([publish(["TRAIL-SHOE-NAVY-42"]), publish(["COTTON-TEE-RUST-M"])]);
+    await portal.find(first);
+    await portal.isAt("choose-title");
+    await portal.choose(SHOE, 1, "OTHER");
+    await portal.addOrder(second.identifier, "wrong@shopper.example");
+    // The page is the same one, with the typed number, the reason beside the field and a link to it.
+    await portal.alert("find-wrong");
+    await portal.isAt("choose-title");
+    const field = portal.page.getByLabel(portal.t("find-order"));
+    assert.equal(await field.inputValue(), second.identifier);
+    assert.equal(await field.getAttribute("aria-invalid"), "true");
+    assert.equal(await portal.page.locator("#order-error").innerText(), portal.t("find-wrong"));
+    // Without scripts, the form of the items is not sent.
+    if (portal.hasScripts) assert.equal(await portal.row(SHOE).getByRole("spinbutton").inputValue(), "1");
+    await portal.addOrder(second.identifier, second.email);
+    await portal.row(TEE).waitFor();
+    if (portal.hasScripts) assert.equal(await portal.row(SHOE).getByRole("spinbutton").inputValue(), "1");
+    await portal.page.reload();
+    await portal.isAt("choose-title");
   },
 
   async "an expired proof"(portal, context) {

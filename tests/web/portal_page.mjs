@@ -5,7 +5,7 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { launch, open, run } from "./browser.mjs";
+import { eventually, launch, open, run } from "./browser.mjs";
 import { cents, text } from "./portal_texts.mjs";
 
 const { PORTAL_URL, MERCHANT_ID } = process.env;
@@ -30,17 +30,39 @@ export class Portal {
     return text(this.language, id, values);
   }
 
+  /** An amount as the pages write it. */
+  money(cents) {
+    return new Intl.NumberFormat(this.language, { style: "currency", currency: "USD" }).format(cents / 100);
+  }
+
   goto(path = "") {
     return this.page.goto(`${PORTAL_URL}/${this.merchant}${path}`);
+  }
+
+  /** The same window at the portal of another merchant. */
+  at(merchant) {
+    return new Portal(this.page, { language: this.language, merchant, hasScripts: this.hasScripts });
   }
 
   heading() {
     return this.page.getByRole("heading", { level: 1 }).innerText();
   }
 
+  /** Waits for a page. On a busy machine the portal may ask the shopper to try again in a moment. */
   async isAt(id, values) {
-    assert.equal(await this.heading(), this.t(id, values));
+    const title = this.t(id, values);
+    let shown = "";
+    await eventually(() => `the page is "${title}", not "${shown}"`, async () => {
+      shown = await this.heading();
+      if (shown === this.t("error-unavailable-title")) await this.page.reload();
+      return shown === title;
+    });
     assert.equal(await this.page.locator("html").getAttribute("lang"), this.language);
+  }
+
+  /** Waits for an alert with a text. */
+  alert(id) {
+    return this.page.getByRole("alert").filter({ hasText: this.t(id) }).waitFor();
   }
 
   press(id) {
@@ -90,6 +112,15 @@ export class Portal {
     return this.page.getByRole("listitem").filter({ has: this.page.getByRole("heading", { level: 3, name: title, exact: true }) });
   }
 
+  /** Types the number and the key of a further order. */
+  async addOrder(identifier, key) {
+    const details = this.page.locator("details").filter({ hasText: this.t("choose-add") });
+    if ((await details.getAttribute("open")) === null) await this.page.getByText(this.t("choose-add"), { exact: true }).click();
+    await this.page.getByLabel(this.t("find-order")).fill(identifier);
+    await this.page.getByLabel(this.t("find-key-both")).fill(key);
+    await this.press("choose-add-submit");
+  }
+
   /** Chooses units: title, number and code of the reason. */
   async choose(title, count, reason) {
     const row = this.row(title);
@@ -104,11 +135,19 @@ export class Portal {
   }
 
   /** Chooses a compensation, and for an exchange the values of the fields. */
-  async instead(title, resolution, { count = 1, color, size } = {}) {
+  async instead(title, resolution, { count = 1, color, size, shown } = {}) {
     const group = this.group(title, count);
     await group.getByRole("radio", { name: this.t(RESOLUTIONS[resolution]) }).check();
     if (color) await group.getByLabel(this.t("exchange-color")).selectOption(color);
     if (size) await group.getByLabel(this.t("exchange-size")).selectOption(size);
+    if (shown) await this.showsDifference(group, ...shown);
+  }
+
+  /** The difference in price is beside the fields; without scripts, it is in the list of everything in stock. */
+  async showsDifference(group, id, cents) {
+    const text = this.t(id, { amount: this.money(cents) });
+    const place = group.locator(this.hasScripts ? "[role=status]" : "[data-values]");
+    await place.filter({ hasText: text }).first().waitFor({ state: this.hasScripts ? "visible" : "attached" });
   }
 
   // Method
@@ -191,7 +230,7 @@ export async function inPortal(browser, { language = "en", merchant, ...options 
   }
 }
 
-/** Runs each journey in two languages, with and without JavaScript. */
+/** Runs each journey in two languages, with and without JavaScript. Journeys share no order, so two run at once. */
 export async function runJourneys(journeys) {
   const browser = await launch();
   const tests = {};
@@ -203,6 +242,6 @@ export async function runJourneys(journeys) {
       }
     }
   }
-  await run(tests);
+  await run(tests, 2);
   await browser.close();
 }

@@ -1,38 +1,34 @@
-// Checks every page of the portal: accessibility, valid HTML, no sideways scrolling, no text without a translation,
-// and markup in every field that a merchant controls.
+// Checks every page of the portal: accessibility in both themes, valid HTML, no sideways scrolling on narrow screens,
+// with large text and from right to left, no text without a translation, a journey with the keyboard alone, and markup
+// in every field that a merchant controls. A page is loaded once in each language and checked in several looks.
 
 import assert from "node:assert/strict";
-import { call, eventually, launch, require, run } from "./browser.mjs";
+import { call, eventually, launch, run } from "./browser.mjs";
+import { checkLooks, invalidHtml } from "./page_checks.mjs";
 import { inPortal } from "./portal_page.mjs";
-import { addMerchant, change, deepLink, publish, setEndpoint } from "./portal_shop.mjs";
+import { addMerchant, change, deepLink, publish, returnsOf, setEndpoint } from "./portal_shop.mjs";
 
-const { HtmlValidate } = require("html-validate");
-const AXE = require.resolve("axe-core/axe.min.js");
-const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 const LINES = [{ sku: "COTTON-TEE-RUST-M", quantity: 2 }, "TRAIL-SHOE-NAVY-42", "FAMILY-TENT-OLIVE", { sku: "FELT-HAT-SAND-M", tags: ["FinalSale"] }];
-const MONTHS = /\b(Jan|Feb|Mar|Apr|May|June?|July?|Aug|Sept?|Oct|Nov|Dec)[a-z]*\b/g;
+const SHOE = "Trail running shoe, Navy, 42";
 const MARKUP = `<script>throw 1</script><img src=x onerror="throw 2">"'&amp;`;
+/** The looks of a page by its language. */
+const SCREENS = {
+  en: [{ width: 390 }, { width: 390, colorScheme: "dark", onlyColors: true }, { width: 390, textSize: 200, onlyWidth: true }],
+  de: [{ width: 320 }],
+  "ar-XB": [{ width: 320 }],
+};
 
-const html = new HtmlValidate({
-  extends: ["html-validate:recommended"],
-  rules: {
-    // Rules of style that our templates do not follow.
-    "void-style": "off", "attr-quotes": "off", "no-trailing-whitespace": "off", "no-implicit-button-type": "off",
-    "long-title": "off", "prefer-native-element": "off", "no-inline-style": "error", "require-sri": "off",
-  },
-});
 const browser = await launch();
 
 /** The paths of all pages for an order, and a return that was made of it. */
 async function paths(portal, order) {
   const item = (sku, ...parts) => new URLSearchParams({ i: [order.identifier, sku, 1, ...parts].join("~") });
   const chosen = item("TRAIL-SHOE-NAVY-42", "TOO_SMALL");
-  const exchange = item("TRAIL-SHOE-NAVY-42", "TOO_SMALL", "exchange", "TRAIL-SHOE-NAVY-43");
+  const exchange = item("TRAIL-SHOE-NAVY-42", "TOO_SMALL", "exchange", "TRAIL-SHOE-RUST-43");
   const tee = item("COTTON-TEE-RUST-M", "OTHER", "refund");
   await portal.goto(`/check?${tee}&method=mail-back`);
-  await portal.page.locator("main form button[type=submit]").last().click();
-  await portal.page.waitForURL(/\/returns\/RMA-/);
-  const [rma] = portal.page.url().match(/RMA-\w+/);
+  await portal.isAt("check-title");
+  const rma = await portal.confirm();
   return [
     "", "?again=1", "/choose", `/choose?${chosen}`, "/instead?choose=1", `/instead?${chosen}`, `/instead?${chosen}&js=1`,
     `/method?${exchange}`, `/check?${exchange}`, `/check?${exchange}&method=mail-back`, `/returns/${rma}?new=1`, `/returns/${rma}`,
@@ -40,104 +36,152 @@ async function paths(portal, order) {
   ];
 }
 
-async function violations(page) {
-  await page.addScriptTag({ path: AXE });
-  // @ts-ignore axe is added above.
-  const { violations } = await page.evaluate((tags) => axe.run({ runOnly: tags }), TAGS);
-  return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html} ${node.failureSummary}`));
-}
+const inLanguage = (path, language) => `${path}${path.includes("?") ? "&" : "?"}lang=${language}`;
 
-const overflow = (page) => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-
-async function invalidHtml(response) {
-  const { results } = await html.validateString(await response.text());
-  return results.flatMap((result) => result.messages).map((one) => `HTML ${one.line}:${one.column} ${one.ruleId}: ${one.message}`);
-}
-
-/** Every text of the page, also those for screen readers, without the names of languages. */
-const texts = (page) => page.evaluate(() => {
-  const found = [];
-  const walker = document.createTreeWalker(document.documentElement, NodeFilter.SHOW_TEXT);
-  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    if (!node.parentElement.closest("script, style, .languages ul")) found.push(node.textContent.trim());
-  }
-  for (const name of ["aria-label", "alt", "title", "placeholder"]) {
-    for (const element of document.querySelectorAll(`[${name}]`)) found.push(element.getAttribute(name));
-  }
-  return found.filter((text) => text !== "");
-});
-
-/** Opens a window that has found the order. */
-async function onPages(order, options, test) {
-  const { url } = await deepLink(order.identifier);
-  await inPortal(browser, options, async (portal) => {
-    await portal.page.goto(url);
-    await test(portal, await paths(portal, order));
-  });
-}
-
-async function check(page, response) {
-  await page.waitForLoadState("networkidle");
-  const found = [...(await violations(page)), ...(await invalidHtml(response))];
-  const wide = await overflow(page);
-  if (wide > 0) found.push(`scrolls sideways by ${wide} pixels`);
-  return found.map((text) => `${new URL(page.url()).pathname}: ${text}`);
+/** Waits until the parts that scripts load are there, and checks the open page. @returns findings */
+async function check(page, response, language) {
+  await page.locator("[aria-busy=true]").waitFor({ state: "detached" });
+  const [looks, markup] = await Promise.all([checkLooks(page, SCREENS[language]), invalidHtml(await response.text())]);
+  return [...markup, ...looks].map((text) => `${language} ${new URL(page.url()).pathname}: ${text}`);
 }
 
 /** Presses the button of the page's last form. @returns the response with the next page */
 async function submit(page) {
   const isPage = (response) => response.request().isNavigationRequest() && (response.status() < 300 || response.status() >= 400);
-  const [response] = await Promise.all([page.waitForResponse(isPage), page.locator("main form button[type=submit]").last().click()]);
-  await page.waitForLoadState();
+  const [response] = await Promise.all([
+    page.waitForResponse(isPage), page.waitForEvent("load"), page.locator("main form button[type=submit]").last().click(),
+  ]);
   return response;
 }
 
-/** Visits all pages in a width and theme. @returns findings */
-async function visit(options, { width, language }) {
+/** Opens a window that has found the order. */
+async function onPages(order, test) {
+  const { url } = await deepLink(order.identifier);
+  // The policy would forbid the script of axe; the journeys run with the policy.
+  await inPortal(browser, { bypassCSP: true, reducedMotion: "reduce" }, async (portal) => {
+    await portal.page.goto(url);
+    await test(portal, await paths(portal, order));
+  });
+}
+
+/** Visits all pages in a language. The pages of a withdrawal follow from its form. */
+async function visit(language) {
   const findings = [];
   const order = await publish(LINES);
-  // The policy would forbid the script of axe; the journeys run with the policy.
-  const window = { bypassCSP: true, reducedMotion: "reduce", ...options };
-  await onPages(order, window, async (portal, all) => {
+  await onPages(order, async (portal, all) => {
     const { page } = portal;
-    await page.setViewportSize({ width, height: 844 });
-    for (const path of all) {
-      findings.push(...(await check(page, await portal.goto(`${path}${path.includes("?") ? "&" : "?"}lang=${language}`))));
-    }
-    // The pages of a withdrawal follow from its form, the last of the pages above.
+    for (const path of all) findings.push(...(await check(page, await portal.goto(inLanguage(path, language)), language)));
     for (const [id, value] of [["name", "Mia Moreau"], ["order", order.identifier], ["email", order.email]]) await page.locator(`#${id}`).fill(value);
-    findings.push(...(await check(page, await submit(page))));
-    findings.push(...(await check(page, await submit(page))));
+    findings.push(...(await check(page, await submit(page), language)));
+    findings.push(...(await check(page, await submit(page), language)));
   });
-  return findings;
+  assert.deepEqual(findings, []);
+}
+
+/** Every text of a page, also those for screen readers, without the names of languages. The page is not shown. */
+const texts = (page, source) => page.evaluate((source) => {
+  const parsed = new DOMParser().parseFromString(source, "text/html");
+  const found = [];
+  const walker = parsed.createTreeWalker(parsed.documentElement, NodeFilter.SHOW_TEXT);
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    if (!node.parentElement.closest("script, style, .languages ul")) found.push(node.textContent.trim());
+  }
+  for (const name of ["aria-label", "alt", "title", "placeholder"]) {
+    for (const element of parsed.querySelectorAll(`[${name}]`)) found.push(element.getAttribute(name));
+  }
+  return found.filter((text) => text !== "");
+}, source);
+
+/** Texts of the merchant and the shopper, which are not translated. The longest are first. */
+async function data(order) {
+  const { products } = await call(`${process.env.SANDBOX_URL}/catalogue`);
+  const variants = products.flatMap(({ variants }) => variants);
+  const labels = ["Too small", "Too large", "Not what I ordered", "Arrived damaged", "I changed my mind", "Another reason"];
+  return [
+    ...variants.flatMap(({ title, sku, attributes }) => [title, sku, ...attributes.map(({ value }) => value)]), ...labels,
+    order.identifier, order.email, "help@fern-and-field.example", "Fern & Field",
+  ].toSorted((a, b) => b.length - a.length);
+}
+
+/** Presses Tab until an element has the focus, which must be visible. */
+async function reach(page, locator) {
+  await locator.waitFor();
+  const hasFocus = () => locator.evaluate((element) => element === document.activeElement);
+  for (let steps = 0; !(await hasFocus()); steps += 1) {
+    assert.ok(steps < 100, `Tab does not reach ${locator}`);
+    await page.keyboard.press("Tab");
+  }
+  const outline = await locator.evaluate((element) => getComputedStyle(element).outlineStyle);
+  assert.notEqual(outline, "none", `the focus is not visible on ${locator}`);
 }
 
 await run({
-  "pages on a phone": async () => assert.deepEqual(await visit({}, { width: 390, language: "en" }), []),
-  "pages in German, 320 pixels wide": async () => assert.deepEqual(await visit({}, { width: 320, language: "de" }), []),
-  "pages in the dark": async () => assert.deepEqual(await visit({ colorScheme: "dark" }, { width: 390, language: "en" }), []),
-  "pages from right to left": async () => assert.deepEqual(await visit({}, { width: 320, language: "ar-XB" }), []),
+  "pages on a phone, in the dark and with large text": () => visit("en"),
+  "pages in German, 320 pixels wide": () => visit("de"),
+  "pages from right to left, 320 pixels wide": () => visit("ar-XB"),
 
   "every text is translated": async () => {
     const order = await publish(LINES);
-    const { products } = await call(`${process.env.SANDBOX_URL}/catalogue`);
-    const variants = products.flatMap(({ variants }) => variants);
-    const labels = ["Too small", "Too large", "Not what I ordered", "Arrived damaged", "I changed my mind", "Another reason"];
-    const data = [
-      ...variants.flatMap(({ title, sku, attributes }) => [title, sku, ...attributes.map(({ value }) => value)]), ...labels,
-      order.identifier, order.email, "help@fern-and-field.example", "Fern & Field",
-    ].toSorted((a, b) => b.length - a.length);
+    const known = await data(order);
     const untranslated = [];
-    await onPages(order, { locale: "en-US" }, async (portal, all) => {
+    await onPages(order, async (portal, all) => {
       for (const path of all) {
-        await portal.goto(`${path}${path.includes("?") ? "&" : "?"}lang=en-XA`);
-        for (const text of await texts(portal.page)) {
-          const rest = data.reduce((left, known) => left.replaceAll(known, ""), text).replace(/RMA-\w+/g, "").replace(MONTHS, "");
+        const response = await portal.page.request.get(`${process.env.PORTAL_URL}/${portal.merchant}${inLanguage(path, "en-XA")}`);
+        for (const text of await texts(portal.page, await response.text())) {
+          const rest = known.reduce((left, one) => left.replaceAll(one, ""), text.replace(/RMA-\w+/g, ""));
           if (/[A-Za-z]{2}/.test(rest)) untranslated.push(`${path}: ${text}`);
         }
       }
     });
     assert.deepEqual([...new Set(untranslated)], []);
+  },
+
+  "a journey with the keyboard alone": async () => {
+    const order = await publish(["TRAIL-SHOE-NAVY-42"]);
+    await inPortal(browser, {}, async (portal) => {
+      const { page } = portal;
+      const enter = async (locator) => {
+        await reach(page, locator);
+        await page.keyboard.press("Enter");
+      };
+      const press = (id) => enter(page.getByRole("button", { name: portal.t(id), exact: true }));
+      const type = async (locator, text) => {
+        await reach(page, locator);
+        await page.keyboard.type(text);
+      };
+      await portal.goto();
+      await portal.isAt("find-title");
+      await page.keyboard.press("Tab");
+      const skip = page.getByRole("link", { name: portal.t("skip-to-content") });
+      assert.equal(await skip.evaluate((element) => element === document.activeElement), true);
+      await page.keyboard.press("Enter");
+      await type(page.getByLabel(portal.t("find-order")), order.identifier);
+      await type(page.getByLabel(portal.t("find-key-both")), order.email);
+      await press("find-submit");
+      await portal.isAt("choose-title");
+      await reach(page, portal.row(SHOE).getByRole("spinbutton"));
+      await page.keyboard.press("ArrowUp");
+      await reach(page, portal.row(SHOE).getByRole("combobox"));
+      await page.keyboard.press("ArrowDown");
+      assert.notEqual(await portal.row(SHOE).getByRole("combobox").inputValue(), "");
+      await press("form-continue");
+      await portal.isAt("instead-title");
+      await reach(page, portal.group(SHOE).getByRole("radio", { checked: true }));
+      await press("form-continue");
+      await portal.isAt("method-title");
+      const chosen = page.getByRole("radio", { checked: true });
+      await reach(page, (await chosen.count()) > 0 ? chosen : page.getByRole("radio").first());
+      await page.keyboard.press("Space");
+      await press("form-continue");
+      await portal.isAt("check-title");
+      await press("check-confirm");
+      const rma = await portal.rma();
+      assert.deepEqual((await returnsOf(order.identifier)).map((it) => it.rma_identifier), [rma]);
+      await enter(page.getByRole("link", { name: portal.t("return-cancel"), exact: true }));
+      await portal.isAt("cancel-title", { rma });
+      await press("cancel-submit");
+      await page.getByText(portal.t("track-canceled")).first().waitFor();
+    });
   },
 
   "markup in every field is shown as text": async () => {
@@ -146,7 +190,7 @@ await run({
       returns: { reasons: [{ code: "M", label: MARKUP, offers_exchange: true }] },
       appearance: { name: MARKUP, reason_labels: { M: { en: MARKUP } }, withdrawal: true },
     });
-    await setEndpoint(shop.merchant, "variants");
+    await setEndpoint(shop.merchant, "exchange-variants");
     const attributes = (value) => [{ name: MARKUP, value }];
     const body = ["1", "2"].map((number) => ({ sku: `${MARKUP}${number}`, title: MARKUP, attributes: attributes(MARKUP + number), unit_price_amount_cents: 4500, quantity_in_stock: 5 }));
     const steps = [{ do: "respond", body, times: "always" }];
@@ -177,5 +221,5 @@ await run({
       });
     });
   },
-});
+}, 2);
 await browser.close();

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { get } from "node:http";
-import { call, eventually, run, token } from "./browser.mjs";
+import { call, eventually, inParallel, run, token } from "./browser.mjs";
 import { addMerchant, deepLink, DEMO, publish, publishMany, ZIP_CODE } from "./portal_shop.mjs";
 
 const { AUTH_URL, RMA_URL, EXCHANGE_URL, ORDERS_URL, WAREHOUSE_URL, PORTAL_URL, MERCHANT_ID } = process.env;
@@ -32,25 +32,20 @@ async function withProof(url, proof, options = {}) {
   return { status: response.status, body: await response.json().catch(() => null) };
 }
 
-/** Sends the form of the find page. */
+/** Sends a form. On a busy machine the portal may ask the shopper to try again in a moment. */
 async function sendForm(path, fields, headers = {}) {
   const body = new URLSearchParams(fields);
-  const response = await fetch(PORTAL_URL + path, { method: "POST", body, headers, redirect: "manual" });
-  return { status: response.status, text: await response.text(), cookie: response.headers.getSetCookie()[0]?.split(";")[0] };
+  const response = await eventually(`the portal responds to ${path}`, async () => {
+    const response = await fetch(PORTAL_URL + path, { method: "POST", body, headers, redirect: "manual" });
+    return response.status !== 503 && response;
+  });
+  return { status: response.status, text: await response.text(), cookie: response.headers.getSetCookie()[0] };
 }
+
+/** The name and value of a cookie. */
+const pair = (cookie) => cookie.split(";")[0];
 
 const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
-
-/** Runs tasks, several at once. */
-async function inParallel(tasks, width = 10) {
-  const results = [];
-  const queue = [...tasks.entries()];
-  const worker = async () => {
-    for (let next = queue.shift(); next; next = queue.shift()) results[next[0]] = await next[1]();
-  };
-  await Promise.all(Array.from({ length: width }, worker));
-  return results;
-}
 
 /** The bytes that a browser receives. */
 function transferred(path) {
@@ -86,7 +81,7 @@ await run({
       () => lookUp({ order_identifier: `NONE-${Math.floor(number / 5)}`, email: "wrong@shopper.example" }, 2 * number),
       () => lookUp({ order_identifier: orders[Math.floor(number / 5)], email: "wrong@shopper.example" }, 2 * number + 1),
     ]).flat();
-    const results = await inParallel(guesses);
+    const results = await inParallel(guesses, 10);
     const [wrong, halfRight] = [0, 1].map((start) => results.filter((_, index) => index % 2 === start));
     const bodies = new Set(results.map(({ status, body }) => JSON.stringify([status, body])));
     assert.equal(bodies.size, 1, [...bodies].join("\n"));
@@ -164,11 +159,11 @@ await run({
     const moved = new URL(url).pathname.replace(`/${MERCHANT_ID}/`, `/${other.merchant}/`);
     assert.equal((await fetch(PORTAL_URL + moved, { redirect: "manual" })).status, 422);
     for (const path of ["/choose", "/returns", "/check"]) {
-      const response = await fetch(`${PORTAL_URL}/${MERCHANT_ID}${path}`, { headers: { cookie: found.cookie }, redirect: "manual" });
+      const response = await fetch(`${PORTAL_URL}/${MERCHANT_ID}${path}`, { headers: { cookie: pair(found.cookie) }, redirect: "manual" });
       assert.equal(response.status, 303, path);
       assert.match(response.headers.get("location"), /again=1/);
     }
-    const page = await (await fetch(`${PORTAL_URL}/${other.merchant}/choose`, { headers: { cookie: found.cookie } })).text();
+    const page = await (await fetch(`${PORTAL_URL}/${other.merchant}/choose`, { headers: { cookie: pair(found.cookie) } })).text();
     assert.match(page, /Trail running shoe/);
     assert.doesNotMatch(page, /Fern/);
   },
@@ -189,10 +184,7 @@ await run({
     assert.match(policy, new RegExp(`img-src 'self' data: ${new URL(process.env.SANDBOX_URL).host};`));
     assert.equal(response.headers.get("cache-control"), "no-store");
     const order = await publish(["FELT-HAT-SAND-M"]);
-    const sent = await fetch(`${PORTAL_URL}/${MERCHANT_ID}`, {
-      method: "POST", body: new URLSearchParams({ order: order.identifier, by: "own", key: order.email }), redirect: "manual",
-    });
-    const [cookie] = sent.headers.getSetCookie();
+    const { cookie } = await sendForm(`/${MERCHANT_ID}`, { order: order.identifier, by: "own", key: order.email });
     for (const part of ["__Host-shopper=", "HttpOnly", "Secure", "SameSite=Lax", "Path=/"]) assert.ok(cookie.includes(part), cookie);
     assert.doesNotMatch(cookie, new RegExp(order.email));
     const styles = [...page.matchAll(/href="([^"]+\.css)"/g)].map(([, path]) => path);

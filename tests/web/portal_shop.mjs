@@ -2,7 +2,7 @@
 // messages that the merchant received, and the carrier.
 
 import assert from "node:assert/strict";
-import { call, eventually, token } from "./browser.mjs";
+import { call, eventually, inParallel, token } from "./browser.mjs";
 
 const { AUTH_URL, RMA_URL, SANDBOX_URL, ORDERS_URL, MERCHANT_ID, CLIENT_ID, CLIENT_SECRET } = process.env;
 const DAY = 24 * 60 * 60 * 1000;
@@ -13,17 +13,13 @@ let number = 0;
 
 /** A client of a merchant. */
 export const DEMO = { merchant: MERCHANT_ID, id: CLIENT_ID, secret: CLIENT_SECRET };
-/** Tokens are asked for once, because auth limits the requests of an address. */
-const tokens = new Map();
 
-async function shop({ id, secret }) {
-  if (!tokens.has(id)) tokens.set(id, await token(id, secret));
-  return tokens.get(id);
-}
-
+const shop = ({ id, secret }) => token(id, secret);
 const operator = () => shop({ id: process.env.OPERATOR_CLIENT_ID, secret: process.env.OPERATOR_CLIENT_SECRET });
 
 const { products } = await call(`${SANDBOX_URL}/catalogue`);
+/** The number of requests that the sandbox received before this test. */
+const { total: earlier } = await call(`${SANDBOX_URL}/journal?limit=1`);
 const catalogue = new Map(products.flatMap(({ variants }) => variants.map((variant) => [variant.sku, variant])));
 
 /** A line as the merchant sends it. @param {string | { sku: string }} line */
@@ -87,7 +83,7 @@ export async function publishMany(count) {
   number += 1;
   const identifiers = Array.from({ length: count }, (_, index) => `P-${suffix}-${number}-${index}`);
   await send(identifiers.map((identifier) => snapshot(identifier, "many@shopper.example", [item("FELT-HAT-SAND-M")])), DEMO);
-  for (const identifier of identifiers) await eventually(`order ${identifier} is known`, () => returnable(identifier));
+  await inParallel(identifiers.map((identifier) => () => eventually(`order ${identifier} is known`, () => returnable(identifier))), 10);
   return identifiers;
 }
 
@@ -109,13 +105,14 @@ export async function change(merchant, settings) {
   await call(`${AUTH_URL}/v1/merchants/${merchant}`, { method: "PATCH", token: await operator(), body: settings });
 }
 
-/** Changes the cost of mail-back and waits until quotes have it. */
-export async function setMailBackCost(cents, order) {
-  const method = (method, shipping_cost_cents) => ({ method, shipping_cost_cents });
-  const methods = [method("mail-back", cents), method("express-returns", 0), method("customer-keep", 0)];
-  await change(MERCHANT_ID, { returns: { methods } });
+/** Settings in which mail-back has a cost. */
+export const mailBackFor = (cents) => ({ returns: { methods: [{ method: "mail-back", shipping_cost_cents: cents }] } });
+
+/** Changes the cost of mail-back of a merchant and waits until quotes have it. */
+export async function setMailBackCost(cents, order, client) {
+  await change(client.merchant, mailBackFor(cents));
   await eventually(`mail-back costs ${cents}`, async () => {
-    const found = await returnable(order);
+    const found = await returnable(order, client);
     return found?.methods.some((offer) => offer.method === "mail-back" && offer.shipping_cost_cents === cents);
   });
 }
@@ -132,16 +129,20 @@ export async function addMerchant(settings = {}) {
   return { merchant, id: client.client_id, secret: client.client_secret };
 }
 
-/** Lets a merchant have an endpoint at the default path below its base URL. */
+/** Lets a merchant have an endpoint, for example `rma` or `exchange-variants`, at the default path below its base URL. */
 export async function setEndpoint(merchant, name) {
   await call(`${AUTH_URL}/v1/merchants/${merchant}/endpoints/${name}`, { method: "PUT", token: await operator(), body: {} });
+}
+
+/** The messages of an event that the merchant received during this test. */
+async function received(event) {
+  return (await call(`${SANDBOX_URL}/journal?event=${event}&after=${earlier}&limit=100000`)).entries;
 }
 
 /** The message about a return that the merchant received. */
 export async function message(rma, event = "rma.created") {
   return eventually(`the merchant receives ${event} of ${rma}`, async () => {
-    const { entries } = await call(`${SANDBOX_URL}/journal?event=${event}&limit=100000`);
-    const own = entries.filter((entry) => entry.body.rma_identifier === rma && entry.response === "200");
+    const own = (await received(event)).filter((entry) => entry.body.rma_identifier === rma && entry.response === "200");
     return own.at(-1)?.body;
   });
 }
@@ -149,8 +150,7 @@ export async function message(rma, event = "rma.created") {
 /** The exchange order of an order that the merchant received. */
 export async function exchangeOrder(order) {
   return eventually(`the merchant receives an exchange order for ${order}`, async () => {
-    const { entries } = await call(`${SANDBOX_URL}/journal?event=exchange_order.created&limit=100000`);
-    return entries.find((entry) => entry.body.original_order_id === order)?.body;
+    return (await received("exchange_order.created")).find((entry) => entry.body.original_order_id === order)?.body;
   });
 }
 
@@ -160,10 +160,10 @@ export async function carrier(rma, event, others = {}) {
   await call(`${RMA_URL}/v1/carrier_events`, { token: await operator(), merchant: MERCHANT_ID, body });
 }
 
-/** The number of returns with units of an order. */
-export async function returnsOf(order) {
+/** The returns with units of an order. */
+export async function returnsOf(order, client = DEMO) {
   const query = new URLSearchParams({ order_identifier: order });
-  return (await call(`${RMA_URL}/v1/returns?${query}`, { token: await shop(DEMO) })).returns;
+  return (await call(`${RMA_URL}/v1/returns?${query}`, { token: await shop(client) })).returns;
 }
 
 /** The sum of an amount over the items of a message. */

@@ -1,0 +1,57 @@
+// Checks of an open page that hold for the console and the portal: valid HTML, accessibility, no sideways scrolling.
+
+import { require } from "./browser.mjs";
+
+const { HtmlValidate } = require("html-validate");
+const AXE = require.resolve("axe-core/axe.min.js");
+const TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+/** Rules that depend on the theme. */
+const COLOR_RULES = ["color-contrast", "link-in-text-block"];
+
+const html = new HtmlValidate({
+  extends: ["html-validate:recommended"],
+  rules: {
+    // Rules of style that our templates do not follow.
+    "void-style": "off", "attr-quotes": "off", "no-trailing-whitespace": "off", "no-implicit-button-type": "off",
+    "long-title": "off", "prefer-native-element": "off", "no-inline-style": "error", "require-sri": "off",
+  },
+});
+
+/** @param {string} text a page as the server sent it */
+export async function invalidHtml(text) {
+  const { results } = await html.validateString(text);
+  return results.flatMap((result) => result.messages).map((one) => `HTML ${one.line}:${one.column} ${one.ruleId}: ${one.message}`);
+}
+
+async function violations(page, runOnly) {
+  // No rule of these tags reads the style sheets themselves, so axe does not have to load them.
+  const options = { runOnly, resultTypes: ["violations"], preload: false };
+  // @ts-ignore axe is added to the page by the caller.
+  const { violations } = await page.evaluate((options) => axe.run(options), options);
+  return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html} ${node.failureSummary}`));
+}
+
+async function overflow(page) {
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  return wide > 0 ? [`scrolls sideways by ${wide} pixels`] : [];
+}
+
+/**
+ * Checks the open page in several looks: theme, width, the size of text in percent, and whether all rules count or
+ * only those that depend on colours.
+ * @param {{ colorScheme?: "light" | "dark", width: number, textSize?: number, onlyColors?: boolean, onlyWidth?: boolean }[]} looks
+ * @returns {Promise<string[]>} findings
+ */
+export async function checkLooks(page, looks) {
+  await page.addScriptTag({ path: AXE });
+  const findings = [];
+  for (const { colorScheme = "light", width, textSize = 100, onlyColors = false, onlyWidth = false } of looks) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize({ width, height: 844 });
+    await page.evaluate((size) => { document.documentElement.style.fontSize = size; }, textSize === 100 ? "" : `${textSize}%`);
+    const found = onlyWidth ? [] : await violations(page, onlyColors ? COLOR_RULES : TAGS);
+    found.push(...(await overflow(page)));
+    findings.push(...found.map((text) => `${colorScheme} ${width} ${textSize} %: ${text}`));
+  }
+  return findings;
+}
