@@ -86,8 +86,8 @@ impl Auth {
     }
 
     async fn publish<E: Event>(&self, events: impl IntoIterator<Item = E>) {
-        let mut conn = self.process.pool.get().await.unwrap();
-        self.outbox.append(&mut conn, self.process.clock.now(), events).await.unwrap();
+        let conn = self.process.pool.get().await.unwrap();
+        self.outbox.append(&conn, self.process.clock.now(), events).await.unwrap();
     }
 
     async fn revoke(&self, client: &str, valid_for: TimeDelta) {
