@@ -1,4 +1,4 @@
-"""An HTTP client that behaves as a careful merchant's client: after a lost connection, a timeout, 429 or 503 it sends
+"""An HTTP client that behaves as a careful merchant's client: after a lost connection, a timeout, 408, 429 or 503 it sends
 the same request again to the other replica."""
 
 import asyncio
@@ -45,7 +45,7 @@ class Client:
             try:
                 response = await self.send(service, method, path, content, headers)
                 failure = f"{response.status} {response.body[:200]!r}"
-                if response.status not in (429, 503) and response.status < 500:
+                if response.status not in (408, 429, 503) and response.status < 500:
                     break
             except NoResponse as error:
                 failure = str(error)
