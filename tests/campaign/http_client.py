@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 TIMEOUT = 8
 # A call that has no final response after this time is a violation: faults last seconds.
-PATIENCE_SECONDS = 300
+RETRY_SECONDS = 300
 FIRST_DELAY, LONGEST_DELAY = 0.1, 1.0
 
 
@@ -49,8 +49,8 @@ class Client:
                     break
             except NoResponse as error:
                 failure = str(error)
-            if time.monotonic() - began_at > PATIENCE_SECONDS:
-                self.violations.add("unavailable", f"{service} {method} {path} for {PATIENCE_SECONDS} s: {failure}")
+            if time.monotonic() - began_at > RETRY_SECONDS:
+                self.violations.add("unavailable", f"{service} {method} {path} for {RETRY_SECONDS} s: {failure}")
                 raise NoResponse(failure)
             self.turn[service] += 1
             self.repeated_requests += 1

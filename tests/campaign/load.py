@@ -13,7 +13,7 @@ WORKERS = 2
 # Each fourth batch of a merchant repeats orders of the one before with a newer version.
 REPEAT_EVERY = 4
 # A change of one service that another does not show after this time is a violation.
-PATIENCE_SECONDS = 240
+WAIT_SECONDS = 240
 SCANS = (("label", "rma.tracking_updated"), ("accepted", "rma.dropped_off"), ("in_transit", "rma.in_transit"))
 STORIES = ("refund", "refund", "refund", "exchange", "exchange", "cancel", "drop_shipment", "drop_cancellation", "outbound")
 
@@ -108,7 +108,7 @@ class Story:
 
     async def eventually(self, service, path, holds, expected):
         """Repeats a read until the other service shows the change."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + WAIT_SECONDS
         while time.monotonic() < deadline:
             response = await self.post(service, path, None, method="GET", expect=(200, 404))
             if response.status == 200 and holds(response.json()):

@@ -53,7 +53,7 @@ pub(crate) const BARS: &[(&str, Bar)] = &[
     ("delivery.merchants.at_10000.p99_growth", AtMost(1.5)),
     ("delivery.merchants.at_100000.cpu_growth", AtMost(10.0)),
     ("delivery.merchants.at_100000.p99_growth", AtMost(1.5)),
-    ("delivery.merchants.at_100000.look_cpu", AtMost(2_000.0)),
+    ("delivery.merchants.at_100000.poll_cpu", AtMost(2_000.0)),
     ("delivery.merchants.at_100000.ready", AtMost(5.0)),
     ("delivery.merchants.at_100000.memory", AtMost(256.0)),
     ("delivery.slow.respond_after_10s.rate_kept", AtLeast(0.9)),

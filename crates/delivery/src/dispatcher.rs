@@ -25,7 +25,7 @@ use uuid::Uuid;
 use crate::engine::{Engine, default_exchange};
 use crate::queue_message::header;
 use crate::store::{self, ClaimParams};
-use term::{Look, QueuedDelivery, Term};
+use term::{Batch, QueuedDelivery, Term};
 
 /// From this batch size on, pauses between polls make fewer and larger batches, which cost less.
 const SATURATED_BATCH: usize = 16;
@@ -105,7 +105,7 @@ impl LeaderTask for Dispatcher {
             Some(term) => term,
             None => Term::begin(conn, engine, now).await?,
         };
-        let Look { queued, is_incomplete } = term.look(conn, engine, params).await?;
+        let Batch { queued, is_incomplete } = term.poll(conn, engine, params).await?;
         let batch: (Vec<_>, Vec<_>) = queued
             .into_iter()
             .filter_map(|queued| message(engine, queued, params.leased_until()))

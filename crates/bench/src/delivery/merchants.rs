@@ -26,11 +26,11 @@ const BACKLOG: usize = 1_000_000;
 const FILL_SIZE: usize = 20_000;
 const DELIVERIES: usize = 20_000;
 const PACED_MESSAGES: usize = 1_000;
-/// Looks of an engine without work, at short intervals, so that its other work hardly counts.
-const LOOK_SETTINGS: [(&str, &str); 2] =
+/// Polls of an engine without work, at short intervals, so that its other work hardly counts.
+const POLL_SETTINGS: [(&str, &str); 2] =
     [("DELIVERY__ATTEMPT_TIMEOUT", "5s"), ("DELIVERY__POLL_INTERVAL", "10ms")];
-const LOOK_INTERVAL: Duration = Duration::from_millis(10);
-const LOOK_PERIOD: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+const POLL_PERIOD: Duration = Duration::from_secs(10);
 
 /// CPU time of a delivery and the 99th percentile, which the others must keep.
 struct Plain {
@@ -63,8 +63,8 @@ pub(super) async fn run(report: &mut Report, size: Size) -> anyhow::Result<()> {
         report.figure(&format!("{name}.cpu_growth"), cost.growth(&plain.cost), "%");
         report.figure(&format!("{name}.p99_growth"), p99 / plain.p99, "times");
         report.figure(&format!("{name}.memory"), fixture.engine.memory()?.0, "MiB");
-        let look = look_cpu(&mut fixture, size).await?;
-        report.figure(&format!("{name}.look_cpu"), look, "CPU-us each");
+        let poll = poll_cpu(&mut fixture, size).await?;
+        report.figure(&format!("{name}.poll_cpu"), poll, "CPU-us each");
     }
     Ok(())
 }
@@ -111,16 +111,16 @@ async fn fill(
     Ok(())
 }
 
-/// CPU time of a look of the dispatcher when nothing is due: that of the engine and PostgreSQL over some time
-/// without writes, divided by the number of looks.
-async fn look_cpu(fixture: &mut Fixture, size: Size) -> anyhow::Result<f64> {
-    fixture.restart(&LOOK_SETTINGS).await?;
-    let period = size.time(LOOK_PERIOD);
+/// CPU time of a poll of the dispatcher when nothing is due: that of the engine and PostgreSQL over some time
+/// without writes, divided by the number of polls.
+async fn poll_cpu(fixture: &mut Fixture, size: Size) -> anyhow::Result<f64> {
+    fixture.restart(&POLL_SETTINGS).await?;
+    let period = size.time(POLL_PERIOD);
     tokio::time::sleep(period / 2).await;
     let before = fixture.meter.read([&fixture.engine])?;
     tokio::time::sleep(period).await;
     let cost = fixture.meter.read([&fixture.engine])?.since(&before, 1);
-    let looks = period.as_secs_f64() / LOOK_INTERVAL.as_secs_f64();
-    anyhow::ensure!(looks > count(1), "the period is too short");
-    Ok((cost.all() - cost.rabbitmq()) / looks)
+    let polls = period.as_secs_f64() / POLL_INTERVAL.as_secs_f64();
+    anyhow::ensure!(polls > count(1), "the period is too short");
+    Ok((cost.all() - cost.rabbitmq()) / polls)
 }

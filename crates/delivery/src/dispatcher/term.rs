@@ -1,7 +1,7 @@
-//! A term of leadership: the state of the dispatcher, and one look for due deliveries.
+//! A term of leadership: the state of the dispatcher, and one poll for due deliveries.
 //!
-//! The cost of a look does not depend on the number of endpoints, or of deliveries that wait. It reads
-//! the deliveries that became due since the last look, and claims deliveries of endpoints that are due
+//! The cost of a poll does not depend on the number of endpoints, or of deliveries that wait. It reads
+//! the deliveries that became due since the last poll, and claims deliveries of endpoints that are due
 //! and may be sent to.
 
 mod maintenance;
@@ -24,7 +24,7 @@ use crate::store::{
     self, ClaimParams, ClaimedDelivery, Claims, Content, EndpointKey, OpenEndpoint,
 };
 
-/// Deliveries in flight that a look checks.
+/// Deliveries in flight that a poll checks.
 const MAX_CHECKS: usize = 1000;
 
 pub(super) struct Term {
@@ -34,14 +34,14 @@ pub(super) struct Term {
     merchants: watch::Receiver<u64>,
     /// Deliveries that are due before this time have been read.
     pub(super) read_until: Timestamp,
-    pub(super) far_look_at: Instant,
+    pub(super) wide_poll_at: Instant,
 }
 
 /// A claimed delivery, its content, and whether it filled the window of its endpoint.
 pub(super) type QueuedDelivery = (ClaimedDelivery, Content, bool);
 
-/// Result of a look.
-pub(super) struct Look {
+/// Result of a poll.
+pub(super) struct Batch {
     pub(super) queued: Vec<QueuedDelivery>,
     /// More may be due now.
     pub(super) is_incomplete: bool,
@@ -59,7 +59,7 @@ impl Term {
             maintenance: Maintenance::new(),
             merchants: engine.merchants.changes(),
             read_until: now,
-            far_look_at: Instant::now(),
+            wide_poll_at: Instant::now(),
         };
         term.reload_in_flight(conn, engine).await?;
         Ok(term)
@@ -80,12 +80,12 @@ impl Term {
     }
 
     /// Claims one batch of due deliveries.
-    pub(super) async fn look(
+    pub(super) async fn poll(
         &mut self,
         conn: &mut AsyncPgConnection,
         engine: &Engine,
         params: ClaimParams,
-    ) -> Result<Look, DatabaseError> {
+    ) -> Result<Batch, DatabaseError> {
         let now = params.now;
         self.run_maintenance(conn, engine, now).await?;
         self.check_in_flight(conn).await?;
@@ -95,16 +95,16 @@ impl Term {
         // First the flag, then the list: a settlement in between is noticed.
         engine.settled.set_awaited(self.schedule.has_full_windows());
         let is_incomplete = self.note_settled(engine) || self.maintenance.is_sweep_urgent();
-        let mut look = Look { queued: Vec::new(), is_incomplete };
+        let mut batch = Batch { queued: Vec::new(), is_incomplete };
         if openings.is_empty() {
-            return Ok(look);
+            return Ok(batch);
         }
         let open: Vec<_> = openings.iter().map(|opening| opening.endpoint.clone()).collect();
         let claims = store::claim_due(conn, params, &open).await?;
-        look.is_incomplete |= claims.blocked > 0;
+        batch.is_incomplete |= claims.blocked > 0;
         self.put_back(&openings, &claims);
-        look.queued = self.track(engine, &openings, claims, params.leased_until());
-        Ok(look)
+        batch.queued = self.track(engine, &openings, claims, params.leased_until());
+        Ok(batch)
     }
 
     /// Finds out which deliveries other replicas have settled.
@@ -121,7 +121,7 @@ impl Term {
         Ok(())
     }
 
-    /// Notes what happened since the last look: settlements of this replica, times of probes, changes of
+    /// Notes what happened since the last poll: settlements of this replica, times of probes, changes of
     /// merchants.
     fn note_changes(&mut self, engine: &Engine, now: Timestamp) {
         self.note_settled(engine);

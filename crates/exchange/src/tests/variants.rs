@@ -111,7 +111,7 @@ async fn a_hanging_merchant_opens_the_breaker() {
         (began.elapsed(), response)
     };
     for (took, response) in join_all(names.iter().map(|name| timed(name))).await {
-        assert!(took < Duration::from_secs(60), "{took:?}");
+        assert!(took < Duration::from_secs(10), "{took:?}");
         assert_eq!(
             (&response["available"], &response["reason"]),
             (&json!(false), &json!("timed_out"))

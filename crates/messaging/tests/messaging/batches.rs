@@ -88,6 +88,6 @@ impl Handler for LowPrefetchHandler {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_handler_can_lower_the_prefetch_count() {
     let batches = batches_of(LowPrefetchHandler).await;
-    // A quorum queue exceeds the prefetch count by a message or two when acknowledgements are late.
+    // RabbitMQ sometimes sends a message more than the prefetch count, although no earlier one is acknowledged yet.
     assert!(batches.iter().all(|batch| batch.len() <= 8), "{batches:?}");
 }

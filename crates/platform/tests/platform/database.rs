@@ -28,7 +28,7 @@ async fn a_database_that_is_down_gives_503_within_a_second_and_the_process_heals
         let started = Instant::now();
         let response = ask("/database").await;
         assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
-        assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+        assert!(started.elapsed() < Duration::from_millis(1500), "{:?}", started.elapsed());
         assert!(response.headers().contains_key("retry-after"));
         assert_eq!(ask("/readyz").await.status(), StatusCode::SERVICE_UNAVAILABLE);
         let served = ask("/readyz?exclude=broker").await;

@@ -18,8 +18,8 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// Interval of comparing the deliveries in flight with the database.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(30);
 const PAUSE_FACTOR: u32 = 20;
-/// Endpoints that one step of a sweep reads: of the first sweep, and later. A hundred thousand endpoints
-/// take 0.2 % of a core, and a sweep of them seven minutes.
+/// Endpoints that one step of a sweep reads: of the first sweep, and later. A sweep of a hundred thousand
+/// endpoints takes seven minutes.
 const FIRST_SWEEP_STEP: i64 = 1000;
 const SWEEP_STEP: i64 = 250;
 
@@ -59,7 +59,7 @@ pub(super) struct Maintenance {
     blocked: BlockedCursor,
     /// The endpoint that the sweep read last.
     swept: EndpointKey,
-    /// Rounds in which the sweep runs at every look, because endpoints with due deliveries may be unknown.
+    /// Rounds in which the sweep runs at every poll, because endpoints with due deliveries may be unknown.
     urgent_rounds: u8,
     /// A merchant may have enabled a disabled endpoint.
     pub(super) merchants_changed: bool,

@@ -1,4 +1,4 @@
-//! Endpoints of a look: which of them have due deliveries, and may be sent to.
+//! Endpoints of a poll: which of them have due deliveries, and may be sent to.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use crate::dispatcher::schedule::Wait;
 use crate::engine::Engine;
 use crate::store::{self, DueEndpoint, OpenEndpoint};
 
-/// Time for which a look reads again. A transaction that commits later than this after its time is found
-/// by a far look, and one that commits later than that by the sweep.
+/// Time for which a poll reads again. A transaction that commits later than this after its time is found
+/// by a wide poll, and one that commits later than that by the sweep.
 const OVERLAP: TimeDelta = TimeDelta::milliseconds(100);
 const FAR_OVERLAP: TimeDelta = TimeDelta::seconds(10);
-const FAR_LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// Deliveries that a look reads, and a far look.
+const WIDE_POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// Deliveries that a poll reads, and a wide poll.
 const MAX_READ: i64 = 5000;
 const MAX_READ_FAR: i64 = 50_000;
 
@@ -30,7 +30,7 @@ pub(super) struct Opening {
 }
 
 impl Term {
-    /// Reads the deliveries that became due since the last look, and returns the endpoints that may be sent
+    /// Reads the deliveries that became due since the last poll, and returns the endpoints that may be sent
     /// to. The others wait.
     pub(super) async fn open_endpoints(
         &mut self,
@@ -41,7 +41,7 @@ impl Term {
     ) -> Result<Vec<Opening>, DatabaseError> {
         let max_endpoints = usize::try_from(max_batch).unwrap_or(usize::MAX);
         let mut turns = self.schedule.take_turns(max_endpoints);
-        let is_far = self.far_look_at <= Instant::now();
+        let is_far = self.wide_poll_at <= Instant::now();
         let (overlap, limit) =
             if is_far { (FAR_OVERLAP, MAX_READ_FAR) } else { (OVERLAP, MAX_READ) };
         let range = (self.read_until.min(now) - overlap, now);
@@ -68,11 +68,11 @@ impl Term {
     /// Notes up to which time deliveries have been read.
     fn note_read(&mut self, now: Timestamp, is_far: bool, is_truncated: bool) {
         if is_far {
-            self.far_look_at = Instant::now() + FAR_LOOK_INTERVAL;
+            self.wide_poll_at = Instant::now() + WIDE_POLL_INTERVAL;
         }
         match (is_truncated, is_far) {
             (false, _) => self.read_until = now,
-            // The next look reads the latest deliveries, which are the ones that were left out.
+            // The next poll reads the latest deliveries, which are the ones that were left out.
             (true, true) => {}
             // Reading a flood to its end would delay others: a sweep skips from endpoint to endpoint.
             (true, false) => {

@@ -38,7 +38,7 @@ async fn entries_read(
 }
 
 #[tokio::test]
-async fn a_look_reads_what_is_due_however_many_endpoints_wait() {
+async fn a_poll_reads_what_is_due_however_many_endpoints_wait() {
     let now = Clock::system().now();
     let (_database, pool) = database(now).await;
     let mut conn = pool.dedicated().await.unwrap();
@@ -97,13 +97,13 @@ async fn a_long_transaction_does_not_slow_down_claims() {
         let now = now + TimeDelta::seconds(i64::try_from(round).unwrap());
         let keys = (0..50).map(|key| message(Some(&format!("key-{round}-{key}"))));
         let ids = super::super::append(&conn, now, &keys.collect::<Vec<_>>()).await.unwrap();
-        let look = async |conn: &mut _| {
+        let poll = async |conn: &mut _| {
             let since = now - TimeDelta::milliseconds(200);
             let due = due_endpoints(conn, (since, now), 5000, &[]).await.unwrap();
             let claims = claim_from(conn, now, &[open("acme", due[0].first_at, 50)]).await;
             assert_eq!(claims.claimed.len(), 50);
         };
-        read.push(entries_read(&mut conn, look).await);
+        read.push(entries_read(&mut conn, poll).await);
         let batch: Vec<_> = ids.iter().map(|id| delivered(*id, 0, now)).collect();
         super::super::settle(&mut conn, now, &mut windows(), &batch).await.unwrap();
     }
