@@ -206,7 +206,7 @@ fn maintain_partitions(engine: &Arc<Engine>, process: &Process) {
     });
 }
 
-/// Once the coming days have their partitions there is no hurry: while maintenance waits for a lock
+/// Maintenance is not urgent once the coming days have their partitions: while it waits for a lock
 /// behind a long read, all writers wait.
 fn pause_after_failure(maintained: bool, backoff: &mut Backoff) -> Duration {
     if maintained { PARTITION_INTERVAL } else { backoff.pause() }

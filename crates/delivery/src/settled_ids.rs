@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use uuid::Uuid;
 
 /// Ids are dropped beyond this number: a replica that does not lead never takes them. The dispatcher
-/// then learns of settled deliveries from the database.
+/// then reads settled deliveries from the database.
 const MAX_IDS: usize = 10_000;
 
 #[derive(Debug, Default)]

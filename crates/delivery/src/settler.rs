@@ -155,7 +155,11 @@ impl Settler {
                 engine.outbox.append(conn, now, events.copied().cloned()).await?;
                 Ok::<_, DatabaseError>(store::Settled { ids, unblocked })
             })
-            .await?;
+            .await;
+        if settled.is_err() {
+            self.windows.rolled_back();
+        }
+        let settled = settled?;
         engine.metrics.settled(batch);
         let is_awaited = engine.settled.add(settled.ids);
         if is_awaited || settled.unblocked > 0 {

@@ -34,10 +34,10 @@ pub struct Limits {
 
 impl Limits {
     /// Returns the largest window of an endpoint with this latency.
-    pub fn justified(&self, latency: Duration) -> u32 {
+    pub fn max_for_latency(&self, latency: Duration) -> u32 {
         let (max, fast) = (self.max.get(), FAST_LATENCY.as_millis());
-        let justified = u128::from(max) * fast / latency.as_millis().max(fast);
-        u32::try_from(justified).unwrap_or(max).max(SLOW_WINDOW.min(max))
+        let size = u128::from(max) * fast / latency.as_millis().max(fast);
+        u32::try_from(size).unwrap_or(max).max(SLOW_WINDOW.min(max))
     }
 }
 
@@ -110,21 +110,21 @@ impl Window {
         match signal {
             Signal::Grow => self.grow(),
             // The endpoint responded, so the probe did not fail.
-            Signal::Hold => self.keep(),
+            Signal::Hold => self.reset_probes(),
             Signal::Shrink => self.shrink(),
         }
     }
 
-    /// Applies a success whose message did not fill the window.
-    pub fn keep(&mut self) {
+    /// Ends probing without growth, after a success whose message did not fill the window.
+    pub fn reset_probes(&mut self) {
         self.failed_probes = 0;
     }
 
-    /// Narrows a window that is larger than `justified`, by half at most: one slow response among fast ones
+    /// Shrinks a window that is larger than `max`, by half at most: one slow response among fast ones
     /// changes little.
-    pub fn narrow(&mut self, justified: u32) {
-        if self.size > justified {
-            self.size = justified.max(self.size / 2);
+    pub fn shrink_towards(&mut self, max: u32) {
+        if self.size > max {
+            self.size = max.max(self.size / 2);
             self.acks = 0;
         }
     }
@@ -238,24 +238,24 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_response_justifies_a_small_window() {
-        let justified = |ms| limits(8, 1024).justified(Duration::from_millis(ms));
-        assert_eq!([0, 5, 100].map(justified), [1024; 3]);
-        assert_eq!([200, 1000, 3000].map(justified), [512, 102, 34]);
-        assert_eq!([10_000, 120_000].map(justified), [32; 2]);
-        assert_eq!(limits(8, 2).justified(Duration::from_secs(10)), 2);
+    fn a_slow_endpoint_gets_a_small_window() {
+        let max = |ms| limits(8, 1024).max_for_latency(Duration::from_millis(ms));
+        assert_eq!([0, 5, 100].map(max), [1024; 3]);
+        assert_eq!([200, 1000, 3000].map(max), [512, 102, 34]);
+        assert_eq!([10_000, 120_000].map(max), [32; 2]);
+        assert_eq!(limits(8, 2).max_for_latency(Duration::from_secs(10)), 2);
     }
 
     #[test]
-    fn a_window_that_is_too_large_is_narrowed_by_half_at_most() {
+    fn a_window_that_is_too_large_shrinks_by_half_at_most() {
         let mut window = Window::new(limits(8, 1024));
         (0..2000).for_each(|_| window.apply(Grow));
-        let narrowed = [32; 6].map(|justified| {
-            window.narrow(justified);
+        let sizes = [32; 6].map(|max| {
+            window.shrink_towards(max);
             window.size()
         });
-        assert_eq!(narrowed, [512, 256, 128, 64, 32, 32]);
-        window.narrow(1024);
+        assert_eq!(sizes, [512, 256, 128, 64, 32, 32]);
+        window.shrink_towards(1024);
         assert_eq!(window.size(), 32);
         window.apply(Grow);
         assert_eq!(window.size(), 33, "it grows fast again");
@@ -266,7 +266,7 @@ mod tests {
         let mut window = Window::new(limits(8, 64));
         (0..5).for_each(|_| window.apply(Shrink));
         assert!(window.probe_delay() > Duration::ZERO);
-        window.keep();
+        window.reset_probes();
         assert_eq!((window.size(), window.probe_delay()), (1, Duration::ZERO));
     }
 

@@ -26,7 +26,7 @@ pub(super) struct Selection<'a> {
 
 impl Selection<'_> {
     /// Returns at least `rows` endpoints after `after` if there are that many, by merchant and kind. If the
-    /// search stopped at its limit, the last endpoint that it looked at comes with them.
+    /// search stopped at its limit, the last endpoint that it read comes with them.
     pub(super) async fn page(
         &self,
         conn: &mut AsyncPgConnection,
@@ -98,7 +98,7 @@ pub(super) async fn views(
 ) -> Result<Vec<EndpointView>, DatabaseError> {
     let (merchants, kinds): (Vec<_>, Vec<_>) =
         keys.iter().map(|(merchant, kind)| (merchant.as_str(), kind.as_str())).unzip();
-    let bad = store::bad_among(conn, (&merchants, &kinds)).await?.into_iter();
+    let bad = store::failing_or_disabled(conn, (&merchants, &kinds)).await?.into_iter();
     let bad: HashMap<_, _> =
         bad.map(|bad| ((bad.merchant.clone(), bad.kind.clone()), bad)).collect();
     Ok(keys.iter().filter_map(|key| view(engine, key, bad.get(key))).collect())

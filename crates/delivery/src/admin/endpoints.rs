@@ -51,7 +51,7 @@ pub(crate) struct EndpointPage {
 /// List endpoints
 ///
 /// With their state, waiting messages, window and last results. A 410 response disables an endpoint. A page of
-/// one state looks at up to 2,000 endpoints; it can have few or none, and still a `next`.
+/// one state reads up to 2,000 endpoints; it can have few or none, and still a `next`.
 #[utoipa::path(
     tag = "deliveries",
     security(("bearer" = ["read"]), ("bearer" = ["orders"]), ("bearer" = ["returns"])),

@@ -107,7 +107,7 @@ pub(crate) struct DeliveryPage {
 
 /// List deliveries
 ///
-/// Newest first. Each page looks at up to 2,000 messages, or failed attempts for a filter by a failure. A page
+/// Newest first. Each page reads up to 2,000 messages, or failed attempts for a filter by a failure. A page
 /// of a filter that few of them match can have few deliveries or none, and still a `next`.
 #[utoipa::path(
     tag = "deliveries", security(("bearer" = ["read"]), ("bearer" = ["orders"]), ("bearer" = ["returns"])), params(DeliveryQuery),
@@ -140,7 +140,7 @@ pub(crate) async fn list_deliveries(
     check_filter(&filter)?;
     check_outcome(filter.outcome.as_deref())?;
     let engine = &deliveries.0;
-    // A kind of another service would be looked for in the whole history.
+    // A kind of another service would be searched in the whole history.
     let is_foreign = |kind: &str| engine.kinds.iter().all(|own| own.name() != kind);
     if filter.kind.as_deref().is_some_and(is_foreign) {
         return Ok(HttpResponse::Ok().json(DeliveryPage { deliveries: Vec::new(), next: None }));

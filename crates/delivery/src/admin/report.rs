@@ -94,14 +94,14 @@ pub(crate) async fn report_deliveries(
     let filter = ReportFilter { merchant, kind: query.kind, from, to };
     let mut conn = deliveries.0.pool.reader().await?;
     let mut rows = store::report(&mut conn, &filter, query.by).await?;
-    let truncated = cut(&mut rows);
+    let truncated = truncate(&mut rows);
     let counts = rows.into_iter().rev().map(AttemptCount::from).collect();
     Ok(HttpResponse::Ok().json(DeliveryReport { counts, truncated }))
 }
 
 /// Leaves out the oldest rows of a report that is too long, and the last period if it was not read
 /// completely. Returns whether any were left out.
-fn cut(rows: &mut Vec<ReportRow>) -> bool {
+fn truncate(rows: &mut Vec<ReportRow>) -> bool {
     let is_incomplete = rows.iter().map(|row| row.read).sum::<i64>() >= MAX_READ;
     let oldest = rows.last().map(|row| row.period_start_at);
     if is_incomplete && rows.first().map(|row| row.period_start_at) != oldest {

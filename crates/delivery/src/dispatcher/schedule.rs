@@ -1,4 +1,4 @@
-//! Endpoints that have due deliveries, and when the dispatcher looks at each of them again.
+//! Endpoints that have due deliveries, and when the dispatcher checks each of them again.
 //!
 //! Endpoints without due deliveries are not here, so the schedule is as large as the work that waits.
 
@@ -9,7 +9,7 @@ use platform::Timestamp;
 
 use crate::store::EndpointKey;
 
-/// The event after which the dispatcher looks at an endpoint again.
+/// The event after which the dispatcher checks an endpoint again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
     /// It is the endpoint's turn.
@@ -36,7 +36,7 @@ pub(super) struct Schedule {
     endpoints: HashMap<EndpointKey, Waiting>,
     /// Endpoints whose wait is [`Wait::Turn`], except those that were taken and not put back yet.
     turns: VecDeque<EndpointKey>,
-    /// Times of probes. An endpoint that was looked at earlier has an outdated entry.
+    /// Times of probes. An endpoint that was checked earlier has an outdated entry.
     probes: BTreeSet<(Timestamp, EndpointKey)>,
     full_windows: usize,
 }
@@ -96,9 +96,11 @@ impl Schedule {
         self.endpoints.remove(key);
     }
 
-    /// Looks at an endpoint again if it waits for a settlement, and returns whether it does.
+    /// Looks at an endpoint again if it waits for a settlement or a probe, and returns whether it does. A
+    /// message that was sent together with failed ones may have succeeded, so that no probe is needed.
     pub(super) fn settled(&mut self, key: &EndpointKey) -> bool {
-        let waits = self.endpoints.get(key).is_some_and(|it| it.wait == Wait::Settlement);
+        let wait = self.endpoints.get(key).map(|endpoint| endpoint.wait);
+        let waits = matches!(wait, Some(Wait::Settlement | Wait::Probe(_)));
         if waits {
             self.set_wait(key, Wait::Turn);
         }
@@ -229,7 +231,18 @@ mod tests {
     }
 
     #[test]
-    fn a_resumed_endpoint_is_looked_at_and_a_paused_one_is_not() {
+    fn an_endpoint_that_waits_for_a_probe_is_checked_after_a_settlement() {
+        let mut schedule = Schedule::default();
+        schedule.found(key("a"), second(1));
+        schedule.take_turns(10);
+        schedule.put_back_waiting(&key("a"), Wait::Probe(second(60)));
+        assert!(schedule.settled(&key("a")));
+        assert_eq!(taken(&mut schedule), ["a"]);
+        assert!(!schedule.has_full_windows());
+    }
+
+    #[test]
+    fn a_resumed_endpoint_is_checked_and_a_paused_one_is_not() {
         let mut schedule = Schedule::default();
         for merchant in ["paused", "resumed", "disabled"] {
             schedule.found(key(merchant), second(1));

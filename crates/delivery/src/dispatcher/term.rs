@@ -61,6 +61,8 @@ impl Term {
             read_until: now,
             wide_poll_at: Instant::now(),
         };
+        // Settlements before this term: some of these deliveries are in flight again.
+        drop(engine.settled.take());
         term.reload_in_flight(conn, engine).await?;
         Ok(term)
     }
@@ -114,8 +116,7 @@ impl Term {
             return Ok(());
         }
         let queued = store::still_queued(conn, &ids).await?;
-        let queued: HashSet<_> = queued.iter().map(|queued| queued.id).collect();
-        for id in ids.into_iter().filter(|id| !queued.contains(id)) {
+        for id in ids.into_iter().filter(|id| !queued.contains_key(id)) {
             self.settled(id);
         }
         Ok(())
@@ -147,7 +148,11 @@ impl Term {
             *messages += 1;
             *last = (*last).max(*at);
         }
-        for OpenEndpoint { key, from, max_messages } in openings.iter().map(|it| &it.endpoint) {
+        let is_found = |opening: &&Opening| found.contains_key(&opening.endpoint.key);
+        let (served, others): (Vec<_>, Vec<_>) = openings.iter().partition(is_found);
+        // The others come first: the batch may have been full before their turn.
+        let openings = others.into_iter().chain(served).map(|opening| &opening.endpoint);
+        for OpenEndpoint { key, from, max_messages } in openings {
             let (messages, last) = found.get(key).copied().unwrap_or((0, *from));
             if claims.is_truncated || claims.left.contains(key) {
                 self.schedule.put_back(key, *from);
@@ -185,5 +190,36 @@ impl Term {
             (delivery, content, is_full)
         });
         queued.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opening(merchant: &str) -> Opening {
+        let key = (merchant.to_owned(), "rma".to_owned());
+        let endpoint = OpenEndpoint { key, from: Timestamp::UNIX_EPOCH, max_messages: 4 };
+        Opening { endpoint, free_window: 4 }
+    }
+
+    #[test]
+    fn an_endpoint_that_a_full_batch_left_out_comes_first_in_the_next() {
+        let now = Timestamp::UNIX_EPOCH;
+        let mut term = Term {
+            schedule: Schedule::default(),
+            in_flight: InFlight::new(1),
+            maintenance: Maintenance::new(),
+            merchants: watch::channel(0).1,
+            read_until: now,
+            wide_poll_at: Instant::now(),
+        };
+        let openings = [opening("large"), opening("small")];
+        let [large, small] = openings.each_ref().map(|opening| opening.endpoint.key.clone());
+        [&large, &small].into_iter().for_each(|key| term.schedule.found(key.clone(), now));
+        assert_eq!(term.schedule.take_turns(2), [(large.clone(), now), (small.clone(), now)]);
+        let found = vec![(large.clone(), now)];
+        term.put_back(&openings, &Claims { found, is_truncated: true, ..Claims::default() });
+        assert_eq!(term.schedule.take_turns(2), [(small, now), (large, now)]);
     }
 }

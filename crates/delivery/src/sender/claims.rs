@@ -1,6 +1,6 @@
 //! Claims of received messages: whether they still hold, and their release.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use platform::{chain, database::DatabaseError};
 use uuid::Uuid;
@@ -9,8 +9,8 @@ use crate::engine::{Engine, reconnect_backoff};
 use crate::queue_message::QueueMessage;
 use crate::store;
 
-/// Drops the messages that no longer wait for exactly this attempt. Waits until the database is
-/// available.
+/// Drops the messages that no longer wait for exactly this attempt, and copies of a message that was queued
+/// again since: otherwise two senders might send both. Waits until the database is available.
 pub(super) async fn still_claimed(
     engine: &Engine,
     messages: Vec<QueueMessage>,
@@ -27,10 +27,11 @@ pub(super) async fn still_claimed(
         }
     };
     let is_claimed = |message: &QueueMessage| {
-        queued.contains(&store::Queued {
-            id: message.id,
-            replay_number: message.replay_number,
-            attempts: message.attempt_number - 1,
+        queued.get(&message.id).is_some_and(|queued| {
+            let leased_until = queued.leased_until.map(|at| at.timestamp_millis());
+            queued.replay_number == message.replay_number
+                && queued.attempts == message.attempt_number - 1
+                && leased_until == Some(message.leased_until.timestamp_millis())
         })
     };
     messages.into_iter().filter(is_claimed).collect()
@@ -39,7 +40,7 @@ pub(super) async fn still_claimed(
 async fn load_queued(
     engine: &Engine,
     ids: &[Uuid],
-) -> Result<HashSet<store::Queued>, DatabaseError> {
+) -> Result<HashMap<Uuid, store::Queued>, DatabaseError> {
     let mut conn = engine.pool.get().await?;
     store::still_queued(&mut conn, ids).await
 }

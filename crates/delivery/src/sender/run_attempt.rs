@@ -31,7 +31,7 @@ pub(super) async fn run_attempt(engine: &Engine, mut message: QueueMessage) -> S
         attempt = message.attempt_number,
         outcome = tracing::field::Empty,
     );
-    telemetry::adopt(&span, parent.as_deref());
+    telemetry::set_parent(&span, parent.as_deref());
     message.content.traceparent = span.in_scope(telemetry::traceparent).or(parent);
     let settlement = send(engine, message).instrument(span.clone()).await;
     span.record("outcome", settlement.attempt.outcome.name());

@@ -164,7 +164,8 @@ pub(crate) async fn claim_due(
 /// `due` looks for earlier deliveries of the ordering key with ORDER BY, because only the index on
 /// ordering keys has that order. An index on the merchant alone would read all its deliveries.
 ///
-/// `turns` lets endpoints take turns, so that a batch that is full has deliveries of each of them.
+/// `turns` lets endpoints take turns, in the order in which they are given. If a batch is full before the
+/// turn of an endpoint, the caller gives that endpoint first the next time.
 ///
 /// `sized` joins messages by merchant as well as by id: a plan made while a partition was empty may
 /// use either index, and by id alone one of them would be read from end to end.
@@ -172,7 +173,8 @@ pub(crate) async fn claim_due(
 /// The updates check the state again, because a row may be settled while they wait for its lock.
 /// `IS TRUE` keeps the planner from finding rows by that condition.
 const CLAIM_DUE: &str = "WITH due AS ( \
-     SELECT due.* FROM unnest($3, $4, $5, $6) AS open (merchant, kind, from_time, max_messages), \
+     SELECT due.*, open.position FROM unnest($3, $4, $5, $6) WITH ORDINALITY \
+     AS open (merchant, kind, from_time, max_messages, position), \
      LATERAL ( \
          SELECT *, ( \
              SELECT true FROM deliveries AS earlier \
@@ -191,7 +193,7 @@ const CLAIM_DUE: &str = "WITH due AS ( \
      FROM due \
  ), sized AS ( \
      SELECT turns.*, message.event, message.body, message.traceparent, \
-     sum(octet_length(message.body)) OVER (ORDER BY turns.turn, turns.next_attempt_at, turns.id) \
+     sum(octet_length(message.body)) OVER (ORDER BY turns.turn, turns.position) \
      - octet_length(message.body) AS bytes_before \
      FROM turns LEFT JOIN delivery_messages AS message \
      ON message.id = turns.id AND message.merchant = turns.merchant \
@@ -209,7 +211,7 @@ const CLAIM_DUE: &str = "WITH due AS ( \
  ) \
  SELECT id, merchant, kind, next_attempt_at, sequence, replay_number, attempts, requeues, \
  is_behind_another, id IN (SELECT id FROM claimed) AS is_claimed, due, event, body, traceparent \
- FROM candidates ORDER BY turn, next_attempt_at, id";
+ FROM candidates ORDER BY turn, position";
 
 /// The statement locks the first delivery of the ordering key, so the transaction that settles that
 /// delivery afterwards sees the blocked ones. A delivery that is being settled now blocks no other.

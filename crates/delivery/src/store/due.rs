@@ -125,25 +125,29 @@ struct WokenEndpoint {
     kind: String,
 }
 
-/// Makes the dispatcher look at an endpoint again, whichever replica runs it.
+/// DO UPDATE locks a row that is there already, so that it stays until this transaction is visible.
+const WAKE_UP: &str = "INSERT INTO delivery_wake_ups VALUES ($1, $2) \
+ ON CONFLICT (merchant, kind) DO UPDATE SET kind = excluded.kind";
+
+/// Makes the dispatcher check an endpoint again, whichever replica runs it.
 pub(super) async fn wake_up(
     conn: &mut AsyncPgConnection,
     merchant: &str,
     kind: &str,
 ) -> Result<(), DatabaseError> {
-    sql_query("INSERT INTO delivery_wake_ups VALUES ($1, $2) ON CONFLICT DO NOTHING")
-        .bind::<Text, _>(merchant)
-        .bind::<Text, _>(kind)
-        .execute(conn)
-        .await?;
+    sql_query(WAKE_UP).bind::<Text, _>(merchant).bind::<Text, _>(kind).execute(conn).await?;
     Ok(())
 }
 
-/// Returns the endpoints to look at again, and deletes them.
+const TAKE_WAKE_UPS: &str = "DELETE FROM delivery_wake_ups WHERE (merchant, kind) IN ( \
+     SELECT merchant, kind FROM delivery_wake_ups FOR UPDATE SKIP LOCKED \
+ ) RETURNING merchant, kind";
+
+/// Returns the endpoints to check again, and deletes them. Those of transactions that are not committed
+/// are left for the next call.
 pub(crate) async fn take_wake_ups(
     conn: &mut AsyncPgConnection,
 ) -> Result<Vec<EndpointKey>, DatabaseError> {
-    let statement = sql_query("DELETE FROM delivery_wake_ups RETURNING merchant, kind");
-    let woken: Vec<WokenEndpoint> = prepared(statement).load(conn).await?;
+    let woken: Vec<WokenEndpoint> = prepared(sql_query(TAKE_WAKE_UPS)).load(conn).await?;
     Ok(woken.into_iter().map(|woken| (woken.merchant, woken.kind)).collect())
 }

@@ -28,7 +28,7 @@ pub(crate) struct BadEndpoint {
 }
 
 /// Returns those of the given endpoints that fail or are disabled.
-pub(crate) async fn bad_among(
+pub(crate) async fn failing_or_disabled(
     conn: &mut AsyncPgConnection,
     (merchants, kinds): (&[&str], &[&str]),
 ) -> Result<Vec<BadEndpoint>, DatabaseError> {

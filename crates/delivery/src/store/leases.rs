@@ -1,6 +1,6 @@
 //! Leases of queued deliveries: released, expired, or still valid.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 use diesel::prelude::*;
 use diesel::sql_query;
@@ -77,22 +77,23 @@ pub(crate) async fn leased(
     Ok(prepared(sql_query(statement)).load(conn).await?)
 }
 
-/// A queued delivery and its number of finished attempts.
-#[derive(Debug, PartialEq, Eq, Hash, Queryable, Selectable)]
+/// A queued delivery, its number of finished attempts and its lease.
+#[derive(Debug, Queryable, Selectable)]
 #[diesel(table_name = deliveries)]
 pub(crate) struct Queued {
-    pub(crate) id: Uuid,
+    id: Uuid,
     pub(crate) replay_number: i32,
     pub(crate) attempts: i32,
+    pub(crate) leased_until: Option<Timestamp>,
 }
 
-/// Returns the deliveries among `ids` that are still queued.
+/// Returns the deliveries among `ids` that are still queued, by their ids.
 pub(crate) async fn still_queued(
     conn: &mut AsyncPgConnection,
     ids: &[Uuid],
-) -> Result<HashSet<Queued>, DatabaseError> {
+) -> Result<HashMap<Uuid, Queued>, DatabaseError> {
     let queued = deliveries::id.eq_any(ids).and(deliveries::state.eq("queued"));
     let queued: Vec<_> =
         deliveries::table.filter(queued).select(Queued::as_select()).load(conn).await?;
-    Ok(queued.into_iter().collect())
+    Ok(queued.into_iter().map(|queued| (queued.id, queued)).collect())
 }

@@ -53,25 +53,25 @@ const LOG_ATTEMPTS: &str = "WITH given AS ( \
      SELECT merchant, delivery, replay_number, number, started_at, latency_ms, outcome, status, \
      detail, response_body, settled, request_headers, response_headers FROM given \
  ), counted AS ( \
-     INSERT INTO delivery_counts AS known (hour, merchant, kind, outcome, status, attempts) \
+     INSERT INTO delivery_counts AS stored (hour, merchant, kind, outcome, status, attempts) \
      SELECT date_trunc('hour', started_at, 'UTC'), merchant, kind, outcome, \
      COALESCE(status, 0), count(*) FROM given GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5 \
      ON CONFLICT (hour, merchant, kind, outcome, status) \
-     DO UPDATE SET attempts = known.attempts + excluded.attempts \
+     DO UPDATE SET attempts = stored.attempts + excluded.attempts \
  ), totals AS ( \
-     INSERT INTO delivery_totals AS known (hour, kind, bucket, slot, attempts, delivered) \
+     INSERT INTO delivery_totals AS stored (hour, kind, bucket, slot, attempts, delivered) \
      SELECT date_trunc('hour', started_at, 'UTC'), kind, bucket, pg_backend_pid() % 8, count(*), \
      count(*) FILTER (WHERE outcome = 'delivered') FROM given GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 \
      ON CONFLICT (hour, kind, bucket, slot) \
-     DO UPDATE SET attempts = known.attempts + excluded.attempts, \
-     delivered = known.delivered + excluded.delivered \
+     DO UPDATE SET attempts = stored.attempts + excluded.attempts, \
+     delivered = stored.delivered + excluded.delivered \
  ) \
- INSERT INTO delivery_latencies AS known (merchant, kind, hour, bucket, attempts, delivered) \
+ INSERT INTO delivery_latencies AS stored (merchant, kind, hour, bucket, attempts, delivered) \
  SELECT merchant, kind, date_trunc('hour', started_at, 'UTC'), bucket, count(*), \
  count(*) FILTER (WHERE outcome = 'delivered') FROM given GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4 \
  ON CONFLICT (merchant, kind, hour, bucket) \
- DO UPDATE SET attempts = known.attempts + excluded.attempts, \
- delivered = known.delivered + excluded.delivered";
+ DO UPDATE SET attempts = stored.attempts + excluded.attempts, \
+ delivered = stored.delivered + excluded.delivered";
 
 /// Logs the attempts of a batch, and counts them for the reports.
 pub(super) async fn log_attempts(

@@ -21,7 +21,7 @@ pub(crate) struct MatchCounts {
     pub(crate) total: i64,
     pub(crate) by_merchant: BTreeMap<String, i64>,
     pub(crate) by_kind: BTreeMap<String, i64>,
-    /// Whether the count stopped before it had looked at all candidates.
+    /// Whether the count stopped before it had read all candidates.
     pub(crate) is_truncated: bool,
 }
 

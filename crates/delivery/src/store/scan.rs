@@ -2,7 +2,7 @@
 //!
 //! An index offers candidates in the order of their ids: messages, failed attempts or unsettled deliveries,
 //! of one merchant or of all. All other conditions are checked for each candidate, because an index for each
-//! of them would slow every delivery. A page looks at a limited number of candidates. It may then have few
+//! of them would slow every delivery. A page reads a limited number of candidates. It may then have few
 //! deliveries or none, and its cursor continues the search.
 
 use std::collections::BTreeSet;
@@ -14,15 +14,15 @@ use uuid::Uuid;
 use super::candidates::{candidates, small_set};
 use super::search::{DeliveryRow, Filter, IdOrder, matching, successor};
 
-/// Limit on the candidates that one page of a list looks at.
+/// Limit on the candidates that one page of a list reads.
 pub(crate) const MAX_SCANNED: i64 = 2000;
 /// Limit on the candidates of one step of a replay.
 const MAX_SCANNED_BY_REPLAY: i64 = 20_000;
 /// Deliveries of an ordering key, or pending ones of a merchant, that are read at once.
 pub(super) const MAX_SET: usize = 2000;
-/// Those of them that are looked at in one step.
+/// The deliveries of such a set that one step reads.
 const SET_STEP: usize = 200;
-/// Each step looks at this many times the candidates of the step before.
+/// Each step reads this many times the candidates of the step before.
 const STEP_FACTOR: i64 = 4;
 
 /// Deliveries that match a filter.

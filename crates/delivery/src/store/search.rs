@@ -130,7 +130,7 @@ impl DeliveryRow {
     }
 }
 
-/// `LATERAL` with `LIMIT` finds each row by its key, whatever the planner thinks of the tables.
+/// `LATERAL` with `LIMIT` finds each row by its key, whatever the statistics of the planner are.
 const SELECT: &str = "SELECT m.*, \
      CASE row.state WHEN 'ready' THEN row.next_attempt_at END AS next_attempt_at, row.attempts, \
      row.replay_number, last.* \

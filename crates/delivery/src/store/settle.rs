@@ -42,14 +42,16 @@ pub(crate) struct Settled {
     pub(crate) unblocked: usize,
 }
 
-/// Settles a batch. The next deliveries of their ordering keys are due at `now`.
+/// Settles a batch. Retries, and the next deliveries of the ordering keys, are due at `now` at the earliest:
+/// the dispatcher finds deliveries by the time at which they became due, and does not look for earlier
+/// times again. A settlement that waited for the database may have a retry time that is over.
 pub(crate) async fn settle(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
     windows: &mut Windows,
     batch: &[Settlement],
 ) -> Result<Settled, DatabaseError> {
-    let settled = update_deliveries(conn, batch).await?;
+    let settled = update_deliveries(conn, now, batch).await?;
     let ids: HashSet<_> = settled.iter().map(|row| row.id).collect();
     let ordering_keys: Vec<_> = settled
         .iter()
@@ -75,7 +77,7 @@ const UPDATE_DELIVERIES: &str = "WITH given AS ( \
  ), retried AS ( \
      UPDATE deliveries AS row \
      SET state = 'ready', attempts = given.number, requeues = 0, leased_until = NULL, \
-         next_attempt_at = given.next_attempt_at \
+         next_attempt_at = GREATEST(given.next_attempt_at, $5) \
      FROM given \
      WHERE row.id = ANY (ARRAY (SELECT id FROM given WHERE next_attempt_at IS NOT NULL)) \
      AND row.id = given.id AND row.replay_number = given.replay_number \
@@ -86,6 +88,7 @@ const UPDATE_DELIVERIES: &str = "WITH given AS ( \
 
 async fn update_deliveries(
     conn: &mut AsyncPgConnection,
+    now: Timestamp,
     batch: &[Settlement],
 ) -> Result<Vec<SettledRow>, DatabaseError> {
     let next_attempts = column(batch, |settlement| match settlement.decision {
@@ -96,7 +99,8 @@ async fn update_deliveries(
         .bind::<Array<diesel::sql_types::Uuid>, _>(column(batch, Settlement::id))
         .bind::<Array<Integer>, _>(column(batch, |settlement| settlement.message.replay_number))
         .bind::<Array<Integer>, _>(column(batch, |settlement| settlement.message.attempt_number))
-        .bind::<Array<Nullable<Timestamptz>>, _>(next_attempts);
+        .bind::<Array<Nullable<Timestamptz>>, _>(next_attempts)
+        .bind::<Timestamptz, _>(now);
     Ok(prepared(statement).load(conn).await?)
 }
 
@@ -112,8 +116,7 @@ const UNBLOCK_NEXT: &str = "WITH next AS ( \
  WHERE id = ANY (ARRAY (SELECT id FROM next)) AND (state = 'blocked') IS TRUE";
 
 /// Makes the next delivery of each ordering key ready, and returns the number of those that were blocked.
-/// They are due at `now` at the earliest: the dispatcher finds deliveries by the time at which they became
-/// due, and does not look for earlier times again.
+/// They are due at `now` at the earliest, see [`settle`].
 ///
 /// This is a separate statement, because it must see deliveries that were blocked while the statement
 /// before waited for a lock.

@@ -63,6 +63,11 @@ impl Windows {
         Self { limits, succeeded: HashMap::new() }
     }
 
+    /// Forgets which successes were written. Call it after the transaction of [`Windows::update`] failed.
+    pub(crate) fn rolled_back(&mut self) {
+        self.succeeded.clear();
+    }
+
     /// Widens and narrows windows by the results of a batch, and notes the last ones. This comes last
     /// in a transaction, because it locks rows that every replica writes to.
     pub(super) async fn update(
@@ -140,7 +145,7 @@ impl Windows {
             match result.signal {
                 // The attempt started before the last failure was known, so it was no probe.
                 Signal::Shrink if result.started_at < not_before => window.halve(),
-                Signal::Grow if !result.is_window_full => window.keep(),
+                Signal::Grow if !result.is_window_full => window.reset_probes(),
                 signal => window.apply(signal),
             }
             last_ended_at = last_ended_at.max(result.ended_at);
@@ -148,7 +153,7 @@ impl Windows {
                 last_ended_at + TimeDelta::from_std(window.probe_delay()).unwrap_or_default();
         }
         if let Some(latency) = latency(results) {
-            window.narrow(self.limits.justified(latency));
+            window.shrink_towards(self.limits.max_for_latency(latency));
         }
         (window, not_before)
     }
@@ -163,9 +168,9 @@ fn latency(results: &[DeliveryResult<'_>]) -> Option<Duration> {
 
 /// Whether successes change a window of this size.
 fn changes(limits: Limits, size: u32, results: &[DeliveryResult<'_>]) -> bool {
-    let justified = latency(results).map_or(size, |latency| limits.justified(latency));
-    let grows = size < justified && results.iter().any(|result| result.is_window_full);
-    grows || size > justified
+    let max = latency(results).map_or(size, |latency| limits.max_for_latency(latency));
+    let grows = size < max && results.iter().any(|result| result.is_window_full);
+    grows || size > max
 }
 
 /// Applies results to the stored health of an endpoint, in the order in which they ended.

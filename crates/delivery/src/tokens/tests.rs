@@ -258,8 +258,8 @@ async fn requests_to_a_token_server_are_checked_and_bounded() {
 
     let hang = json!([{"do": "hang"}, {"do": "drip"}, {"do": "huge"}]);
     merchant.behave("/oauth/token", hang).await;
-    let impatient = Tokens::new(client(), Duration::from_millis(200));
-    assert_eq!(get(impatient.clone(), &url).await, TokenError::Request(RequestError::TimedOut));
-    assert_eq!(get(impatient.clone(), &url).await, TokenError::Request(RequestError::TimedOut));
-    assert_eq!(get(impatient, &url).await, TokenError::InvalidResponse("too large".to_owned()));
+    let short_timeout = Tokens::new(client(), Duration::from_millis(200));
+    assert_eq!(get(short_timeout.clone(), &url).await, TokenError::Request(RequestError::TimedOut));
+    assert_eq!(get(short_timeout.clone(), &url).await, TokenError::Request(RequestError::TimedOut));
+    assert_eq!(get(short_timeout, &url).await, TokenError::InvalidResponse("too large".to_owned()));
 }

@@ -210,7 +210,7 @@ async fn take_all_connections(app: &TestApp) -> Vec<Connection> {
 async fn publish_and_wait(app: &TestApp, messages: &[Message], total: u64) {
     app.publish(messages).await;
     eventually("the sender has them", TIMEOUT, async || {
-        (app.namespace.handed_out(MessageKind::Rma.queue()).await >= total).then_some(())
+        (app.namespace.delivered_count(MessageKind::Rma.queue()).await >= total).then_some(())
     })
     .await;
 }

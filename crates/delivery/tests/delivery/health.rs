@@ -200,3 +200,26 @@ async fn hours_are_kept_for_thirty_days() {
     .await;
     app.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_success_is_noted_although_its_first_transaction_failed() {
+    let app = TestApp::start(&[]).await;
+    execute(
+        &app.pool,
+        "CREATE SEQUENCE settlements; \
+         CREATE FUNCTION fail_once() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+             IF nextval('settlements') = 1 THEN \
+                 RAISE EXCEPTION 'once' USING ERRCODE = 'serialization_failure'; \
+             END IF; \
+             RETURN NULL; \
+         END $$; \
+         CREATE TRIGGER fail_once AFTER INSERT ON delivery_endpoints \
+         FOR EACH ROW EXECUTE FUNCTION fail_once()",
+    )
+    .await;
+    app.append(&[message(None, "rma.created", 1)]).await;
+    app.wait_until_settled(TIMEOUT).await;
+    let noted = "SELECT count(*) AS n FROM delivery_endpoints WHERE last_success_at IS NOT NULL";
+    assert_eq!(app.count(noted).await, 1);
+    app.stop().await;
+}

@@ -108,7 +108,7 @@ async fn a_dead_letter_is_published_once_even_if_settling_is_retried() {
 async fn a_rejected_dead_letter_delays_no_other_message() {
     let app = TestApp::start(&[("DELIVERY__RETRIES", "0")]).await;
     let dead_letter_queue = MessageKind::Rma.dead_letter_queue();
-    app.namespace.bound(dead_letter_queue).await;
+    app.namespace.limit_to_one_message(dead_letter_queue).await;
     let (publisher, mut filler) = (app.publisher(), app.queue_message(uuid::Uuid::nil(), &[]));
     filler.routing_key = format!("{}.{dead_letter_queue}", app.namespace.name);
     eventually("the queue is full", TIMEOUT, async || {

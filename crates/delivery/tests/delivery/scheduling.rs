@@ -34,7 +34,7 @@ async fn set_paused(app: &TestApp, version: i64, is_paused: bool) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_that_is_committed_after_later_ones_were_sent_is_found() {
     let app = TestApp::start(&[]).await;
-    // The dispatcher looks back for a fraction of a second, for ten seconds, and for all time.
+    // Each case needs another poll: of the last fraction of a second, of the last ten seconds, of all times.
     for (number, seconds) in [1, 5, 30].into_iter().enumerate() {
         let mut conn = app.pool.get().await.unwrap();
         let now = Clock::system().now() - TimeDelta::seconds(seconds);

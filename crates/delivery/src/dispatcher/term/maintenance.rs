@@ -1,4 +1,4 @@
-//! Work of the dispatcher once a second: expired leases, blocked heads, endpoints to look at again.
+//! Work of the dispatcher once a second: expired leases, blocked heads, endpoints to check again.
 //!
 //! Deleted rows stay in the indexes while a long transaction is open, for example `pg_dump`, and a scan
 //! reads them. A scan that takes long is therefore repeated after [`PAUSE_FACTOR`] times its duration.
@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use diesel_async::{AsyncConnection as _, AsyncPgConnection, SimpleAsyncConnection as _};
-use platform::{Timestamp, database::DatabaseError};
+use platform::{Timestamp, chain, database::DatabaseError};
 use tokio::time::Instant;
 
 use super::Term;
@@ -79,8 +79,8 @@ impl Maintenance {
         }
     }
 
-    /// Makes the sweep look at all endpoints without pauses. A round that has begun is finished first: a
-    /// flood that lasts must not make the sweep start anew again and again.
+    /// Makes the sweep check all endpoints without pauses. A round that has begun is finished first: a long
+    /// burst of deliveries must not restart the sweep again and again.
     pub(super) fn sweep_now(&mut self) {
         if self.urgent_rounds == 0 {
             self.swept = EndpointKey::default();
@@ -113,10 +113,7 @@ impl Term {
         }
         if self.maintenance.heads.is_due() {
             let start = Instant::now();
-            let unblocked = store::unblock_heads(conn, now, &mut self.maintenance.blocked).await?;
-            if unblocked > 0 {
-                tracing::warn!(deliveries = unblocked, "unblocked {unblocked} heads of keys");
-            }
+            self.unblock_heads(conn, now).await;
             self.maintenance.heads.ran_since(start);
         }
         if self.maintenance.reload.is_due() {
@@ -130,6 +127,20 @@ impl Term {
             self.maintenance.sweep.ran_since(start);
         }
         Ok(())
+    }
+
+    /// Repairs ordering keys. A failure is logged only: the scan may time out while deleted rows cannot be
+    /// removed, and other deliveries must be sent all the same.
+    async fn unblock_heads(&mut self, conn: &mut AsyncPgConnection, now: Timestamp) {
+        match store::unblock_heads(conn, now, &mut self.maintenance.blocked).await {
+            Ok(0) => {}
+            Ok(unblocked) => {
+                tracing::warn!(deliveries = unblocked, "unblocked {unblocked} heads of keys");
+            }
+            Err(error) => {
+                tracing::warn!(error = chain(&error), "looking for blocked heads of keys failed");
+            }
+        }
     }
 
     async fn expire_leases(
@@ -180,8 +191,8 @@ impl Term {
         Ok(())
     }
 
-    /// Looks at the next endpoints, one after the other, in case a delivery was committed later than the
-    /// time for which the dispatcher looks back.
+    /// Checks the next endpoints, one after the other, in case a delivery was committed later than the
+    /// time that polls read again.
     async fn sweep(
         &mut self,
         conn: &mut AsyncPgConnection,
@@ -233,7 +244,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_that_lasts_does_not_make_the_sweep_start_anew() {
+    fn a_long_burst_does_not_restart_the_sweep() {
         let mut maintenance = Maintenance::new();
         maintenance.swept = ("acme".to_owned(), "rma".to_owned());
         (0..5).for_each(|_| maintenance.sweep_now());

@@ -74,7 +74,7 @@ impl Term {
             (false, _) => self.read_until = now,
             // The next poll reads the latest deliveries, which are the ones that were left out.
             (true, true) => {}
-            // Reading a flood to its end would delay others: a sweep skips from endpoint to endpoint.
+            // Reading all deliveries of a burst would delay other endpoints. A sweep skips from endpoint to endpoint.
             (true, false) => {
                 self.read_until = now;
                 self.maintenance.sweep_now();

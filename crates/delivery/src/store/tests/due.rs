@@ -121,12 +121,15 @@ async fn endpoints_take_turns_in_a_batch() {
     for _ in 0..5 {
         append_for(&mut conn, earlier, "acme").await;
     }
-    append_for(&mut conn, now, "nova").await;
-    let endpoints = [open("acme", earlier, 4), open("nova", now, 4)];
+    for _ in 0..2 {
+        append_for(&mut conn, now, "nova").await;
+    }
+    // Turns follow the order given, although the deliveries of `acme` are older.
+    let endpoints = [open("nova", now, 4), open("acme", earlier, 4)];
     let claims = claim_from(&mut conn, now, &endpoints).await;
     let merchants: Vec<_> = claims.claimed.iter().map(|(it, _)| it.merchant.as_str()).collect();
-    assert_eq!(merchants, ["acme", "nova", "acme", "acme", "acme"]);
-    assert_eq!((claims.found.len(), claims.is_truncated), (5, false));
+    assert_eq!(merchants, ["nova", "acme", "nova", "acme", "acme", "acme"]);
+    assert_eq!((claims.found.len(), claims.is_truncated), (6, false));
 }
 
 #[tokio::test]
@@ -189,6 +192,34 @@ async fn a_retry_at_once_wakes_the_dispatcher_of_any_replica() {
     assert_eq!(take_wake_ups(&mut conn).await.unwrap(), [endpoint("acme")]);
     assert!(take_wake_ups(&mut conn).await.unwrap().is_empty());
     assert_eq!(claim(&mut conn, now).await[0], id);
+}
+
+#[tokio::test]
+async fn a_retry_at_once_is_not_lost_to_an_earlier_one_of_its_endpoint() {
+    let now = Clock::system().now();
+    let (_database, pool) = database(now).await;
+    let (mut operator, mut conn) = (pool.get().await.unwrap(), pool.get().await.unwrap());
+    let (first, second) = (append(&mut conn, now, None).await, append(&mut conn, now, None).await);
+    assert!(retry_now(&mut conn, now, first).await.unwrap());
+    operator.batch_execute("BEGIN").await.unwrap();
+    assert!(retry_now(&mut operator, now, second).await.unwrap());
+    // The dispatcher does not see the second retry yet.
+    assert!(take_wake_ups(&mut conn).await.unwrap().is_empty());
+    operator.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(take_wake_ups(&mut conn).await.unwrap(), [endpoint("acme")]);
+}
+
+#[tokio::test]
+async fn a_retry_that_is_stored_late_is_due_when_it_is_stored() {
+    let now = Clock::system().now();
+    let (_database, pool) = database(now).await;
+    let mut conn = pool.get().await.unwrap();
+    let id = append(&mut conn, now, None).await;
+    let retry = Decision::RetryAt(now + TimeDelta::seconds(10));
+    let (failed, late) = (settlement(id, retry, Signal::Hold, now), now + TimeDelta::minutes(1));
+    super::super::settle(&mut conn, late, &mut windows(), &[failed]).await.unwrap();
+    let range = (late - TimeDelta::milliseconds(1), late);
+    assert_eq!(due_endpoints(&mut conn, range, 10, &[]).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
