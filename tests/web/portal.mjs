@@ -142,7 +142,7 @@ const journeys = {
     assert.equal(await portal.row("Rain jacket, Rust, L").getByRole("spinbutton").count(), 0);
     await portal.choose(TENT, 1, "OTHER");
     await portal.press("form-continue");
-    await portal.instead(TENT, "refund");
+    await portal.chooseResolution(TENT, "refund");
     await portal.press("form-continue");
     await portal.isAt("method-title");
     assert.equal(await portal.method("express-returns").isDisabled(), true);
@@ -188,6 +188,7 @@ const journeys = {
     assert.equal((await message(rma, "rma.canceled")).status, "CANCELED");
     await portal.goto(`/returns/${rma}`);
     await portal.shows("track-canceled");
+    assert.equal(await portal.page.locator("dl.amounts").count(), 0);
     await portal.goto("/choose");
     assert.equal(await portal.row(SHOE).getByRole("spinbutton").count(), 1);
   },

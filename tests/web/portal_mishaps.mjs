@@ -47,7 +47,7 @@ await runJourneys({
     await portal.find(order);
     await portal.choose(SHOE, 1, "OTHER");
     await portal.press("form-continue");
-    await portal.isAt("instead-title");
+    await portal.isAt("resolution-title");
     await expireCookie(context);
     await portal.page.reload();
     await portal.isAt("find-title");
@@ -55,8 +55,32 @@ await runJourneys({
     assert.equal(await portal.page.getByLabel(portal.t("find-order")).inputValue(), order.identifier);
     await portal.fillFind(order.identifier, order.email);
     // The choices are kept.
-    await portal.isAt("instead-title");
+    await portal.isAt("resolution-title");
     await portal.group(SHOE).waitFor();
+  },
+
+  async "expired proofs of two orders"(portal, context) {
+    const email = `expired-${Math.random().toString(36).slice(2)}@shopper.example`;
+    const orders = await Promise.all([publish(["TRAIL-SHOE-NAVY-42"], { email }), publish(["COTTON-TEE-RUST-M"], { email })]);
+    await portal.find(orders[0]);
+    await portal.isAt("choose-title");
+    await portal.addOrder(orders[1].identifier, email);
+    await portal.row(TEE).waitFor();
+    await portal.choose(SHOE, 1, "OTHER");
+    await portal.choose(TEE, 1, "OTHER");
+    await portal.press("form-continue");
+    await portal.isAt("resolution-title");
+    await expireCookie(context);
+    await portal.page.reload();
+    // The page asks for one order after the other.
+    for (const order of orders) {
+      await portal.isAt("find-title");
+      const field = portal.page.getByLabel(portal.t("find-order"));
+      await field.and(portal.page.locator(`[value="${order.identifier}"]`)).waitFor();
+      await portal.fillFind(order.identifier, email);
+    }
+    await portal.isAt("resolution-title");
+    await portal.group(TEE).waitFor();
   },
 
   async "two tabs"(portal, context) {

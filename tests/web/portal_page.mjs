@@ -12,7 +12,7 @@ const { PORTAL_URL, MERCHANT_ID } = process.env;
 const PHONE = { width: 390, height: 844 };
 /** The ids of the names of the ways to send something back. */
 const METHODS = { "mail-back": "method-mail", "express-returns": "method-express", "customer-keep": "method-keep" };
-const RESOLUTIONS = { refund: "instead-refund", exchange: "instead-exchange", gift_card: "instead-gift-card" };
+const RESOLUTIONS = { refund: "resolution-refund", exchange: "resolution-exchange", gift_card: "resolution-gift-card" };
 
 let addresses = 0;
 
@@ -54,7 +54,9 @@ export class Portal {
     let shown = "";
     await eventually(() => `the page is "${title}", not "${shown}"`, async () => {
       shown = await this.heading();
-      if (shown === this.t("error-unavailable-title")) await this.page.reload();
+      const busy = ["error-unavailable-title", "confirm-again-title"].map((id) => this.t(id));
+      const text = await this.main();
+      if (busy.some((it) => text.includes(it))) await this.page.reload();
       return shown === title;
     });
     assert.equal(await this.page.locator("html").getAttribute("lang"), this.language);
@@ -135,7 +137,7 @@ export class Portal {
   }
 
   /** Chooses a compensation, and for an exchange the values of the fields. */
-  async instead(title, resolution, { count = 1, color, size, shown } = {}) {
+  async chooseResolution(title, resolution, { count = 1, color, size, shown } = {}) {
     const group = this.group(title, count);
     await group.getByRole("radio", { name: this.t(RESOLUTIONS[resolution]) }).check();
     if (color) await group.getByLabel(this.t("exchange-color")).selectOption(color);
@@ -192,8 +194,8 @@ export class Portal {
     await this.isAt("choose-title");
     for (const { title, count, reason } of chosen) await this.choose(title, count ?? 1, reason ?? "CHANGED_MIND");
     await this.press("form-continue");
-    await this.isAt("instead-title");
-    for (const { title, resolution, ...others } of chosen) await this.instead(title, resolution ?? "refund", others);
+    await this.isAt("resolution-title");
+    for (const { title, resolution, ...others } of chosen) await this.chooseResolution(title, resolution ?? "refund", others);
     await this.press("form-continue");
     await this.isAt("method-title");
     await this.method(method).check();

@@ -30,7 +30,7 @@ async function paths(portal, order) {
   await portal.isAt("check-title");
   const rma = await portal.confirm();
   return [
-    "", "?again=1", "/choose", `/choose?${chosen}`, "/instead?choose=1", `/instead?${chosen}`, `/instead?${chosen}&js=1`,
+    "", "?again=1", "/choose", `/choose?${chosen}`, "/resolution?choose=1", `/resolution?${chosen}`, `/resolution?${chosen}&js=1`,
     `/method?${exchange}`, `/check?${exchange}`, `/check?${exchange}&method=mail-back`, `/returns/${rma}?new=1`, `/returns/${rma}`,
     `/returns/${rma}/cancel`, "/returns", "/returns/RMA-0", "/withdraw",
   ];
@@ -165,7 +165,7 @@ await run({
       await page.keyboard.press("ArrowDown");
       assert.notEqual(await portal.row(SHOE).getByRole("combobox").inputValue(), "");
       await press("form-continue");
-      await portal.isAt("instead-title");
+      await portal.isAt("resolution-title");
       await reach(page, portal.group(SHOE).getByRole("radio", { checked: true }));
       await press("form-continue");
       await portal.isAt("method-title");
@@ -200,7 +200,7 @@ await run({
     const query = new URLSearchParams({ i: `${order.identifier}~FELT-HAT-SAND-M~1~M` });
     await inPortal(browser, { merchant: shop.merchant }, async (portal) => {
       await eventually("the portal of the new merchant opens", async () => (await portal.page.goto(url)).ok());
-      for (const path of ["", "/choose", `/choose?${query}`, `/instead?${query}`, `/method?${query}~refund`, `/check?${query}~refund&method=mail-back`, "/withdraw"]) {
+      for (const path of ["", "/choose", `/choose?${query}`, `/resolution?${query}`, `/method?${query}~refund`, `/check?${query}~refund&method=mail-back`, "/withdraw"]) {
         await portal.goto(path);
         assert.equal(await portal.page.locator("main img, body script, [onerror]").count(), 0, path);
         assert.ok((await portal.page.locator("body").innerText()).includes("<script>throw 1</script>"), path);

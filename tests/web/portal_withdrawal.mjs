@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import { eventually } from "./browser.mjs";
 import { person } from "./people.mjs";
+import { expireCookie } from "./portal_cookie.mjs";
 import { runJourneys } from "./portal_page.mjs";
 import { message, publish, returnsOf, total } from "./portal_shop.mjs";
 
@@ -20,7 +21,7 @@ let invited;
 const operator = () => (invited ??= person(`portal-${Date.now()}@example.com`, "operator"));
 
 await runJourneys({
-  async withdrawal(portal) {
+  async withdrawal(portal, context) {
     const order = await publish(["TRAIL-SHOE-NAVY-42", { sku: "COTTON-TEE-RUST-M", quantity: 2, discount: 333 }]);
     await portal.goto();
     await portal.follow("footer-withdraw");
@@ -29,6 +30,12 @@ await runJourneys({
     await portal.page.getByLabel(portal.t("withdraw-order"), { exact: true }).fill(order.identifier);
     await portal.page.getByLabel(portal.t("withdraw-email"), { exact: true }).fill(order.email);
     await portal.press("withdraw-submit");
+    await portal.isAt("withdraw-confirm-title");
+    // A shopper who waits too long finds the order again, and goes on with the same person.
+    await expireCookie(context);
+    await portal.press("withdraw-confirm");
+    await portal.isAt("find-title");
+    await portal.fillFind(order.identifier, order.email);
     await portal.isAt("withdraw-confirm-title");
     await portal.press("withdraw-confirm");
     await portal.isAt("withdrawn-title");
@@ -42,6 +49,11 @@ await runJourneys({
     assert.deepEqual(withdrawal, { name: "Mia Moreau", email: order.email });
     const page = await eventually("the console responds", () => inConsole(rma));
     assert.ok(page.includes(`Mia Moreau, ${order.email}`), "the console shows the person");
+    // The next person at this device does not see who withdrew.
+    await portal.goto("/withdraw");
+    for (const id of ["withdraw-name", "withdraw-email"]) {
+      assert.equal(await portal.page.getByLabel(portal.t(id), { exact: true }).inputValue(), "");
+    }
     // A shopper who finds the order again, in another browser, gets the same acknowledgement.
     await portal.press("sign-out");
     await portal.find(order);

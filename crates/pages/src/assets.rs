@@ -47,15 +47,24 @@ async fn show_asset(request: HttpRequest, path: web::Path<(String, String)>) -> 
         Some("svg") => "image/svg+xml",
         _ => "application/octet-stream",
     };
-    immutable(&request, content_type, &file.data)
+    immutable(&request, &url(&name), content_type, &file.data)
 }
 
-/// A response that browsers keep for ever. It is compressed better than pages, because it is sent once.
-pub fn immutable(request: &HttpRequest, content_type: &'static str, body: &[u8]) -> HttpResponse {
+/// A response that browsers keep for ever, if `url` is the asset's. It is compressed better than pages,
+/// because it is sent once. During an upgrade a browser can ask for the asset of another version, whose URL
+/// must not keep this one.
+pub fn immutable(
+    request: &HttpRequest,
+    url: &str,
+    content_type: &'static str,
+    body: &[u8],
+) -> HttpResponse {
+    let is_own = request.path() == url;
+    let caching = if is_own { "public, max-age=31536000, immutable" } else { "no-store" };
     let mut response = HttpResponse::Ok();
     response
         .insert_header((header::CONTENT_TYPE, content_type))
-        .insert_header((header::CACHE_CONTROL, "public, max-age=31536000, immutable"))
+        .insert_header((header::CACHE_CONTROL, caching))
         .insert_header((header::VARY, "accept-encoding"));
     let accepted = request.headers().get(header::ACCEPT_ENCODING);
     if accepted.and_then(|value| value.to_str().ok()).is_some_and(|value| value.contains("gzip"))
@@ -74,6 +83,8 @@ fn compress(body: &[u8]) -> std::io::Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use actix_web::test::TestRequest;
+
     use super::*;
 
     #[test]
@@ -81,5 +92,16 @@ mod tests {
         for url in [&ASSETS.style, &ASSETS.script, &ASSETS.icon] {
             assert!(!url.contains("000000000000"), "{url}");
         }
+    }
+
+    #[test]
+    fn an_asset_of_another_version_is_not_kept() {
+        let caching = |path: &str| {
+            let request = TestRequest::with_uri(path).to_http_request();
+            let response = immutable(&request, &ASSETS.style, "text/css", b"");
+            response.headers().get(header::CACHE_CONTROL).unwrap().to_str().unwrap().to_owned()
+        };
+        assert!(caching(&ASSETS.style).ends_with("immutable"));
+        assert_eq!(caching("/assets/0123456789ab/pages.css"), "no-store");
     }
 }

@@ -47,11 +47,11 @@ pub fn lines(title: &str, labels: &[String], unit: &str, series: [&[Option<f64>]
         for value in values {
             if let Some(value) = value {
                 let y = base() - value / highest * plot_height();
-                // A line of no length has a round end, so that a single value is a dot.
+                // A line starts with a dash, so that a single value is visible.
                 let start = if is_drawing { "L" } else { "M" };
                 path.push_str(&format!("{start}{x:.1} {y:.1}"));
                 if !is_drawing {
-                    path.push_str("h0");
+                    path.push_str("m-4 0h8m-4 0");
                 }
             }
             is_drawing = value.is_some();

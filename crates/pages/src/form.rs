@@ -34,6 +34,11 @@ impl Fields {
         self.0.iter().any(|(field, _)| field == name)
     }
 
+    /// The names and values in the order in which they were sent, for a form that is sent again.
+    pub fn pairs(&self) -> &[(String, String)] {
+        &self.0
+    }
+
     /// The text of a field without white space around it. A missing field is empty.
     pub fn text(&self, name: &str) -> &str {
         self.0.iter().find(|(field, _)| field == name).map_or("", |(_, value)| value.trim())

@@ -57,12 +57,12 @@ impl Access {
         Ok(self.api.caller(address, Some(token.access_token)))
     }
 
-    /// Forgets a token that a service rejected.
-    pub(crate) async fn forget(&self) {
+    /// Removes a token that a service rejected from the cache.
+    pub(crate) async fn invalidate(&self) {
         self.tokens.invalidate(&()).await;
     }
 
-    /// Asks auth for a token. The portal asks for itself, so failures do not count for a shopper's address.
+    /// Requests the portal's own token from auth, so failures do not count for a shopper's address.
     async fn request(&self) -> Result<Token, ApiError> {
         let body = json!({
             "grant_type": "client_credentials", "client_id": self.client.id,
@@ -87,12 +87,23 @@ async fn current(
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicU32, Ordering};
+pub(crate) mod tests {
+    use std::{
+        collections::BTreeMap,
+        sync::atomic::{AtomicU32, Ordering},
+    };
 
     use futures_util::future::join_all;
 
     use super::*;
+
+    /// Calls with a token, while no service responds.
+    pub(crate) async fn without_services() -> Access {
+        let client = serde_json::from_value(json!({ "id": "cl_1", "secret": "s" })).unwrap();
+        let access = Access::new(Api::new(BTreeMap::new()).unwrap(), client);
+        access.tokens.insert((), Token { access_token: "t".to_owned(), expires_in: 3600 }).await;
+        access
+    }
 
     /// Asks for a token ten times at once and returns the number of calls to auth.
     async fn calls(tokens: &Cache<(), Token>, expires_in: u64) -> u32 {

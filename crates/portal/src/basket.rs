@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use crate::{
+    draft::{Choice, Resolution, ReturnDraft, line_key},
     error::PageError,
-    journey::{Choice, Journey, Resolution, line_key},
     order::{self, Line, Order},
     page::Page,
     visit::Visit,
 };
 
-/// The chosen units of one line. They share the reason and the compensation.
+/// The chosen units of one line. They share the reason and the resolution.
 #[derive(Debug, Clone)]
 pub(crate) struct Item {
     pub(crate) choice: Choice,
@@ -19,11 +19,14 @@ pub(crate) struct Item {
 }
 
 /// Loads the orders of the choices. `None` if a choice is not possible, or none is made.
-pub(crate) async fn load(visit: &Visit, journey: &Journey) -> Result<Option<Vec<Item>>, PageError> {
-    let orders: BTreeSet<_> = journey.choices.iter().map(|choice| choice.order.as_str()).collect();
+pub(crate) async fn load(
+    visit: &Visit,
+    draft: &ReturnDraft,
+) -> Result<Option<Vec<Item>>, PageError> {
+    let orders: BTreeSet<_> = draft.choices.iter().map(|choice| choice.order.as_str()).collect();
     let orders = order::load_all(visit, &Vec::from_iter(orders)).await?;
     let page = Page::new(visit, None);
-    let items = journey.choices.iter().map(|choice| find(&page, &orders, choice));
+    let items = draft.choices.iter().map(|choice| find(&page, &orders, choice));
     let items: Option<Vec<Item>> = items.collect();
     Ok(items.filter(|items| !items.is_empty()))
 }
@@ -57,7 +60,7 @@ impl Item {
         self.line.free.iter().take(count).map(|unit| unit.paid).sum()
     }
 
-    /// The compensations that the shopper can choose.
+    /// The resolutions that the shopper can choose. A gift card needs an exchange order, too.
     pub(crate) fn resolutions(&self, page: &Page, is_gift: bool) -> Vec<Resolution> {
         let reason = page.portal.reason(&self.choice.reason);
         let is_possible = |resolution: &Resolution| match resolution {
@@ -132,7 +135,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_reason_and_the_order_decide_the_compensations() {
+    fn the_reason_and_the_order_decide_the_resolutions() {
         let (page, mut item) = (page(), item("A-1~1~1~SMALL"));
         let values = |item: &Item, is_gift| -> Vec<_> {
             item.resolutions(&page, is_gift).into_iter().map(Resolution::value).collect()

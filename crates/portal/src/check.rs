@@ -13,19 +13,19 @@ use actix_web::{HttpResponse, http::StatusCode, web};
 use pages::api::{ApiError, ErrorBody};
 use uuid::Uuid;
 
-pub(crate) use self::view::is_email;
 use self::{
     changes::{Changed, Conflict},
     request::Request,
     view::{AgainPage, Check, ConfirmForm},
 };
+pub(crate) use self::{request::CONFIRMATION_DEADLINE, view::is_email};
 use crate::{
     App, basket, choose,
+    draft::ReturnDraft,
     error::PageError,
-    instead::{self, is_gift},
-    journey::Journey,
     method,
     page::{Page, Step, html_with, redirect},
+    resolution::{self, is_gift},
     returns::return_url,
     sent::Sent,
     visit::{Proven, Visit},
@@ -57,23 +57,23 @@ async fn show_check(
     Proven(visit): Proven,
     sent: Sent,
 ) -> Result<HttpResponse, PageError> {
-    let journey = sent.journey;
-    if journey.choices.is_empty() {
+    let draft = sent.draft;
+    if draft.choices.is_empty() {
         return Ok(redirect(&visit.url("/choose")));
     }
-    let Some(items) = basket::load(&visit, &journey).await? else {
-        return choose::show_again(&visit, &journey).await;
+    let Some(items) = basket::load(&visit, &draft).await? else {
+        return choose::show_again(&visit, &draft).await;
     };
-    if !method::is_chosen(&visit, &journey, &items) {
-        return method::show_again(&visit, &journey, &items);
+    if !method::is_chosen(&visit, &draft, &items) {
+        return method::show_again(&visit, &draft, &items);
     }
-    let Some(request) = Request::new(&visit, &journey, &items, is_gift(&visit)).await? else {
-        return instead::show_again(&visit, &journey, &items).await;
+    let Some(request) = Request::new(&visit, &draft, &items, is_gift(&visit)).await? else {
+        return resolution::show_again(&visit, &draft, &items).await;
     };
     match request.quote(&visit).await {
-        Ok(quote) => Check::new(&app, &visit, &journey, request, quote).show(StatusCode::OK),
+        Ok(quote) => Check::new(&app, &visit, &draft, request, quote).show(StatusCode::OK),
         Err(ApiError::Invalid(body)) if is_order_mismatch(&body) => {
-            choose::show_mismatch(&visit, &journey).await
+            choose::show_mismatch(&visit, &draft).await
         }
         Err(error) => Err(error.into()),
     }
@@ -91,19 +91,19 @@ async fn confirm(app: &App, visit: &Visit, sent: &Sent) -> Result<HttpResponse, 
     let (quote, email) = (fields.text("quote"), fields.text("giftee_email"));
     if request.is_gift && !is_email(email) {
         let quote = request.quote(visit).await?;
-        let check = Check::new(app, visit, &sent.journey, request, quote);
+        let check = Check::new(app, visit, &sent.draft, request, quote);
         return check.with_email(email, true).show(StatusCode::UNPROCESSABLE_ENTITY);
     }
     match request.send(visit, quote, email, key).await {
         Ok(created) => Ok(redirect(&return_url(visit, &created.rma_identifier, "?new=1"))),
         Err(ApiError::Unavailable { .. }) => {
-            let form = ConfirmForm::new(visit, &sent.journey, fields.text("request"), quote, key);
+            let form = ConfirmForm::new(visit, &sent.draft, fields.text("request"), quote, key);
             let email = request.is_gift.then(|| email.to_owned());
             let page = AgainPage { page: Page::new(visit, Some(Step::Check)), form, email };
             html_with(StatusCode::SERVICE_UNAVAILABLE, &page.page, &page)
         }
         Err(ApiError::Conflict(body) | ApiError::Invalid(body)) => {
-            show_changes(app, visit, &sent.journey, request, email, &body).await
+            show_changes(app, visit, &sent.draft, request, email, &body).await
         }
         Err(error) => Err(error.into()),
     }
@@ -113,7 +113,7 @@ async fn confirm(app: &App, visit: &Visit, sent: &Sent) -> Result<HttpResponse, 
 async fn show_changes(
     app: &App,
     visit: &Visit,
-    journey: &Journey,
+    draft: &ReturnDraft,
     request: Request,
     email: &str,
     body: &ErrorBody,
@@ -124,7 +124,7 @@ async fn show_changes(
         None => (Vec::new(), request.quote(visit).await?),
     };
     let is_email_wrong = body.field("$.giftee_email").is_some();
-    let mut check = Check::new(app, visit, journey, request, quote);
+    let mut check = Check::new(app, visit, draft, request, quote);
     check.changed = Changed::new(&check.page, &changes, &check.quote);
     if changes.is_empty() && check.quote.possible && !is_email_wrong {
         check.note = Some(check.page.t("check-again"));

@@ -8,9 +8,9 @@ use askama::Template;
 
 use self::rows::{OrderRows, Source};
 use crate::{
+    draft::{MAX_QUERY_BYTES, ReturnDraft},
     error::PageError,
     find::form::FindForm,
-    journey::{Journey, MAX_QUERY_BYTES},
     order,
     page::{Page, Step, html, redirect, rejected},
     sent::{Problem, Sent},
@@ -37,7 +37,7 @@ struct ChoosePage {
 /// The result of a form that leads to the next step.
 pub(crate) enum Accepted {
     /// The step can be shown.
-    Journey(Journey),
+    ReturnDraft(ReturnDraft),
     /// Another page comes first.
     Page(HttpResponse),
 }
@@ -45,12 +45,12 @@ pub(crate) enum Accepted {
 impl Accepted {
     /// The URL of the next step, so that Back and reload work. Choices that do not fit into a URL lead to
     /// the page directly.
-    pub(crate) fn new(visit: &Visit, journey: Journey, path: &str, sent: &Sent) -> Self {
-        if journey.is_long() {
-            return Self::Journey(journey);
+    pub(crate) fn new(visit: &Visit, draft: ReturnDraft, path: &str, sent: &Sent) -> Self {
+        if draft.is_long() {
+            return Self::ReturnDraft(draft);
         }
         let scripts = if sent.has_scripts() { "&js=1" } else { "" };
-        Self::Page(redirect(&format!("{}{scripts}", journey.url(visit, path))))
+        Self::Page(redirect(&format!("{}{scripts}", draft.url(visit, path))))
     }
 }
 
@@ -71,9 +71,9 @@ async fn show_choose(Proven(visit): Proven, sent: Sent) -> Result<HttpResponse, 
 /// The page with choices that are not possible any more.
 pub(crate) async fn show_again(
     visit: &Visit,
-    journey: &Journey,
+    draft: &ReturnDraft,
 ) -> Result<HttpResponse, PageError> {
-    let sent = Sent { journey: journey.clone(), ..Sent::default() };
+    let sent = Sent { draft: draft.clone(), ..Sent::default() };
     let mut page = load(visit, &sent).await?;
     page.check();
     if page.problems.is_empty() {
@@ -85,9 +85,9 @@ pub(crate) async fn show_again(
 /// The page with a text about the orders of the return.
 pub(crate) async fn show_mismatch(
     visit: &Visit,
-    journey: &Journey,
+    draft: &ReturnDraft,
 ) -> Result<HttpResponse, PageError> {
-    let sent = Sent { journey: journey.clone(), ..Sent::default() };
+    let sent = Sent { draft: draft.clone(), ..Sent::default() };
     let mut page = load(visit, &sent).await?;
     let text = page.page.t("choose-other-shopper");
     page.problems.push(Problem { id: "items".to_owned(), text });
@@ -101,9 +101,9 @@ pub(crate) async fn accept(visit: &Visit, sent: &Sent) -> Result<Accepted, PageE
     if !page.problems.is_empty() {
         return Ok(Accepted::Page(rejected(&page.page, &page)?));
     }
-    let choices = page.orders.iter().flat_map(|order| order.choices(&sent.journey)).collect();
-    let journey = Journey { choices, method: sent.journey.method.clone() };
-    Ok(Accepted::new(visit, journey, "/instead", sent))
+    let choices = page.orders.iter().flat_map(|order| order.choices(&sent.draft)).collect();
+    let draft = ReturnDraft { choices, method: sent.draft.method.clone() };
+    Ok(Accepted::new(visit, draft, "/resolution", sent))
 }
 
 async fn load(visit: &Visit, sent: &Sent) -> Result<ChoosePage, PageError> {
@@ -115,7 +115,7 @@ async fn load(visit: &Visit, sent: &Sent) -> Result<ChoosePage, PageError> {
     let source = if sent.fields.has("choose") {
         Source::Typed(&sent.fields)
     } else {
-        Source::Chosen(&sent.journey)
+        Source::Chosen(&sent.draft)
     };
     let mut first = 0;
     let mut rows = |order: &order::Order| {
@@ -130,8 +130,8 @@ async fn load(visit: &Visit, sent: &Sent) -> Result<ChoosePage, PageError> {
     Ok(ChoosePage {
         reasons: visit.portal.reasons.iter().map(label).collect(),
         problems: Vec::new(),
-        hidden: sent.journey.fields(),
-        form_method: form_method(&orders, &sent.journey),
+        hidden: sent.draft.fields(),
+        form_method: form_method(&orders, &sent.draft),
         find: FindForm::new(&visit.portal, ""),
         is_gift,
         here: visit.target.clone(),
@@ -152,8 +152,8 @@ impl ChoosePage {
 }
 
 /// A form with many rows does not fit into a URL.
-fn form_method(orders: &[OrderRows], journey: &Journey) -> &'static str {
+fn form_method(orders: &[OrderRows], draft: &ReturnDraft) -> &'static str {
     let rows = orders.iter().flat_map(|order| &order.rows);
     let bytes: usize = rows.map(|row| row.key.len() * 2 + 60).sum();
-    if bytes + journey.query().len() > MAX_QUERY_BYTES { "post" } else { "get" }
+    if bytes + draft.query().len() > MAX_QUERY_BYTES { "post" } else { "get" }
 }

@@ -69,15 +69,16 @@ impl Shopper {
         self.proofs.iter().filter(|proof| proof.expires_at > now).collect()
     }
 
-    /// The order that the shopper found last, even if its proof expired.
-    pub(crate) fn last_order(&self) -> Option<&str> {
-        self.proofs.last().map(|proof| proof.order.as_str())
+    /// The proof of the order that the shopper has to find again: the first that expired, else the last one.
+    pub(crate) fn proof_to_renew(&self, now: DateTime<Utc>) -> Option<&Proof> {
+        let expired = self.proofs.iter().find(|proof| proof.expires_at <= now);
+        expired.or(self.proofs.last())
     }
 
-    /// Adds an order, or renews its proof. A return is for gifts or for own orders, so the others are
-    /// forgotten.
+    /// Adds an order, or renews its proof. A return is for gifts or for own orders, so proofs of the other kind are
+    /// removed.
     pub(crate) fn add(&mut self, proof: Proof) {
-        self.proofs.retain(|known| known.order != proof.order && known.is_gift == proof.is_gift);
+        self.proofs.retain(|stored| stored.order != proof.order && stored.is_gift == proof.is_gift);
         self.proofs.push(proof);
     }
 
@@ -182,8 +183,23 @@ pub(crate) mod tests {
         };
         assert_eq!(orders(&shopper, "2026-11-16T08:59:59Z"), ["A-2", "A-1"]);
         assert!(orders(&shopper, "2026-11-16T09:00:00Z").is_empty());
-        assert_eq!(shopper.last_order(), Some("A-1"));
         assert!(orders(&shopper.at("other"), "2026-11-16T08:00:00Z").is_empty());
+    }
+
+    #[test]
+    fn orders_whose_proof_expired_are_found_again_one_by_one() {
+        let now = "2026-11-16T09:00:00Z".parse().unwrap();
+        let mut shopper = shopper(&["A-1", "A-2"]);
+        let order = |shopper: &Shopper| {
+            shopper.proof_to_renew(now).map(|proof| proof.order.clone()).unwrap_or_default()
+        };
+        shopper.add(proof("A-3", "2026-11-16T09:10:00Z"));
+        assert_eq!(order(&shopper), "A-1");
+        shopper.add(proof("A-1", "2026-11-16T09:30:00Z"));
+        assert_eq!(order(&shopper), "A-2");
+        shopper.add(proof("A-2", "2026-11-16T09:30:00Z"));
+        assert_eq!(order(&shopper), "A-2");
+        assert_eq!(order(&Shopper::default()), "");
     }
 
     #[test]
@@ -204,7 +220,7 @@ pub(crate) mod tests {
         let cookie = shopper(&orders).cookie(&sealer()).unwrap();
         assert!(cookie.value().len() <= MAX_COOKIE_BYTES);
         let kept = sent_back(cookie);
-        assert_eq!(kept.last_order(), Some("A-29"));
+        assert_eq!(kept.proofs.last().unwrap().order, "A-29");
         assert!((5..30).contains(&kept.proofs.len()), "{}", kept.proofs.len());
     }
 }

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_expired_proof_is_told_from_other_denials() {
+    fn an_expired_proof_is_distinguished_from_other_denials() {
         let denied = |body| PageError::from(ApiError::Denied(body));
         let code = "proof_expired".to_owned();
         let expired = ErrorBody { code, ..ErrorBody::default() };

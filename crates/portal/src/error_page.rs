@@ -37,7 +37,7 @@ pub(crate) async fn render(
     if error == PageError::TokenRejected
         && let Some(app) = response.request().app_data::<web::Data<App>>()
     {
-        app.access.forget().await;
+        app.access.invalidate().await;
     }
     let page = page(response.request(), &error);
     Ok(response.into_response(page))

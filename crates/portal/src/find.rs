@@ -78,6 +78,11 @@ impl Failed {
                 let status = StatusCode::TOO_MANY_REQUESTS;
                 Ok(Self { status, message: Some(message), wait: Some(wait) })
             }
+            // The shopper keeps what was typed.
+            ApiError::Unavailable { .. } => {
+                let (status, text) = (StatusCode::SERVICE_UNAVAILABLE, "error-unavailable-title");
+                Ok(Self { status, message: Some(page.t(text)), wait: None })
+            }
             error => Err(error.into()),
         }
     }
@@ -121,10 +126,11 @@ async fn show_find(
     query: web::Query<FindQuery>,
 ) -> Result<HttpResponse, PageError> {
     // The order's number is filled in when only its proof expired.
-    let order = visit.shopper.last_order().filter(|_| !query.again.is_empty());
-    let form = FindForm::new(&visit.portal, order.unwrap_or_default());
+    let known = visit.shopper.proof_to_renew(visit.now).filter(|_| !query.again.is_empty());
+    let mut form = FindForm::new(&visit.portal, known.map_or("", |proof| &proof.order));
+    form.is_gift = known.is_some_and(|proof| proof.is_gift);
     let response = show(&visit, form, &query, &Failed::without_lookup(StatusCode::OK))?;
-    if visit.asks_for_language { visit.with_cookie(&app, response) } else { Ok(response) }
+    if visit.has_language_in_url { visit.with_cookie(&app, response) } else { Ok(response) }
 }
 
 #[post("/{merchant}")]

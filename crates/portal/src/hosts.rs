@@ -2,7 +2,7 @@
 //! `/acme/choose`.
 
 use actix_web::{
-    HttpMessage as _, HttpResponse,
+    HttpMessage as _,
     body::MessageBody,
     dev::{ServiceRequest, ServiceResponse},
     http::{
@@ -33,11 +33,11 @@ pub(crate) async fn rewrite(
 ) -> Result<ServiceResponse, actix_web::Error> {
     let path = request.uri().path().to_owned();
     let is_shared = SHARED.iter().any(|shared| path.starts_with(shared));
-    let merchant = match merchant(&request).await {
-        Ok(merchant) => merchant.filter(|_| !is_shared),
-        Err(error) => {
-            return Ok(request.into_response(HttpResponse::from_error(error)));
-        }
+    // Error pages have their style sheet also while rma-engine does not respond.
+    let found = if is_shared { Ok(None) } else { merchant(&request).await };
+    let merchant = match found {
+        Ok(merchant) => merchant,
+        Err(error) => return Ok(request.error_response(error)),
     };
     let trimmed = path.trim_end_matches('/');
     match &merchant {

@@ -75,10 +75,10 @@ impl Language {
     }
 
     /// The language that the URL names: `?lang=de`.
-    pub(crate) fn asked(request: &HttpRequest, offered: &[Self]) -> Option<Self> {
+    pub(crate) fn in_query(request: &HttpRequest, offered: &[Self]) -> Option<Self> {
         let mut pairs = form_urlencoded::parse(request.query_string().as_bytes());
-        let asked = pairs.find(|(name, _)| name == "lang");
-        asked.and_then(|(_, code)| Self::find(offered, &code))
+        let parameter = pairs.find(|(name, _)| name == "lang");
+        parameter.and_then(|(_, code)| Self::find(offered, &code))
     }
 
     /// The language of a request: `?lang=`, then the cookie, then the browser's, then the first offered.
@@ -89,7 +89,7 @@ impl Language {
             Preference::Any => None,
         });
         let mut wanted = kept.map(str::to_owned).into_iter().chain(accepted);
-        Self::asked(request, offered)
+        Self::in_query(request, offered)
             .or_else(|| wanted.find_map(|code| Self::find(offered, &code)))
             .or_else(|| offered.first().copied())
             .unwrap_or(Self::En)

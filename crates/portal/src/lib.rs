@@ -2,7 +2,7 @@
 //!
 //! It owns nothing: it has no database and no broker connection. It calls auth, rma-engine and exchange
 //! with a token of the scope `shopper`, which opens only the orders that the shopper has proven to know.
-//! The state of a shopper is in the URL (`journey`) and in a sealed cookie (`cookie`), so every process
+//! The state of a shopper is in the URL (`draft`) and in a sealed cookie (`cookie`), so every process
 //! can serve every request.
 //!
 //! A page is a module with `routes`, a template that extends `portal.html`, and texts in `locales/*.ftl`.
@@ -13,12 +13,11 @@ mod basket;
 mod check;
 mod choose;
 mod cookie;
+mod draft;
 mod error;
 mod error_page;
 mod find;
 mod hosts;
-mod instead;
-mod journey;
 mod language;
 mod language_choice;
 mod merchant;
@@ -27,9 +26,12 @@ mod offer;
 mod order;
 mod page;
 mod refusal;
+mod resolution;
 mod returns;
 mod routes;
 mod sent;
+#[cfg(test)]
+mod tests;
 mod texts;
 mod theme;
 mod visit;

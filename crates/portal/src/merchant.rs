@@ -16,8 +16,8 @@ use url::Url;
 use crate::{access::Access, language::Language};
 
 /// A change of a merchant's settings shows within this time.
-const KEPT_FOR: Duration = Duration::from_secs(5);
-const MAX_KEPT: u64 = 10_000;
+const CACHE_TTL: Duration = Duration::from_secs(5);
+const MAX_CACHED: u64 = 10_000;
 /// The length of the longest host name.
 const MAX_NAME_BYTES: usize = 253;
 
@@ -141,12 +141,12 @@ fn authority(url: &str) -> Option<String> {
 
 /// The portals that were shown lately, by merchant and by host name.
 pub(crate) struct Portals {
-    kept: Cache<String, Option<Arc<Portal>>>,
+    cache: Cache<String, Option<Arc<Portal>>>,
 }
 
 impl Portals {
     pub(crate) fn new() -> Self {
-        Self { kept: Cache::builder().max_capacity(MAX_KEPT).time_to_live(KEPT_FOR).build() }
+        Self { cache: Cache::builder().max_capacity(MAX_CACHED).time_to_live(CACHE_TTL).build() }
     }
 
     /// The portal of a merchant identifier or of a host name.
@@ -170,27 +170,35 @@ impl Portals {
                 Err(error) => Err(error),
             }
         };
-        let found = self.kept.try_get_with(name.to_owned(), load).await;
+        let found = self.cache.try_get_with(name.to_owned(), load).await;
         found.map_err(|error: Arc<ApiError>| ApiError::clone(&error))
     }
 
-    /// Forgets a portal, because a browser knows a newer version.
-    pub(crate) async fn forget(&self, name: &str) {
-        self.kept.invalidate(name).await;
+    /// Removes a portal from the cache, because a browser has seen a newer version.
+    pub(crate) async fn invalidate(&self, name: &str) {
+        self.cache.invalidate(name).await;
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// The portals of a process that has just shown that of `acme`.
+    pub(crate) async fn shown() -> Portals {
+        let portals = Portals::new();
+        portals.cache.insert("acme".to_owned(), Some(Arc::new(portal()))).await;
+        portals
+    }
 
     fn portal() -> Portal {
         serde_json::from_value(json!({
             "merchant": "acme", "version": 3, "name": "Acme",
             "logo_url": "http://localhost:8090/logo.svg", "languages": ["de", "en"],
             "image_hosts": ["cdn.acme.test"], "time_zone": "Europe/Berlin", "lookup_keys": ["email"],
+            "withdrawal": true,
             "reasons": [
                 { "code": "SMALL", "label": "Too small", "labels": { "de": "Zu klein" } },
                 { "code": "OLD", "labels": {} },

@@ -6,11 +6,11 @@ use askama::Template;
 use crate::{
     basket::{self, Item},
     choose::{self, Accepted},
+    draft::{Resolution, ReturnDraft},
     error::PageError,
-    instead::{self, is_gift},
-    journey::{Journey, Resolution},
     page::{Page, Step, html, redirect, rejected},
     refusal,
+    resolution::{self, is_gift},
     sent::{Problem, Sent},
     visit::{Proven, Visit},
 };
@@ -48,40 +48,40 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
 }
 
 async fn show_method(Proven(visit): Proven, sent: Sent) -> Result<HttpResponse, PageError> {
-    let journey = if sent.fields.has("instead") {
-        match instead::accept(&visit, &sent).await? {
-            Accepted::Journey(journey) => journey,
+    let draft = if sent.fields.has("resolutions") {
+        match resolution::accept(&visit, &sent).await? {
+            Accepted::ReturnDraft(draft) => draft,
             Accepted::Page(page) => return Ok(page),
         }
     } else {
-        sent.journey
+        sent.draft
     };
-    if journey.choices.is_empty() {
+    if draft.choices.is_empty() {
         return Ok(redirect(&visit.url("/choose")));
     }
-    let Some(items) = basket::load(&visit, &journey).await? else {
-        return choose::show_again(&visit, &journey).await;
+    let Some(items) = basket::load(&visit, &draft).await? else {
+        return choose::show_again(&visit, &draft).await;
     };
     if items.iter().any(|item| item.choice.resolution.is_none()) {
-        return Ok(redirect(&journey.url(&visit, "/instead")));
+        return Ok(redirect(&draft.url(&visit, "/resolution")));
     }
-    let page = MethodPage::new(&visit, &journey, &items);
+    let page = MethodPage::new(&visit, &draft, &items);
     html(&page.page, &page)
 }
 
 /// Whether the shopper has chosen a method that is possible for the items.
-pub(crate) fn is_chosen(visit: &Visit, journey: &Journey, items: &[Item]) -> bool {
-    let page = MethodPage::new(visit, journey, items);
-    journey.method.is_some() && page.methods.iter().any(|method| method.is_chosen)
+pub(crate) fn is_chosen(visit: &Visit, draft: &ReturnDraft, items: &[Item]) -> bool {
+    let page = MethodPage::new(visit, draft, items);
+    draft.method.is_some() && page.methods.iter().any(|method| method.is_chosen)
 }
 
 /// The page with the error that no possible method is chosen.
 pub(crate) fn show_again(
     visit: &Visit,
-    journey: &Journey,
+    draft: &ReturnDraft,
     items: &[Item],
 ) -> Result<HttpResponse, PageError> {
-    let mut page = MethodPage::new(visit, journey, items);
+    let mut page = MethodPage::new(visit, draft, items);
     let possible = page.methods.iter().position(|method| method.refusals.is_empty());
     let (id, text) = match possible {
         Some(index) => (format!("method-{index}"), page.page.t("method-missing")),
@@ -92,16 +92,16 @@ pub(crate) fn show_again(
 }
 
 impl MethodPage {
-    fn new(visit: &Visit, journey: &Journey, items: &[Item]) -> Self {
+    fn new(visit: &Visit, draft: &ReturnDraft, items: &[Item]) -> Self {
         let page = Page::new(visit, Some(Step::Method));
-        let methods = methods(&page, items, journey.method.as_deref(), is_gift(visit));
-        let choices = Journey { choices: journey.choices.clone(), method: None };
+        let methods = methods(&page, items, draft.method.as_deref(), is_gift(visit));
+        let choices = ReturnDraft { choices: draft.choices.clone(), method: None };
         Self {
             methods,
             problems: Vec::new(),
             hidden: choices.fields(),
             form_method: if choices.is_long() { "post" } else { "get" },
-            back: journey.url(visit, "/instead"),
+            back: draft.url(visit, "/resolution"),
             page,
         }
     }

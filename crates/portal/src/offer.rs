@@ -161,7 +161,7 @@ impl Picker {
     }
 }
 
-/// The names of the attributes that tell the variants apart; none if they do not.
+/// The names of the attributes in which the variants differ; none if variants have the same attributes.
 fn distinguishing(variants: &[&OfferedVariant]) -> Vec<String> {
     let first = variants.first().map(|variant| variant.attributes.as_slice()).unwrap_or_default();
     let value = |variant: &OfferedVariant, name: &str| {

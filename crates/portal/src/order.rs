@@ -45,6 +45,8 @@ pub(crate) struct Line {
     pub(crate) free: Vec<FreeUnit>,
     /// The number of units that cannot be returned by the code of the reason, and the end of their time.
     pub(crate) blocked: BTreeMap<String, (u32, DateTime<Utc>)>,
+    /// The amounts that the shopper paid for the units that cannot be returned.
+    blocked_paid: Vec<i64>,
     unavailable_methods: Vec<UnavailableMethod>,
 }
 
@@ -76,10 +78,12 @@ impl Line {
         u32::try_from(self.free.len()).unwrap_or(u32::MAX)
     }
 
-    /// The lowest and the highest amount paid for a unit.
+    /// The lowest and the highest amount paid for a unit: of the units that can be returned, else of the
+    /// others. Units that have not shipped have no amount.
     pub(crate) fn paid(&self) -> Option<(i64, i64)> {
-        let paid = || self.free.iter().filter_map(|unit| unit.paid);
-        paid().min().zip(paid().max()).or(self.unit_price.map(|price| (price, price)))
+        let free: Vec<_> = self.free.iter().filter_map(|unit| unit.paid).collect();
+        let paid = if self.free.is_empty() { &self.blocked_paid } else { &free };
+        paid.iter().min().copied().zip(paid.iter().max().copied())
     }
 
     /// The code of the reason why the units cannot be returned in this way.
@@ -194,6 +198,7 @@ fn line(unit: &Unit, order: &str, currency: &str) -> Line {
         exchange_offered: false,
         free: Vec::new(),
         blocked: BTreeMap::new(),
+        blocked_paid: Vec::new(),
         unavailable_methods: Vec::new(),
     }
 }
@@ -205,6 +210,7 @@ fn add(line: &mut Line, unit: Unit) {
         line.unavailable_methods = unit.unavailable_methods;
         line.free.push(FreeUnit { number, until, paid: unit.refund_amount_cents });
     } else {
+        line.blocked_paid.extend(unit.refund_amount_cents);
         let code = unit.ineligible.map_or_else(String::new, |refusal| refusal.code);
         let (count, last) = line.blocked.entry(code).or_insert((0, until));
         *count += 1;

@@ -38,20 +38,20 @@ static SCRIPT_URL: LazyLock<String> = LazyLock::new(|| asset_url(SCRIPT, "portal
 pub(crate) enum Step {
     Find,
     Choose,
-    Instead,
+    Resolution,
     Method,
     Check,
 }
 
 impl Step {
-    const ALL: [Self; 5] = [Self::Find, Self::Choose, Self::Instead, Self::Method, Self::Check];
+    const ALL: [Self; 5] = [Self::Find, Self::Choose, Self::Resolution, Self::Method, Self::Check];
 
     /// The id of its name.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Find => "step-find",
             Self::Choose => "step-choose",
-            Self::Instead => "step-instead",
+            Self::Resolution => "step-resolution",
             Self::Method => "step-method",
             Self::Check => "step-check",
         }
@@ -220,11 +220,11 @@ pub(crate) fn assets(app: &mut web::ServiceConfig) {
 }
 
 async fn show_script(request: HttpRequest) -> HttpResponse {
-    immutable(&request, "text/javascript; charset=utf-8", SCRIPT.as_bytes())
+    immutable(&request, &SCRIPT_URL, "text/javascript; charset=utf-8", SCRIPT.as_bytes())
 }
 
 async fn show_style(request: HttpRequest) -> HttpResponse {
-    immutable(&request, "text/css; charset=utf-8", STYLE.as_bytes())
+    immutable(&request, &STYLE_URL, "text/css; charset=utf-8", STYLE.as_bytes())
 }
 
 /// A style sheet that browsers keep for ever, if its URL names its version.

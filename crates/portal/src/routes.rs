@@ -10,8 +10,8 @@ use actix_web::{
 use pages::{assets, security};
 
 use crate::{
-    check, choose, error::PageError, error_page, find, hosts, instead, language_choice, method,
-    page, returns, theme, withdraw,
+    check, choose, error::PageError, error_page, find, hosts, language_choice, method, page,
+    resolution, returns, theme, withdraw,
 };
 
 /// Longest form. A form can hold the choices of a large order.
@@ -37,7 +37,7 @@ pub(crate) fn configure(app: &mut web::ServiceConfig) {
             .configure(theme::routes)
             .configure(language_choice::routes)
             .configure(choose::routes)
-            .configure(instead::routes)
+            .configure(resolution::routes)
             .configure(method::routes)
             .configure(check::routes)
             .configure(returns::routes)

@@ -9,12 +9,12 @@ use actix_web::{FromRequest, HttpRequest, dev::Payload, web};
 use pages::form::Fields;
 use url::form_urlencoded;
 
-use crate::{error::PageError, journey::Journey};
+use crate::{draft::ReturnDraft, error::PageError};
 
 /// The parameters of a step. Handlers for `GET` and `POST` can take it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sent {
-    pub(crate) journey: Journey,
+    pub(crate) draft: ReturnDraft,
     pub(crate) fields: Fields,
 }
 
@@ -22,7 +22,7 @@ impl Sent {
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let fields = form_urlencoded::parse(text.as_bytes());
         let fields = fields.map(|(name, value)| (name.into_owned(), value.into_owned())).collect();
-        Some(Self { journey: Journey::parse(text)?, fields })
+        Some(Self { draft: ReturnDraft::parse(text)?, fields })
     }
 
     /// Whether the browser runs scripts, which load some parts of a page later.
@@ -63,11 +63,11 @@ mod tests {
     #[test]
     fn query_and_body_are_read_together() {
         let sent = Sent::parse("i=A~1~1&js=1&count.A~1=2").unwrap();
-        assert_eq!(sent.journey.choices.len(), 1);
+        assert_eq!(sent.draft.choices.len(), 1);
         assert_eq!(sent.fields.text("count.A~1"), "2");
         assert!(sent.has_scripts());
         let sent = Sent::parse("&").unwrap();
-        assert!(sent.journey.choices.is_empty() && !sent.has_scripts());
+        assert!(sent.draft.choices.is_empty() && !sent.has_scripts());
         assert!(Sent::parse("i=A~1~1&i=A~1~1").is_none());
     }
 }

@@ -33,7 +33,7 @@ async fn show_theme(
     let address = ClientIp::of(&request).0;
     let mut portal = app.portals.find(&app.access, address, &merchant).await?;
     if portal.as_ref().is_some_and(|portal| portal.version < version) {
-        app.portals.forget(&merchant).await;
+        app.portals.invalidate(&merchant).await;
         portal = app.portals.find(&app.access, address, &merchant).await?;
     }
     let portal = portal.ok_or(PageError::NotFound)?;

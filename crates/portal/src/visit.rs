@@ -32,7 +32,7 @@ pub(crate) struct Visit {
     pub(crate) target: String,
     pub(crate) now: DateTime<Utc>,
     /// Whether the URL names a language, which the cookie should keep.
-    pub(crate) asks_for_language: bool,
+    pub(crate) has_language_in_url: bool,
     /// The start of every path: empty on the merchant's own host name.
     base: String,
 }
@@ -100,14 +100,14 @@ impl Visit {
             if is_own_host { target.strip_prefix(&path).unwrap_or(target) } else { target };
         let target = without_language(target);
         let languages = Language::offered(&portal.languages(), app.pseudo_languages);
-        let asked = Language::asked(request, &languages);
-        if let Some(language) = asked {
+        let in_query = Language::in_query(request, &languages);
+        if let Some(language) = in_query {
             shopper.lang = Some(language.code().to_owned());
         }
         Ok(Self {
             language: Language::of(request, &languages, shopper.lang.as_deref()),
             languages,
-            asks_for_language: asked.is_some(),
+            has_language_in_url: in_query.is_some(),
             shopper,
             api,
             target: if target.starts_with('/') { target } else { format!("/{target}") },
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_language_in_the_url_does_not_hinder_the_switch() {
+    fn a_language_in_the_url_does_not_prevent_the_switch() {
         assert_eq!(without_language("/acme?lang=de"), "/acme");
         assert_eq!(without_language("/acme/choose?lang=de&i=A"), "/acme/choose?i=A");
         assert_eq!(without_language("/acme"), "/acme");

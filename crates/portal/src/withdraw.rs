@@ -70,7 +70,7 @@ async fn show_withdraw(
     let known = visit.shopper.withdrawal.as_ref();
     let form = WithdrawForm::new(&visit.portal, known, &query.order);
     let response = show(&visit, form, &Failed::without_lookup(StatusCode::OK))?;
-    if visit.asks_for_language { visit.with_cookie(&app, response) } else { Ok(response) }
+    if visit.has_language_in_url { visit.with_cookie(&app, response) } else { Ok(response) }
 }
 
 #[post("/{merchant}/withdraw")]

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::quote::{Quote, QuotedUnit};
-use crate::{journey::Journey, page::Page, refusal};
+use crate::{draft::ReturnDraft, page::Page, refusal};
 
 /// The response of rma-engine to a return whose terms have changed.
 #[derive(Debug, Deserialize)]
@@ -108,8 +108,8 @@ fn refused(page: &Page, quote: &Quote) -> Vec<String> {
 }
 
 /// The choices without the items that cannot be returned.
-pub(super) fn possible_choices(journey: &Journey, quote: &Quote) -> Journey {
-    let mut possible = journey.clone();
+pub(super) fn possible_choices(draft: &ReturnDraft, quote: &Quote) -> ReturnDraft {
+    let mut possible = draft.clone();
     possible.choices.retain(|choice| {
         quote.line(&choice.order, &choice.line).all(|unit| unit.ineligible.is_none())
     });
@@ -166,8 +166,8 @@ mod tests {
 
     #[test]
     fn items_that_are_refused_can_be_left_out() {
-        let journey = Journey::parse("i=A-1~1~2~SMALL~refund&i=A-1~2~1~SMALL~refund").unwrap();
-        let possible = possible_choices(&journey, &conflict().quote);
+        let draft = ReturnDraft::parse("i=A-1~1~2~SMALL~refund&i=A-1~2~1~SMALL~refund").unwrap();
+        let possible = possible_choices(&draft, &conflict().quote);
         assert_eq!(possible.query(), "i=A-1%7E1%7E2%7ESMALL%7Erefund");
     }
 

@@ -16,14 +16,14 @@ use super::quote::Quote;
 use crate::{
     App,
     basket::Item,
+    draft::{Resolution, ReturnDraft},
     error::PageError,
-    journey::{Journey, Resolution},
     offer,
     visit::Visit,
 };
 
 /// A confirmation writes more than other requests.
-const DEADLINE: Duration = Duration::from_secs(10);
+pub(crate) const CONFIRMATION_DEADLINE: Duration = Duration::from_secs(10);
 /// Quotes need the address of a giftee, who gives it on the page with the quote.
 const NO_EMAIL: &str = "giftee@example.invalid";
 
@@ -54,10 +54,10 @@ pub(super) struct Created {
 }
 
 impl Request {
-    /// The request for the chosen items. `None` if a compensation is not possible.
+    /// The request for the chosen items. `None` if a resolution is not possible.
     pub(super) async fn new(
         visit: &Visit,
-        journey: &Journey,
+        draft: &ReturnDraft,
         items: &[Item],
         is_gift: bool,
     ) -> Result<Option<Self>, PageError> {
@@ -71,7 +71,7 @@ impl Request {
         }
         let items = try_join_all(items.iter().map(|item| RequestItem::load(visit, item))).await?;
         let items: Option<Vec<_>> = items.into_iter().collect();
-        let method = journey.method.clone().unwrap_or_default();
+        let method = draft.method.clone().unwrap_or_default();
         Ok(items.map(|items| Self { method, is_gift, items }))
     }
 
@@ -111,7 +111,7 @@ impl Request {
         if let Some(members) = body.as_object_mut() {
             members.insert("quote".to_owned(), json!(quote));
         }
-        let api = visit.api.clone().with_deadline(DEADLINE);
+        let api = visit.api.clone().with_deadline(CONFIRMATION_DEADLINE);
         let api = api.with_header("idempotency-key", key.to_string());
         let merchant = Some(visit.merchant());
         api.send_json(Service::RmaEngine, Method::POST, merchant, "v1/returns", &body).await

@@ -25,7 +25,7 @@ pub(super) struct ItemSummary {
     pub(super) sku: String,
     pub(super) count: usize,
     pub(super) reason: String,
-    /// The compensation in words.
+    /// The resolution in words.
     pub(super) result: String,
 }
 
@@ -122,12 +122,12 @@ fn next(page: &Page, request: &Request) -> Vec<String> {
     let is_kept = request.method == "customer-keep";
     let refund = if is_kept { "check-next-refund-keep" } else { "check-next-refund" };
     let mut steps = vec![page.t(&format!("{method}-next"))];
-    let compensations = [
+    let resolutions = [
         ("exchange", "check-next-exchange"),
         ("gift_card", "check-next-gift-card"),
         ("refund", refund),
     ];
-    steps.extend(compensations.iter().filter(|(kind, _)| has(kind)).map(|(_, id)| page.t(id)));
+    steps.extend(resolutions.iter().filter(|(kind, _)| has(kind)).map(|(_, id)| page.t(id)));
     if request.items.iter().any(|item| difference(item).is_some_and(|cents| cents != 0)) {
         steps.push(page.t("check-next-difference"));
     }

@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     App,
+    draft::ReturnDraft,
     error::PageError,
-    journey::Journey,
     page::{Page, Step, html_with},
     sent::Problem,
     visit::Visit,
@@ -36,7 +36,7 @@ struct CheckPage {
     back: String,
     /// The pages on which the shopper can choose something else.
     choose: String,
-    instead: String,
+    resolution_url: String,
     /// A remark above the amounts.
     note: Option<String>,
 }
@@ -64,7 +64,7 @@ pub(super) struct ConfirmForm {
 pub(super) struct Check<'a> {
     app: &'a App,
     visit: &'a Visit,
-    journey: &'a Journey,
+    draft: &'a ReturnDraft,
     pub(super) page: Page,
     request: Request,
     pub(super) quote: Quote,
@@ -77,7 +77,7 @@ impl<'a> Check<'a> {
     pub(super) fn new(
         app: &'a App,
         visit: &'a Visit,
-        journey: &'a Journey,
+        draft: &'a ReturnDraft,
         request: Request,
         quote: Quote,
     ) -> Self {
@@ -86,7 +86,7 @@ impl<'a> Check<'a> {
         Self {
             app,
             visit,
-            journey,
+            draft,
             page,
             request,
             quote,
@@ -105,9 +105,9 @@ impl<'a> Check<'a> {
     }
 
     pub(super) fn show(self, status: StatusCode) -> Result<HttpResponse, PageError> {
-        let Self { visit, journey, page, email, .. } = self;
+        let Self { visit, draft, page, email, .. } = self;
         let sealed = self.request.seal(self.app, visit)?;
-        let possible = changes::possible_choices(journey, &self.quote);
+        let possible = changes::possible_choices(draft, &self.quote);
         let error = email.error.clone();
         let error = error.map(|text| Problem { id: "giftee_email".to_owned(), text });
         let page = CheckPage {
@@ -115,10 +115,10 @@ impl<'a> Check<'a> {
             changed: self.changed,
             problems: error.into_iter().collect(),
             email: self.request.is_gift.then_some(email),
-            form: ConfirmForm::new(visit, journey, &sealed, &self.quote.quote, Uuid::new_v4()),
-            back: journey.url(visit, "/method"),
+            form: ConfirmForm::new(visit, draft, &sealed, &self.quote.quote, Uuid::new_v4()),
+            back: draft.url(visit, "/method"),
             choose: possible.url(visit, "/choose"),
-            instead: journey.url(visit, "/instead"),
+            resolution_url: draft.url(visit, "/resolution"),
             note: self.note,
             page,
         };
@@ -129,15 +129,15 @@ impl<'a> Check<'a> {
 impl ConfirmForm {
     pub(super) fn new(
         visit: &Visit,
-        journey: &Journey,
+        draft: &ReturnDraft,
         request: &str,
         quote: &str,
         key: Uuid,
     ) -> Self {
-        let is_long = journey.is_long();
+        let is_long = draft.is_long();
         Self {
-            action: if is_long { visit.url("/check") } else { journey.url(visit, "/check") },
-            hidden: if is_long { journey.fields() } else { Vec::new() },
+            action: if is_long { visit.url("/check") } else { draft.url(visit, "/check") },
+            hidden: if is_long { draft.fields() } else { Vec::new() },
             request: request.to_owned(),
             quote: quote.to_owned(),
             key: key.to_string(),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use pages::form::{Field, Fields};
 
 use crate::{
-    journey::{Choice, Journey, MAX_CHOICES, line_key},
+    draft::{Choice, MAX_CHOICES, ReturnDraft, line_key},
     order::{Line, Order},
     page::Page,
     refusal,
@@ -18,7 +18,7 @@ const MAX_UNITS: u32 = 500;
 /// The place of the counts and reasons: the choices of the URL, or the fields of the form.
 #[derive(Clone, Copy)]
 pub(super) enum Source<'a> {
-    Chosen(&'a Journey),
+    Chosen(&'a ReturnDraft),
     Typed(&'a Fields),
 }
 
@@ -87,9 +87,9 @@ impl OrderRows {
     }
 
     /// The choices for the rows, with the earlier choices of the next step.
-    pub(super) fn choices(&self, journey: &Journey) -> Vec<Choice> {
+    pub(super) fn choices(&self, draft: &ReturnDraft) -> Vec<Choice> {
         let chosen = self.rows.iter().filter(|row| row.units() > 0);
-        chosen.map(|row| row.choice(journey)).collect()
+        chosen.map(|row| row.choice(draft)).collect()
     }
 }
 
@@ -118,8 +118,8 @@ impl Row {
     fn new(page: &Page, line: &Line, index: usize, source: Source<'_>, is_closed: bool) -> Self {
         let key = line_key(&line.order, &line.identifier);
         let (count, reason) = match source {
-            Source::Chosen(journey) => {
-                let choice = journey.choice(&line.order, &line.identifier);
+            Source::Chosen(draft) => {
+                let choice = draft.choice(&line.order, &line.identifier);
                 let count = choice.map_or(0, |choice| choice.count);
                 (count.to_string(), choice.map_or("", |choice| &choice.reason).to_owned())
             }
@@ -174,8 +174,8 @@ impl Row {
         [problem("count", count), problem("reason", reason)].into_iter().flatten().collect()
     }
 
-    fn choice(&self, journey: &Journey) -> Choice {
-        let earlier = journey.choice(&self.order, &self.line).cloned().unwrap_or_default();
+    fn choice(&self, draft: &ReturnDraft) -> Choice {
+        let earlier = draft.choice(&self.order, &self.line).cloned().unwrap_or_default();
         Choice {
             order: self.order.clone(),
             line: self.line.clone(),

@@ -69,9 +69,9 @@ fn nothing_is_chosen_for_the_shopper() {
 
 #[test]
 fn variants_without_clear_attributes_are_chosen_by_title() {
-    let mut twin = variant("M-R2", "M", "red", 5, 5000);
-    twin["title"] = json!("Shirt M red, slim");
-    let offer = offer(&[variant("M-R", "M", "red", 5, 5000), twin]);
+    let mut same_attributes = variant("M-R2", "M", "red", 5, 5000);
+    same_attributes["title"] = json!("Shirt M red, slim");
+    let offer = offer(&[variant("M-R", "M", "red", 5, 5000), same_attributes]);
     let pickers = Pickers::new(&page(), &item("A-1~1~1~SMALL"), &offer, &typed(["M-R2", ""]));
     assert_eq!(pickers.pickers.len(), 1);
     assert_eq!(pickers.sku(), Some("M-R2"));

@@ -50,6 +50,15 @@ fn units_of_a_line_are_one_row() {
 }
 
 #[test]
+fn a_unit_that_cannot_be_returned_shows_the_amount_that_was_paid() {
+    let mut not_shipped = blocked("2", 1, "not_shipped");
+    not_shipped.as_object_mut().unwrap().remove("refund_amount_cents");
+    let order = order(&[blocked("1", 1, "final_sale"), not_shipped]);
+    let paid: Vec<_> = order.lines.iter().map(Line::paid).collect();
+    assert_eq!(paid, [Some((4995, 4995)), None]);
+}
+
+#[test]
 fn a_giftee_sees_no_amounts() {
     let mut unit = unit("1", 1);
     let members = unit.as_object_mut().unwrap();

@@ -29,7 +29,7 @@ struct CancelPage {
     rma: Return,
     items: Vec<Item>,
     /// The id of the reason why it is too late.
-    obstacle: Option<&'static str>,
+    late_reason: Option<&'static str>,
     /// The path of the return's page.
     url: String,
 }
@@ -41,8 +41,8 @@ pub(super) async fn show_cancel(
 ) -> Result<HttpResponse, PageError> {
     let (_, name) = path.into_inner();
     let rma = Return::load(&visit, &name).await?;
-    let obstacle = (!rma.is_cancelable).then(|| obstacle(&rma));
-    show(&visit, rma, obstacle, StatusCode::OK)
+    let late_reason = (!rma.is_cancelable).then(|| late_reason(&rma));
+    show(&visit, rma, late_reason, StatusCode::OK)
 }
 
 #[post("/{merchant}/returns/{rma}/cancel")]
@@ -56,9 +56,11 @@ pub(super) async fn cancel(
         visit.api.send_json(Service::RmaEngine, Method::POST, merchant, &path, &json!({})).await;
     match canceled {
         Ok(_) => Ok(redirect(&return_url(&visit, &name, ""))),
+        // The result is unknown. The page that asks tells whether the return is canceled.
+        Err(ApiError::Unavailable { .. }) => Ok(redirect(&return_url(&visit, &name, "/cancel"))),
         Err(ApiError::Conflict(refusal)) => {
             let rma = Return::load(&visit, &name).await?;
-            let reason = refused(&refusal.message).unwrap_or_else(|| obstacle(&rma));
+            let reason = refused(&refusal.message).unwrap_or_else(|| late_reason(&rma));
             show(&visit, rma, Some(reason), StatusCode::CONFLICT)
         }
         Err(error) => Err(error.into()),
@@ -68,7 +70,7 @@ pub(super) async fn cancel(
 fn show(
     visit: &Visit,
     rma: Return,
-    obstacle: Option<&'static str>,
+    late_reason: Option<&'static str>,
     status: StatusCode,
 ) -> Result<HttpResponse, PageError> {
     let template = CancelPage {
@@ -76,7 +78,7 @@ fn show(
         items: items(&rma),
         url: return_url(visit, &rma.rma_identifier, ""),
         rma,
-        obstacle,
+        late_reason,
     };
     html_with(status, &template.page, &template)
 }
@@ -95,7 +97,7 @@ fn refused(message: &str) -> Option<&'static str> {
 }
 
 /// The id of the reason why a return cannot be canceled, from its state.
-fn obstacle(rma: &Return) -> &'static str {
+fn late_reason(rma: &Return) -> &'static str {
     if rma.status == RmaStatus::Canceled {
         "cancel-late-canceled"
     } else if rma.active_units().any(|unit| unit.progress() > 0) {
@@ -124,14 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn the_state_of_a_return_tells_why_it_is_too_late() {
-        let why = |unit| obstacle(&rma(&[unit]));
-        assert_eq!(why(json!({ "package_tracking_status": "ACCEPTED" })), "cancel-late-carrier");
-        assert_eq!(why(json!({ "exchange_status": "pending" })), "cancel-late-exchange");
-        assert_eq!(why(json!({ "is_refunded": true })), "cancel-late-refunded");
-        assert_eq!(why(json!({})), "cancel-late-received");
+    fn the_state_of_a_return_gives_the_reason_why_it_is_too_late() {
+        let reason = |unit| late_reason(&rma(&[unit]));
+        assert_eq!(reason(json!({ "package_tracking_status": "ACCEPTED" })), "cancel-late-carrier");
+        assert_eq!(reason(json!({ "exchange_status": "pending" })), "cancel-late-exchange");
+        assert_eq!(reason(json!({ "is_refunded": true })), "cancel-late-refunded");
+        assert_eq!(reason(json!({})), "cancel-late-received");
         let mut canceled = rma(&[json!({})]);
         canceled.status = RmaStatus::Canceled;
-        assert_eq!(obstacle(&canceled), "cancel-late-canceled");
+        assert_eq!(late_reason(&canceled), "cancel-late-canceled");
     }
 }

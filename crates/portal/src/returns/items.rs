@@ -3,7 +3,7 @@
 use domain::returns::ExchangeStatus;
 
 use super::model::{Return, Unit};
-use crate::{journey::Resolution, page::Page};
+use crate::{draft::Resolution, page::Page};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Item {
@@ -77,7 +77,7 @@ impl Item {
         Some(page.t1("item-paid", "amount", page.money(&paid, &self.currency)))
     }
 
-    /// The sentence about the compensation.
+    /// The sentence about the resolution.
     pub(crate) fn outcome(&self, page: &Page) -> String {
         let unit = &self.unit;
         if unit.canceled_at.is_some() {
@@ -121,7 +121,7 @@ impl Item {
     }
 }
 
-/// The amounts of a return; absent for a gift.
+/// The amounts of a return; absent for a gift and for a canceled return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Amounts {
     pub(super) refund: i64,
@@ -131,6 +131,7 @@ pub(super) struct Amounts {
 impl Amounts {
     pub(super) fn of(rma: &Return) -> Option<Self> {
         let shipping = rma.return_shipping_cost_cents?;
+        rma.active_units().next()?;
         let refunds = rma.active_units().map(|unit| unit.refund_financials);
         let refunds = refunds.map(|amounts| Some(amounts?.shopper_refund_amount_cents));
         Some(Self { refund: refunds.sum::<Option<i64>>()?, shipping })
@@ -182,6 +183,13 @@ mod tests {
         assert_eq!((items[0].paid(&page), Amounts::of(&gift)), (None, None));
         assert!(!items[0].outcome(&page).contains('€'));
         assert_eq!(items[0].replacement(&page), Some(page.t("item-gift-card-waits")));
+    }
+
+    #[test]
+    fn a_canceled_return_costs_nothing() {
+        let canceled = json!({ "canceled_at": "2026-11-16T10:00:00Z" });
+        assert!(Amounts::of(&rma(&[canceled.clone(), json!({})])).is_some());
+        assert_eq!(Amounts::of(&rma(&[canceled])), None);
     }
 
     #[test]

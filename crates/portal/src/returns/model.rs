@@ -9,7 +9,7 @@ use pages::{
 use serde::Deserialize;
 
 use super::DROP_OFF_DAYS;
-use crate::{journey::Resolution, merchant::Portal, visit::Visit};
+use crate::{draft::Resolution, merchant::Portal, visit::Visit};
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Return {
@@ -71,7 +71,7 @@ pub(crate) struct Financials {
 }
 
 impl Unit {
-    /// The compensation for the unit. A unit whose exchange failed is refunded.
+    /// The resolution for the unit. A unit whose exchange failed is refunded.
     pub(crate) fn resolution(&self) -> Resolution {
         if self.exchange_status == Some(ExchangeStatus::Failed) {
             return Resolution::Refund;

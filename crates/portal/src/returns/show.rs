@@ -180,6 +180,8 @@ mod tests {
             assert!(page.contains(part), "{part} in {page}");
         }
         assert!(!page.contains("<b>Tee"), "{page}");
+        // The script says so when the page cannot be refreshed.
+        assert!(page.contains("data-stale=\"Not refreshed since {time} UTC.\""), "{page}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use domain::returns::{ExchangeStatus, RmaStatus, TrackingStatus};
 
 use super::model::{Return, Unit};
 use super::timeline::{Entry, EntryStep};
-use crate::journey::Resolution;
+use crate::draft::Resolution;
 
 /// A step as the page shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub(super) fn steps(rma: &Return, timeline: &[Entry]) -> Vec<Step> {
         if !rma.is_kept() {
             steps.extend(parcel_steps(rma, timeline));
         }
-        steps.extend(compensation_steps(rma, timeline));
+        steps.extend(resolution_steps(rma, timeline));
     }
     let reached = steps.iter().take_while(|step| step.is_reached()).count();
     for (index, step) in steps.iter_mut().enumerate() {
@@ -89,7 +89,7 @@ fn parcel_steps(rma: &Return, timeline: &[Entry]) -> Vec<Step> {
 }
 
 /// The refund and the replacements that the shopper gets.
-fn compensation_steps(rma: &Return, timeline: &[Entry]) -> Vec<Step> {
+fn resolution_steps(rma: &Return, timeline: &[Entry]) -> Vec<Step> {
     let is_placed = |unit: &Unit| unit.exchange_status == Some(ExchangeStatus::Placed);
     let is_refunded = |unit: &Unit| unit.is_refunded;
     let refund = (Resolution::Refund, "track-refunded", EntryStep::Refunded);

@@ -124,6 +124,8 @@ fn plurals_follow_the_language() {
         |language, count: u32| Texts::of(language).t1("error-too-many-text", "minutes", count);
     assert_ne!(text(Language::En, 1).replace('1', "2"), text(Language::En, 2));
     assert!(text(Language::De, 5).contains('5'));
+    let stock = |count: i64| Texts::of(Language::Es).t1("exchange-stock", "count", count);
+    assert_eq!([stock(1), stock(2)], ["1 disponible", "2 disponibles"]);
 }
 
 #[test]

@@ -18,6 +18,8 @@ use super::{
     url,
 };
 use crate::{
+    App,
+    check::CONFIRMATION_DEADLINE,
     error::PageError,
     merchant::Portal,
     order::{self, Order},
@@ -41,8 +43,20 @@ struct ConfirmPage {
     key: String,
     /// The reason why nothing was sent.
     message: Option<String>,
+    /// The path of this page.
+    action: String,
     /// The path of the first step, to correct the data.
     back: String,
+}
+
+/// The page of a confirmation with an unknown result.
+#[derive(Template)]
+#[template(path = "withdraw_again.html")]
+struct AgainPage {
+    page: Page,
+    /// The form as it was sent.
+    fields: Vec<(String, String)>,
+    action: String,
 }
 
 /// A return method that every unit can have.
@@ -76,7 +90,8 @@ pub(super) async fn show_confirm(
 
 #[post("/{merchant}/withdraw/confirm")]
 pub(super) async fn confirm(
-    visit: Visit,
+    app: web::Data<App>,
+    mut visit: Visit,
     sent: web::Form<Fields>,
 ) -> Result<HttpResponse, PageError> {
     check_offered(&visit)?;
@@ -94,10 +109,13 @@ pub(super) async fn confirm(
         json!({ "return_method": sent.text("method"), "units": units, "withdrawal": person });
     match send(&visit, key, &body).await {
         Ok(made) => {
+            // The return has the person now.
+            visit.shopper.withdrawal = None;
             let next = return_url(&visit, &made.rma_identifier, "/withdrawal");
-            Ok(redirect(&next))
+            visit.with_cookie(&app, redirect(&next))
         }
-        Err(ApiError::Conflict(refusal)) => {
+        Err(ApiError::Unavailable { .. }) => show_unknown(&visit, order, &sent),
+        Err(ApiError::Conflict(refusal) | ApiError::Invalid(refusal)) => {
             tracing::info!(message = refusal.message, "a withdrawal was not possible");
             let (status, message) = (StatusCode::CONFLICT, Some("withdraw-changed"));
             show(&visit, order, Shown { status, message, sent: None }).await
@@ -107,9 +125,18 @@ pub(super) async fn confirm(
 }
 
 async fn send(visit: &Visit, key: Uuid, body: &Value) -> Result<NewReturn, ApiError> {
-    let api = visit.api.clone().with_header("idempotency-key", key.to_string());
+    let api = visit.api.clone().with_deadline(CONFIRMATION_DEADLINE);
+    let api = api.with_header("idempotency-key", key.to_string());
     let merchant = Some(visit.merchant());
     api.send_json(Service::RmaEngine, Method::POST, merchant, "v1/returns", body).await
+}
+
+/// Asks the shopper to send the same form again, because the withdrawal may have been saved.
+fn show_unknown(visit: &Visit, order: &str, sent: &Fields) -> Result<HttpResponse, PageError> {
+    let action = url(visit, "/withdraw/confirm", order);
+    let template =
+        AgainPage { page: Page::new(visit, None), fields: sent.pairs().to_vec(), action };
+    html_with(StatusCode::SERVICE_UNAVAILABLE, &template.page, &template)
 }
 
 /// Shows the page. Without the data of the first step, the shopper starts there.
@@ -130,6 +157,7 @@ async fn show(visit: &Visit, order: &str, shown: Shown<'_>) -> Result<HttpRespon
         person,
         key: Uuid::new_v4().to_string(),
         message: shown.message.map(|message| page.t(message)),
+        action: url(visit, "/withdraw/confirm", order),
         back,
         page,
     };

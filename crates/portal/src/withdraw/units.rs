@@ -7,7 +7,7 @@ use pages::form::Fields;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
-use crate::{journey::line_key, order::Line};
+use crate::{draft::line_key, order::Line};
 
 /// A line of the order with the number of units to withdraw from.
 pub(super) struct WithdrawLine {

@@ -29,7 +29,7 @@ fn counts_and_reasons_become_choices() {
     let page = page();
     let mut rows = rows(&page, &[("count.A-1~1", "2"), ("reason.A-1~1", "SMALL")]);
     assert!(rows.check(&page).is_empty());
-    let earlier = Journey::parse("i=A-1~1~1~OLD~gift_card&i=A-1~2~1").unwrap();
+    let earlier = ReturnDraft::parse("i=A-1~1~1~OLD~gift_card&i=A-1~2~1").unwrap();
     let values: Vec<_> = rows.choices(&earlier).iter().map(Choice::value).collect();
     assert_eq!(values, ["A-1~1~2~SMALL~gift_card"]);
     assert_eq!(check_all(&page, &[rows]), None);
@@ -71,10 +71,10 @@ fn a_gift_whose_order_was_exchanged_cannot_be_returned() {
     let page = page();
     let mut order = order(&[unit("1", 1)]);
     order.exchange_possible = false;
-    let journey = Journey::default();
-    let rows = OrderRows::new(&page, &order, Source::Chosen(&journey), 0, true);
+    let draft = ReturnDraft::default();
+    let rows = OrderRows::new(&page, &order, Source::Chosen(&draft), 0, true);
     assert_eq!(rows.note, Some(page.t("choose-no-exchange-gift")));
     assert_eq!(rows.rows.first().unwrap().max, 0);
-    let rows = OrderRows::new(&page, &order, Source::Chosen(&journey), 0, false);
+    let rows = OrderRows::new(&page, &order, Source::Chosen(&draft), 0, false);
     assert_eq!(rows.rows.first().unwrap().max, 1);
 }

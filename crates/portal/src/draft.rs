@@ -23,7 +23,7 @@ const MAX_PART_BYTES: usize = 1024;
 /// The shopper's choices. Handlers can take it as an argument; a query that cannot be read is a
 /// [`PageError::BadForm`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Journey {
+pub(crate) struct ReturnDraft {
     pub(crate) choices: Vec<Choice>,
     /// `mail-back`, `express-returns` or `customer-keep`.
     pub(crate) method: Option<String>,
@@ -43,7 +43,7 @@ pub(crate) struct Choice {
     pub(crate) variant: String,
 }
 
-/// The compensation for a unit.
+/// The resolution for a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resolution {
     Refund,
@@ -114,21 +114,21 @@ fn decode(part: &str) -> Option<String> {
     (text.len() <= MAX_PART_BYTES && !text.contains('\0')).then(|| text.into_owned())
 }
 
-impl Journey {
+impl ReturnDraft {
     /// Reads the choices of a query string or of a form's body. Other parameters are ignored.
     pub(crate) fn parse(query: &str) -> Option<Self> {
-        let mut journey = Self::default();
+        let mut draft = Self::default();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             match name.as_ref() {
-                "i" => journey.choices.push(Choice::parse(&value)?),
-                "method" if !value.is_empty() => journey.method = Some(value.into_owned()),
+                "i" => draft.choices.push(Choice::parse(&value)?),
+                "method" if !value.is_empty() => draft.method = Some(value.into_owned()),
                 _ => {}
             }
         }
-        let mut lines: Vec<_> = journey.choices.iter().map(|c| (&c.order, &c.line)).collect();
+        let mut lines: Vec<_> = draft.choices.iter().map(|c| (&c.order, &c.line)).collect();
         lines.sort_unstable();
         let is_distinct = lines.windows(2).all(|pair| pair.first() != pair.last());
-        (is_distinct && lines.len() <= MAX_CHOICES).then_some(journey)
+        (is_distinct && lines.len() <= MAX_CHOICES).then_some(draft)
     }
 
     /// The choice for a line, if the shopper returns units of it.
@@ -151,7 +151,7 @@ impl Journey {
         self.query().len() > MAX_QUERY_BYTES
     }
 
-    /// The URL of a page with these choices: `url(&visit, "/instead")`.
+    /// The URL of a page with these choices: `url(&visit, "/resolution")`.
     pub(crate) fn url(&self, visit: &Visit, path: &str) -> String {
         let query = self.query();
         let separator = if query.is_empty() { "" } else { "?" };
@@ -159,7 +159,7 @@ impl Journey {
     }
 }
 
-impl FromRequest for Journey {
+impl FromRequest for ReturnDraft {
     type Error = PageError;
     type Future = Ready<Result<Self, PageError>>;
 
@@ -188,19 +188,19 @@ mod tests {
         let new =
             Choice { count: 1, order: "A~1".to_owned(), line: "1".to_owned(), ..Choice::default() };
         let choices = vec![choice("A-1", "10"), choice("A-1", "ü 11"), new];
-        let journey = Journey { choices, method: Some("mail-back".to_owned()) };
-        assert_eq!(Journey::parse(&journey.query()), Some(journey.clone()));
-        let form = journey.fields().into_iter().map(|(_, value)| value).collect::<Vec<_>>();
+        let draft = ReturnDraft { choices, method: Some("mail-back".to_owned()) };
+        assert_eq!(ReturnDraft::parse(&draft.query()), Some(draft.clone()));
+        let form = draft.fields().into_iter().map(|(_, value)| value).collect::<Vec<_>>();
         assert_eq!(form.last().map(String::as_str), Some("mail-back"));
-        assert_eq!(journey.choice("A~1", "1").unwrap().value(), "A%7E1~1~1");
-        assert_eq!(journey.choice("A-1", "12"), None);
+        assert_eq!(draft.choice("A~1", "1").unwrap().value(), "A%7E1~1~1");
+        assert_eq!(draft.choice("A-1", "12"), None);
     }
 
     #[test]
     fn other_parameters_are_ignored() {
-        let journey = Journey::parse("lang=de&i=A-1~10~1&method=&x").unwrap();
-        assert_eq!((journey.choices.len(), journey.method), (1, None));
-        assert_eq!(Journey::parse(""), Some(Journey::default()));
+        let draft = ReturnDraft::parse("lang=de&i=A-1~10~1&method=&x").unwrap();
+        assert_eq!((draft.choices.len(), draft.method), (1, None));
+        assert_eq!(ReturnDraft::parse(""), Some(ReturnDraft::default()));
     }
 
     #[test]
@@ -220,9 +220,9 @@ mod tests {
             "i=A~%25FF~1",
             "i=A%2500~1~1",
         ] {
-            assert_eq!(Journey::parse(bad), None, "{bad}");
+            assert_eq!(ReturnDraft::parse(bad), None, "{bad}");
         }
         let many: Vec<_> = (0..=MAX_CHOICES).map(|line| format!("i=A~{line}~1")).collect();
-        assert_eq!(Journey::parse(&many.join("&")), None);
+        assert_eq!(ReturnDraft::parse(&many.join("&")), None);
     }
 }

@@ -1,10 +1,10 @@
-//! The compensations for an item, as the page shows them.
+//! The resolutions for an item, as the page shows them.
 
 use pages::form::Fields;
 
 use crate::{
     basket::{Item, bonus},
-    journey::{Choice, Resolution},
+    draft::{Choice, Resolution},
     offer::Pickers,
     page::Page,
     sent::Problem,
@@ -20,7 +20,7 @@ pub(super) enum Exchange {
     Shown(Pickers),
 }
 
-/// An item and its compensations.
+/// An item and its resolutions.
 #[derive(Debug)]
 pub(super) struct ItemOptions {
     /// The number on the page, for the ids of fields.
@@ -37,7 +37,7 @@ pub(super) struct ItemOptions {
     chosen: Option<Resolution>,
 }
 
-/// A compensation that can be chosen.
+/// A resolution that can be chosen.
 #[derive(Debug)]
 pub(super) struct ResolutionOption {
     pub(super) value: &'static str,
@@ -82,26 +82,26 @@ impl ItemOptions {
         }
     }
 
-    /// Puts an error beside the item if its compensation is not possible.
+    /// Puts an error beside the item if its resolution is not possible.
     pub(super) fn check(&mut self, page: &Page) -> Option<Problem> {
         let title = &self.title;
         let (id, text) = match (&self.chosen, &self.exchange) {
             (None, _) if self.options.is_empty() => {
-                ("item", page.t1("instead-none", "title", title))
+                ("item", page.t1("resolution-none", "title", title))
             }
-            (None, _) => ("resolution", page.t1("instead-missing", "title", title)),
+            (None, _) => ("resolution", page.t1("resolution-missing", "title", title)),
             (Some(Resolution::Exchange), Exchange::Shown(pickers)) => match &pickers.none {
-                Some(_) => ("resolution", page.t1("instead-no-variant", "title", title)),
+                Some(_) => ("resolution", page.t1("resolution-no-variant", "title", title)),
                 None if pickers.sku().is_some() => return None,
                 None if pickers.is_complete() => {
-                    ("pick0", page.t1("instead-combination", "title", title))
+                    ("pick0", page.t1("resolution-combination", "title", title))
                 }
-                None => ("pick0", page.t1("instead-variant-missing", "title", title)),
+                None => ("pick0", page.t1("resolution-variant-missing", "title", title)),
             },
             _ => return None,
         };
         let id = match id {
-            // The first compensation.
+            // The first resolution.
             "resolution" => format!("resolution-{}-0", self.index),
             id => format!("{id}-{}", self.index),
         };
@@ -122,25 +122,25 @@ impl ItemOptions {
 
 fn label(resolution: Resolution) -> &'static str {
     match resolution {
-        Resolution::Refund => "instead-refund",
-        Resolution::Exchange => "instead-exchange",
-        Resolution::GiftCard => "instead-gift-card",
+        Resolution::Refund => "resolution-refund",
+        Resolution::Exchange => "resolution-exchange",
+        Resolution::GiftCard => "resolution-gift-card",
     }
 }
 
-/// The amounts of a compensation. A giftee sees none.
+/// The amounts of a resolution. A giftee sees none.
 fn hint(page: &Page, item: &Item, resolution: Resolution, is_gift: bool) -> String {
     let currency = &item.line.currency;
     let paid = item.paid().map(|cents| page.money(&cents, currency));
     match (resolution, paid) {
-        (Resolution::Exchange, _) => page.t("instead-exchange-hint"),
-        (Resolution::GiftCard, _) if is_gift => page.t("instead-gift-card-hint-gift"),
-        (Resolution::Refund, Some(paid)) => page.t1("instead-refund-hint", "amount", paid),
+        (Resolution::Exchange, _) => page.t("resolution-exchange-hint"),
+        (Resolution::GiftCard, _) if is_gift => page.t("resolution-gift-card-hint-gift"),
+        (Resolution::Refund, Some(paid)) => page.t1("resolution-refund-hint", "amount", paid),
         (Resolution::GiftCard, Some(paid)) => match bonus(page, currency) {
-            0 => page.t1("instead-gift-card-hint", "amount", paid),
+            0 => page.t1("resolution-gift-card-hint", "amount", paid),
             bonus => {
                 let bonus = page.money(&bonus, currency);
-                page.t2("instead-gift-card-bonus", "amount", paid, "bonus", bonus)
+                page.t2("resolution-gift-card-bonus", "amount", paid, "bonus", bonus)
             }
         },
         (_, None) => String::new(),
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_compensation_is_preselected() {
+    fn the_first_resolution_is_preselected() {
         let options = options("A-1~1~2~SMALL", &[], Exchange::None);
         let chosen: Vec<_> = options.options.iter().map(|option| option.is_chosen).collect();
         assert_eq!(chosen, [true, false, false]);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_typed_compensation_replaces_the_earlier_one() {
+    fn a_typed_resolution_replaces_the_earlier_one() {
         let fields = [("resolution.A-1~1", "gift_card")];
         let mut options = options("A-1~1~1~SMALL~exchange~M-B", &fields, Exchange::None);
         assert_eq!(options.check(&page()), None);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_compensation_is_an_error() {
+    fn a_missing_resolution_is_an_error() {
         let mut options = options("A-1~1~1~SMALL", &[], Exchange::None);
         assert_eq!(options.check(&page()).unwrap().id, "resolution-3-0");
     }

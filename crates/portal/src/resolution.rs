@@ -12,8 +12,8 @@ use self::options::{Exchange, ItemOptions};
 use crate::{
     basket::{self, Item},
     choose::{self, Accepted},
+    draft::{MAX_QUERY_BYTES, Resolution, ReturnDraft},
     error::PageError,
-    journey::{Journey, MAX_QUERY_BYTES, Resolution},
     offer::{self, Offer, Pickers},
     page::{Page, Step, html, redirect, rejected},
     sent::{Problem, Sent},
@@ -21,8 +21,8 @@ use crate::{
 };
 
 #[derive(Template)]
-#[template(path = "instead.html")]
-struct InsteadPage {
+#[template(path = "resolution.html")]
+struct ResolutionPage {
     page: Page,
     items: Vec<ItemOptions>,
     problems: Vec<Problem>,
@@ -45,37 +45,37 @@ struct VariantsPart {
 
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
     app.service(
-        web::resource("/{merchant}/instead")
-            .route(web::get().to(show_instead))
-            .route(web::post().to(show_instead)),
+        web::resource("/{merchant}/resolution")
+            .route(web::get().to(show_resolutions))
+            .route(web::post().to(show_resolutions)),
     )
     .route("/{merchant}/variants", web::get().to(show_variants));
 }
 
-async fn show_instead(Proven(visit): Proven, sent: Sent) -> Result<HttpResponse, PageError> {
-    let journey = if sent.fields.has("choose") {
+async fn show_resolutions(Proven(visit): Proven, sent: Sent) -> Result<HttpResponse, PageError> {
+    let draft = if sent.fields.has("choose") {
         match choose::accept(&visit, &sent).await? {
-            Accepted::Journey(journey) => journey,
+            Accepted::ReturnDraft(draft) => draft,
             Accepted::Page(page) => return Ok(page),
         }
     } else {
-        sent.journey.clone()
+        sent.draft.clone()
     };
-    if journey.choices.is_empty() {
+    if draft.choices.is_empty() {
         return Ok(redirect(&visit.url("/choose")));
     }
-    let Some(items) = basket::load(&visit, &journey).await? else {
-        return choose::show_again(&visit, &journey).await;
+    let Some(items) = basket::load(&visit, &draft).await? else {
+        return choose::show_again(&visit, &draft).await;
     };
     let is_later = sent.has_scripts();
     let offers = if is_later { Vec::new() } else { load_offers(&visit, &items).await? };
-    let page = InsteadPage::new(&visit, &journey, &items, &offers, &sent.fields);
+    let page = ResolutionPage::new(&visit, &draft, &items, &offers, &sent.fields);
     html(&page.page, &page)
 }
 
 /// A part of the page that scripts load, because the merchant can take seconds to respond.
 async fn show_variants(Proven(visit): Proven, sent: Sent) -> Result<HttpResponse, PageError> {
-    let items = basket::load(&visit, &sent.journey).await?.unwrap_or_default();
+    let items = basket::load(&visit, &sent.draft).await?.unwrap_or_default();
     let item = items.first().ok_or(PageError::Changed)?;
     let offer = offer::load(&visit, item).await?;
     let page = Page::new(&visit, None);
@@ -105,46 +105,46 @@ pub(crate) fn is_gift(visit: &Visit) -> bool {
 
 /// Reads the form of this page, which leads to the next step.
 pub(crate) async fn accept(visit: &Visit, sent: &Sent) -> Result<Accepted, PageError> {
-    let Some(items) = basket::load(visit, &sent.journey).await? else {
-        return Ok(Accepted::Page(choose::show_again(visit, &sent.journey).await?));
+    let Some(items) = basket::load(visit, &sent.draft).await? else {
+        return Ok(Accepted::Page(choose::show_again(visit, &sent.draft).await?));
     };
     let offers = load_offers(visit, &items).await?;
-    let mut page = InsteadPage::new(visit, &sent.journey, &items, &offers, &sent.fields);
+    let mut page = ResolutionPage::new(visit, &sent.draft, &items, &offers, &sent.fields);
     page.check();
     if !page.problems.is_empty() {
         return Ok(Accepted::Page(rejected(&page.page, &page)?));
     }
     let choices = items.iter().zip(&page.items).map(|(item, shown)| shown.choice(&item.choice));
-    let journey = Journey { choices: choices.collect(), method: sent.journey.method.clone() };
-    Ok(Accepted::new(visit, journey, "/method", sent))
+    let draft = ReturnDraft { choices: choices.collect(), method: sent.draft.method.clone() };
+    Ok(Accepted::new(visit, draft, "/method", sent))
 }
 
 /// The page with choices that are not possible any more.
 pub(crate) async fn show_again(
     visit: &Visit,
-    journey: &Journey,
+    draft: &ReturnDraft,
     items: &[Item],
 ) -> Result<HttpResponse, PageError> {
     let offers = load_offers(visit, items).await?;
-    let mut page = InsteadPage::new(visit, journey, items, &offers, &Fields::default());
+    let mut page = ResolutionPage::new(visit, draft, items, &offers, &Fields::default());
     page.check();
     if page.problems.is_empty() {
-        return Ok(redirect(&journey.url(visit, "/instead")));
+        return Ok(redirect(&draft.url(visit, "/resolution")));
     }
     rejected(&page.page, &page)
 }
 
-impl InsteadPage {
+impl ResolutionPage {
     /// The page. Without offers, scripts load them.
     fn new(
         visit: &Visit,
-        journey: &Journey,
+        draft: &ReturnDraft,
         items: &[Item],
         offers: &[Option<Offer>],
         fields: &Fields,
     ) -> Self {
-        let page = Page::new(visit, Some(Step::Instead));
-        let (query, is_gift) = (journey.query(), is_gift(visit));
+        let page = Page::new(visit, Some(Step::Resolution));
+        let (query, is_gift) = (draft.query(), is_gift(visit));
         let shown = items.iter().enumerate().map(|(index, item)| {
             let exchange = match offers.get(index) {
                 Some(Some(offer)) => Exchange::Shown(Pickers::new(&page, item, offer, fields)),
@@ -158,10 +158,10 @@ impl InsteadPage {
         Self {
             items,
             problems: Vec::new(),
-            hidden: journey.fields(),
+            hidden: draft.fields(),
             form_method: if is_long { "post" } else { "get" },
-            back: journey.url(visit, "/choose"),
-            plain: journey.url(visit, "/instead"),
+            back: draft.url(visit, "/choose"),
+            plain: draft.url(visit, "/resolution"),
             page,
         }
     }

@@ -1,0 +1,114 @@
+//! Pages while no service responds.
+
+use actix_web::{
+    http::{StatusCode, header},
+    test::{TestRequest, call_service, init_service, read_body},
+};
+use domain::returns::Withdrawal;
+
+use super::*;
+use crate::cookie::{
+    Proof, Shopper,
+    tests::{proof, sealer},
+};
+
+/// The status, the `Location` and the body of a response.
+type Shown = (StatusCode, String, String);
+
+/// A shopper who has found the order A-1 and begun a withdrawal.
+fn shopper() -> Shopper {
+    let mut shopper = Shopper::default().at("acme");
+    shopper.add(proof("A-1", "2026-11-16T09:30:00Z"));
+    let [name, email] = ["Ada Lovelace", "ada@b.test"].map(str::to_owned);
+    shopper.withdrawal = Some(Withdrawal { name, email });
+    shopper
+}
+
+async fn send(request: TestRequest) -> Shown {
+    send_as(&shopper(), request).await
+}
+
+async fn send_as(shopper: &Shopper, request: TestRequest) -> Shown {
+    let app = App {
+        access: access::tests::without_services().await,
+        portals: merchant::tests::shown().await,
+        sealer: sealer(),
+        public_url: "https://portal.test".parse().unwrap(),
+        pseudo_languages: false,
+        clock: Clock::from_fn(|| "2026-11-16T09:00:00Z".parse().unwrap()),
+    };
+    let cookie = shopper.cookie(&app.sealer).unwrap();
+    let pages = actix_web::App::new().app_data(web::Data::new(app)).configure(routes::configure);
+    let request = request.insert_header(("accept-language", "en")).cookie(cookie).to_request();
+    let response = call_service(&init_service(pages).await, request).await;
+    let location = response.headers().get(header::LOCATION);
+    let location = location.map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default();
+    let (status, body) = (response.status(), read_body(response).await);
+    (status, location, String::from_utf8(body.to_vec()).unwrap())
+}
+
+fn form(path: &str, fields: &[(&str, &str)]) -> TestRequest {
+    TestRequest::post().uri(path).set_form(fields)
+}
+
+#[track_caller]
+fn assert_contains(page: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(page.contains(part), "{part} in {page}");
+    }
+}
+
+#[actix_web::test]
+async fn a_look_up_keeps_the_typed_text() {
+    let fields = [("order", "A-9"), ("by", "own"), ("key", "typed@b.test")];
+    let (status, _, page) = send(form("/acme", &fields)).await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_contains(&page, &["Please try again in a moment", "\"A-9\"", "typed@b.test"]);
+}
+
+#[actix_web::test]
+async fn a_giftee_whose_proof_expired_is_asked_for_the_gift_code() {
+    let mut giftee = Shopper::default().at("acme");
+    giftee.add(Proof { is_gift: true, ..proof("G-1", "2026-11-16T08:00:00Z") });
+    let (status, _, page) = send_as(&giftee, TestRequest::get().uri("/acme?again=1")).await;
+    assert_eq!(status, StatusCode::OK);
+    assert_contains(&page, &["value=\"gift\" checked", "value=\"G-1\""]);
+}
+
+#[actix_web::test]
+async fn a_withdrawal_with_an_unknown_result_can_be_sent_again() {
+    let key = "7d9f5a35-6f4e-4c3b-9a55-2f3f0f5b9c11";
+    let fields = [
+        ("order", "A-1"),
+        ("key", key),
+        ("line-1", "A-1~10~1,2"),
+        ("count-1", "2"),
+        ("method", "mail-back"),
+    ];
+    let (status, _, page) = send(form("/acme/withdraw/confirm?order=A-1", &fields)).await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_contains(&page, &["action=\"/acme/withdraw/confirm?order=A-1\""]);
+    for (name, value) in fields {
+        assert_contains(&page, &[&format!("name=\"{name}\" value=\"{value}\"")]);
+    }
+}
+
+#[actix_web::test]
+async fn a_cancellation_with_an_unknown_result_leads_to_the_page_that_asks() {
+    let (status, location, _) = send(form("/acme/returns/RMA-1/cancel", &[])).await;
+    assert_eq!(status, StatusCode::SEE_OTHER);
+    assert_eq!(location, "/acme/returns/RMA-1/cancel");
+}
+
+#[actix_web::test]
+async fn the_style_sheets_of_a_merchants_host_need_no_service() {
+    let at_host = |path: &str| {
+        TestRequest::get().uri(path).insert_header((header::HOST, "returns.acme.test"))
+    };
+    let (status, _, page) = send(at_host("/")).await;
+    assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+    let style = page.split("href=\"").find(|part| part.starts_with("/assets/"));
+    let style = style.unwrap_or_else(|| panic!("{page}"));
+    let (status, ..) = send(at_host(style.split('"').next().unwrap())).await;
+    assert_eq!(status, StatusCode::OK);
+}
