@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use domain::access::{MerchantId, Scope};
 use serde_json::{Value, json};
 
-use crate::connection::OperatorArgs;
+use crate::connection::OperatorCommand;
 use crate::output::{Column, computed, details, id, new_secret, time, time_at, value};
 
 const COLUMNS: &[Column] = &[
@@ -24,17 +24,8 @@ const COLUMNS: &[Column] = &[
     time("revoked", "/revoked_at").wide(),
 ];
 
-/// Add, list, rotate and revoke API clients
-#[derive(Args)]
-pub(crate) struct Arguments {
-    #[command(flatten)]
-    operator: OperatorArgs,
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// Add a client and show its secret once
     #[command(after_help = "\
 Examples:
@@ -72,7 +63,7 @@ Examples:
 Examples:
   backhaul client rotate bh_0193f2a1b0c47d5e8f9a
   backhaul client rotate bh_0193f2a1b0c47d5e8f9a --as merchant
-  backhaul client rotate bh_0193f2a1b0c47d5e8f9a --overlap 0s --force    (the old one leaked)")]
+  backhaul client rotate bh_0193f2a1b0c47d5e8f9a --overlap 0s --force")]
     Rotate {
         #[arg(value_name = "CLIENT_ID")]
         client: String,
@@ -110,8 +101,8 @@ impl OverlapArgs {
     }
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments { operator, command } = arguments;
+pub(crate) async fn run(arguments: OperatorCommand<Command>) -> anyhow::Result<()> {
+    let OperatorCommand { operator, command } = arguments;
     let (format, auth) = (operator.format(), operator.connect().await?);
     let response = match command {
         Command::Add { merchant, name, scopes } => {

@@ -9,7 +9,8 @@ use crate::output::print;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  backhaul completions bash > ~/.local/share/bash-completion/completions/backhaul
+  backhaul completions bash \\
+      > ~/.local/share/bash-completion/completions/backhaul
   backhaul completions zsh > ~/.zfunc/_backhaul
   backhaul completions fish > ~/.config/fish/completions/backhaul.fish")]
 pub(crate) struct Arguments {

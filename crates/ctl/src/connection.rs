@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use domain::access::MerchantId;
 use url::Url;
 
@@ -76,6 +76,15 @@ impl OperatorArgs {
     }
 }
 
+/// A command with [`OperatorArgs`] and subcommands. Its variant in `Command` has the help text.
+#[derive(Args)]
+pub(crate) struct OperatorCommand<C: Subcommand> {
+    #[command(flatten)]
+    pub(crate) operator: OperatorArgs,
+    #[command(subcommand)]
+    pub(crate) command: C,
+}
+
 /// Flags of the commands about one merchant, for the merchant or for an operator.
 #[derive(Args)]
 pub(crate) struct ConnectionArgs {
@@ -126,4 +135,13 @@ impl ConnectionArgs {
             None => client,
         })
     }
+}
+
+/// A command with [`ConnectionArgs`] and subcommands. Its variant in `Command` has the help text.
+#[derive(Args)]
+pub(crate) struct MerchantCommand<C: Subcommand> {
+    #[command(flatten)]
+    pub(crate) connection: ConnectionArgs,
+    #[command(subcommand)]
+    pub(crate) command: C,
 }

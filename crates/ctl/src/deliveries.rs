@@ -7,8 +7,6 @@ mod replay;
 mod report;
 mod wait;
 
-use std::cmp::Reverse;
-
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, value_parser};
 use delivery::outcome::Outcome;
@@ -18,11 +16,10 @@ use platform::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::api_client::ApiClient;
 use crate::connection::OperatorArgs;
-use crate::delivery_services::{DeliveryServiceArgs, find, merge_lists};
+use crate::delivery_services::{DeliveryServiceArgs, find, list_newest};
 use crate::output::{
-    Column, Format, computed, details, exact_time, id, items, table, text_at, time, time_at, value,
+    Column, computed, details, exact_time, id, items, table, text_at, time, time_at, value,
 };
 use crate::short_id;
 use crate::time_input::parse_time;
@@ -188,7 +185,12 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     auth.require_merchant(command.merchant()).await?;
     let services = services.clients(&auth)?;
     match command {
-        Command::List(list) => list.run(&services, format).await,
+        Command::List(list) => {
+            let (filter, limit) = (&list.filter, list.limit.into());
+            let (page, outcome) = list_newest(&services, "deliveries", filter, limit).await?;
+            format.print_table(&page, "/deliveries", COLUMNS)?;
+            outcome
+        }
         Command::Show { id } => {
             let id = short_id::resolve(&services, "delivery", "deliveries", &id).await?;
             let path = ["v1", "deliveries", &id];
@@ -223,21 +225,4 @@ fn last_response(delivery: &Value) -> String {
 fn describe(delivery: &Value) -> String {
     let attempts = table(items(delivery, "/attempts"), ATTEMPT_COLUMNS);
     format!("{}\n{attempts}", details(delivery, FIELDS))
-}
-
-impl List {
-    /// Merges the newest deliveries of all services. Delivery IDs sort by creation time.
-    async fn run(&self, services: &[ApiClient], format: Format) -> anyhow::Result<()> {
-        let limit = self.limit.into();
-        let call = async |service: &ApiClient| {
-            service.list(&["v1", "deliveries"], "deliveries", &self.filter, limit).await
-        };
-        let (mut page, outcome) = merge_lists(services, "deliveries", call).await?;
-        if let Some(Value::Array(deliveries)) = page.get_mut("deliveries") {
-            deliveries.sort_by_key(|delivery| Reverse(delivery.get("id").map(Value::to_string)));
-            deliveries.truncate(limit);
-        }
-        format.print_table(&page, "/deliveries", COLUMNS)?;
-        outcome
-    }
 }

@@ -1,8 +1,11 @@
 //! The services that deliver messages, called as one: each keeps its own deliveries.
 
+use std::cmp::Reverse;
+
 use anyhow::anyhow;
 use clap::Args;
 use reqwest::StatusCode;
+use serde::Serialize;
 use serde_json::{Value, json};
 use url::Url;
 
@@ -87,6 +90,23 @@ where
     let lists = responses.iter_mut().filter_map(|response| response.get_mut(key)?.as_array_mut());
     let all: Vec<_> = lists.flat_map(std::mem::take).collect();
     Ok((json!({ key: all }), outcome))
+}
+
+/// The newest `limit` items of the list `/v1/<items>` of all services, as [`merge_lists`]. IDs sort by
+/// creation time.
+pub(crate) async fn list_newest(
+    services: &[ApiClient],
+    items: &str,
+    query: &(impl Serialize + ?Sized),
+    limit: usize,
+) -> anyhow::Result<(Value, anyhow::Result<()>)> {
+    let call = async |service: &ApiClient| service.list(&["v1", items], items, query, limit).await;
+    let (mut page, outcome) = merge_lists(services, items, call).await?;
+    if let Some(Value::Array(all)) = page.get_mut(items) {
+        all.sort_by_key(|item| Reverse(item.get("id").map(Value::to_string)));
+        all.truncate(limit);
+    }
+    Ok((page, outcome))
 }
 
 /// The responses of the services, and the first error.

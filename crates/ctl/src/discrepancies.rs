@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::connection::ConnectionArgs;
+use crate::connection::MerchantCommand;
 use crate::output::{Column, time, value};
 use crate::service_urls::RETURNS;
 
@@ -31,17 +31,8 @@ const FIELDS: &[Column] = &[
     value("assigned to", "/resolution/rma_identifier"),
 ];
 
-/// List and resolve discrepancies
-#[derive(Args)]
-pub(crate) struct Arguments {
-    #[command(flatten)]
-    connection: ConnectionArgs,
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// List discrepancies, newest first
     #[command(after_help = "\
 Examples:
@@ -51,9 +42,9 @@ Examples:
     /// Record that nothing more has to be done about a discrepancy
     #[command(after_help = "\
 Examples:
-  backhaul discrepancies resolve 17 --note 'Agreed with the merchant' --merchant acme
+  backhaul discrepancies resolve 17 --note 'Agreed with Acme' --merchant acme
 A refund that names an unknown return is matched with the right one:
-  backhaul discrepancies resolve 17 --note 'Mistyped' --rma RMA-1 --merchant acme")]
+  backhaul discrepancies resolve 17 --note Mistyped --rma RMA-1 --merchant acme")]
     Resolve {
         /// Position of the discrepancy
         position: i64,
@@ -67,7 +58,7 @@ A refund that names an unknown return is matched with the right one:
 }
 
 #[derive(Args, Serialize)]
-struct List {
+pub(crate) struct List {
     /// Only discrepancies in this state
     #[arg(long, value_parser = ["open", "resolved"])]
     state: Option<String>,
@@ -92,8 +83,8 @@ struct List {
     limit: NonZeroUsize,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments { connection, command } = arguments;
+pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<()> {
+    let MerchantCommand { connection, command } = arguments;
     let format = connection.format();
     let all_merchants = matches!(&command, Command::List(list) if list.all_merchants);
     let client = connection.connect_to(RETURNS, all_merchants).await?;

@@ -14,24 +14,15 @@ use domain::merchant::Interface;
 use serde_json::{Map, Value, json};
 
 use crate::clients::OverlapArgs;
-use crate::connection::OperatorArgs;
+use crate::connection::{OperatorArgs, OperatorCommand};
 use crate::output::Format;
 pub(crate) use backlog::mark_disabled;
 pub(crate) use check::{describe as describe_check, is_failed};
 use view::describe;
 pub(crate) use view::endpoints_table;
 
-/// Manage the endpoints that receive a merchant's messages
-#[derive(Args)]
-pub(crate) struct Arguments {
-    #[command(flatten)]
-    operator: OperatorArgs,
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// Set the URL, headers, timeout and authentication of an endpoint
     ///
     /// Replaces all of these. The signing secret and the paused state stay. For a new
@@ -42,9 +33,12 @@ enum Command {
         after_help = "\
 Examples:
   backhaul endpoint set acme rma --url https://api.acme.example/rmas
-  backhaul endpoint set acme exchange-order --path /v2/exchanges --header 'X-Shop: 7' --timeout-ms 5000
-  backhaul endpoint set acme rma --auth basic --username backhaul --password-file - < password
-  backhaul endpoint set acme rma --auth oauth2 --token-url https://id.acme.example/token \\
+  backhaul endpoint set acme exchange-order --path /v2/exchanges \\
+      --header 'X-Shop: 7' --timeout-ms 5000
+  backhaul endpoint set acme rma --auth basic \\
+      --username backhaul --password-file - < password
+  backhaul endpoint set acme rma --auth oauth2 \\
+      --token-url https://id.acme.example/token \\
       --client-id backhaul --client-secret-file secret.txt"
     )]
     Set(Box<Set>),
@@ -99,7 +93,7 @@ Example:
 }
 
 #[derive(Args)]
-struct Target {
+pub(crate) struct Target {
     /// Identifier of the merchant
     merchant: MerchantId,
     /// Message kind of the endpoint, or variants for the lookup of exchange variants
@@ -115,7 +109,7 @@ impl Target {
 }
 
 #[derive(Args)]
-struct Set {
+pub(crate) struct Set {
     #[command(flatten)]
     target: Target,
     /// Full URL
@@ -153,8 +147,8 @@ impl Set {
     }
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let Arguments { operator, command } = arguments;
+pub(crate) async fn run(arguments: OperatorCommand<Command>) -> anyhow::Result<ExitCode> {
+    let OperatorCommand { operator, command } = arguments;
     let format = operator.format();
     match command {
         Command::Set(set) => {

@@ -8,7 +8,7 @@ use platform::Timestamp;
 use serde_json::{Value, json};
 
 use crate::api_client::{ApiClient, NO_QUERY};
-use crate::connection::OperatorArgs;
+use crate::connection::OperatorCommand;
 use crate::delivery_services::{call_each, is_not_found, merge_lists};
 use crate::output::{Column, Format, text_at, time, value};
 use crate::service_urls::{EXCHANGE, ORDERS, RETURNS, WAREHOUSE};
@@ -41,17 +41,8 @@ const COLUMNS: &[Column] = &[
     value("by", "/requested_by").wide(),
 ];
 
-/// Publish events between the services again, show the progress, and stop it
-#[derive(Args)]
-pub(crate) struct Arguments {
-    #[command(flatten)]
-    operator: OperatorArgs,
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// Publish kept events again
     ///
     /// For a broker that lost its disks, a service whose database was restored from a
@@ -63,7 +54,8 @@ enum Command {
 Examples:
   backhaul events republish --since 2h --dry-run
   backhaul events republish --since '2026-11-16 08:30' --wait
-  backhaul events republish --since yesterday --service order-intake --type order.stored.v1"
+  backhaul events republish --since yesterday \\
+      --service order-intake --type order.stored.v1"
     )]
     Republish(Republish),
     /// Show the progress of publishing events again
@@ -93,7 +85,7 @@ Examples:
 }
 
 #[derive(Args)]
-struct Republishes {
+pub(crate) struct Republishes {
     #[command(flatten)]
     target: Target,
     /// Maximum number of requests of each service, up to 200
@@ -102,7 +94,7 @@ struct Republishes {
 }
 
 #[derive(Args)]
-struct Republish {
+pub(crate) struct Republish {
     /// Events that were first published at this time or later
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
     since: Timestamp,
@@ -123,7 +115,7 @@ struct Republish {
 }
 
 #[derive(Args)]
-struct Target {
+pub(crate) struct Target {
     /// Only events of this service [default: auth and every service with a URL]
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(names()))]
     service: Option<String>,
@@ -133,7 +125,8 @@ fn names() -> impl Iterator<Item = &'static str> {
     [AUTH].into_iter().chain(SERVICES.map(|(name, _)| name))
 }
 
-pub(crate) async fn run(Arguments { operator, command }: Arguments) -> anyhow::Result<()> {
+pub(crate) async fn run(arguments: OperatorCommand<Command>) -> anyhow::Result<()> {
+    let OperatorCommand { operator, command } = arguments;
     let (auth, format) = (operator.connect().await?, operator.format());
     match command {
         Command::Republish(republish) => republish.run(&auth, format).await,

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::connection::ConnectionArgs;
+use crate::connection::MerchantCommand;
 use crate::output::{Column, computed, details, items, join, table, text_at, time, value};
 use crate::service_urls::EXCHANGE;
 
@@ -60,17 +60,8 @@ const VARIANT_COLUMNS: &[Column] = &[
 const UNAVAILABLE_FIELDS: &[Column] =
     &[value("available", "/available"), value("reason", "/reason"), value("detail", "/detail")];
 
-/// List, show and abandon exchange orders, and look up variants
-#[derive(Args)]
-pub(crate) struct Arguments {
-    #[command(flatten)]
-    connection: ConnectionArgs,
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// List exchange orders and returns without one, newest first
     #[command(after_help = "\
 Examples:
@@ -111,7 +102,7 @@ Example:
 }
 
 #[derive(Args, Serialize)]
-struct List {
+pub(crate) struct List {
     /// Only exchange orders of this order
     #[arg(long, value_name = "ORDER")]
     #[serde(rename = "original_order_id")]
@@ -140,8 +131,8 @@ struct List {
     limit: NonZeroUsize,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments { connection, command } = arguments;
+pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<()> {
+    let MerchantCommand { connection, command } = arguments;
     let format = connection.format();
     let all_merchants = matches!(&command, Command::List(list) if list.all_merchants);
     let exchange = connection.connect_to(EXCHANGE, all_merchants).await?;

@@ -42,13 +42,15 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
+use crate::connection::{MerchantCommand, OperatorCommand};
+
 /// The Backhaul command line
 ///
 /// Service URLs and credentials come from flags, then from environment variables, then from a settings
 /// file. $BACKHAUL_SETTINGS names that file; the default is .run/env of the checkout that contains the
 /// current folder.
 #[derive(Parser)]
-#[command(name = "backhaul", version = platform::version_text(), after_help = "\
+#[command(name = "backhaul", version = platform::version_text(), max_term_width = 80, after_help = "\
 Examples:
   backhaul status
   backhaul orders import orders.json
@@ -56,11 +58,11 @@ Examples:
 
 Exit codes:
   0    success
-  1    the command failed: a service refused or did not respond, or the input is invalid
+  1    a service refused or did not respond, or the input is invalid
   2    wrong usage: an unknown flag, an invalid ID or time, or a missing setting
   130  interrupted with Ctrl-C
 
-IDs of deliveries and replays can be shortened to their beginning, as tables show them.")]
+IDs of deliveries and replays can be shortened to their beginning, as in tables.")]
 struct Cli {
     /// Show whole values and all columns in tables, wider than the terminal
     #[arg(long, global = true)]
@@ -72,25 +74,39 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Status(status::Arguments),
-    Merchant(merchants::Arguments),
-    Client(clients::Arguments),
-    Endpoint(endpoints::Arguments),
-    Person(people::Arguments),
-    Session(sessions::Arguments),
+    /// Add, list, show and change merchants
+    Merchant(OperatorCommand<merchants::Command>),
+    /// Add, list, rotate and revoke API clients
+    Client(OperatorCommand<clients::Command>),
+    /// Manage the endpoints that receive a merchant's messages
+    Endpoint(OperatorCommand<endpoints::Command>),
+    /// Invite, list and change the people who sign in to the console
+    Person(OperatorCommand<people::Command>),
+    /// List and end the sessions of a person at the console
+    Session(OperatorCommand<sessions::Command>),
     Token(token::Arguments),
     Audit(audit::Arguments),
-    Returns(returns::Arguments),
-    Portal(portal::Arguments),
-    Shopper(shoppers::Arguments),
-    Discrepancies(discrepancies::Arguments),
-    Exchange(exchange::Arguments),
+    /// List, show, create, cancel and simulate returns
+    Returns(MerchantCommand<returns::Command>),
+    /// Link to the returns portal
+    Portal(MerchantCommand<portal::Command>),
+    /// Export or erase the personal data of a shopper
+    Shopper(MerchantCommand<shoppers::Command>),
+    /// List and resolve discrepancies
+    Discrepancies(MerchantCommand<discrepancies::Command>),
+    /// List, show and abandon exchange orders, and look up variants
+    Exchange(MerchantCommand<exchange::Command>),
     Deliveries(deliveries::Arguments),
     Replays(replays::Arguments),
     Backlog(backlog::Arguments),
-    Events(events::Arguments),
-    Asn(warehouse::asns::Arguments),
-    Shipment(warehouse::shipments::Arguments),
-    Receipt(warehouse::receipts::Arguments),
+    /// Publish events between the services again, show the progress, and stop it
+    Events(OperatorCommand<events::Command>),
+    /// List, show and register inbound ASNs
+    Asn(MerchantCommand<warehouse::asns::Command>),
+    /// List and show outbound shipments and their messages
+    Shipment(MerchantCommand<warehouse::shipments::Command>),
+    /// List units received in a warehouse
+    Receipt(MerchantCommand<warehouse::receipts::Command>),
     Verify(verify::Arguments),
     Listen(listen::Arguments),
     Trigger(trigger::Arguments),

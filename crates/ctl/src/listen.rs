@@ -38,7 +38,8 @@ const RETRY_DELAY: Duration = Duration::from_secs(2);
 #[command(after_help = "\
 Examples:
   backhaul listen --forward http://localhost:3000/webhooks --as merchant
-  backhaul listen --forward http://localhost:3000/webhooks --merchant acme --count 1")]
+  backhaul listen --forward http://localhost:3000/webhooks \\
+      --merchant acme --count 1")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     operator: OperatorArgs,

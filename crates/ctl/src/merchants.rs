@@ -10,28 +10,20 @@ use domain::access::MerchantId;
 use serde_json::{Value, json};
 
 use crate::api_client::NO_QUERY;
-use crate::connection::OperatorArgs;
+use crate::connection::{OperatorArgs, OperatorCommand};
 use crate::endpoints::mark_disabled;
 use crate::output::{Format, count};
 use crate::usage_error;
 
 use self::describe::{COLUMNS, describe};
 
-/// Add, list, show and change merchants
-#[derive(Args)]
-pub(crate) struct Arguments {
-    #[command(flatten)]
-    operator: OperatorArgs,
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// Add a merchant
     #[command(after_help = "\
 Example:
-  backhaul merchant add acme --name 'Acme Outdoor' --time-zone America/New_York --currency USD")]
+  backhaul merchant add acme --name 'Acme Outdoor' \\
+      --time-zone America/New_York --currency USD")]
     Add(Box<Add>),
     /// List all merchants
     #[command(after_help = "\
@@ -52,8 +44,11 @@ Examples:
   backhaul merchant set acme --return-window-days 60 --strict-amounts true
   backhaul merchant set acme --base-url https://api.acme.example/hooks
   backhaul merchant set acme --final-sale-tag Clearance --final-sale-tag Outlet
-  backhaul merchant set acme --return-reason 'TOO_SMALL:exchange=Too small' --return-reason 'OTHER=Another'
-  backhaul merchant set acme --return-method mail-back=595 --gift-card-sku GIFT --gift-card-bonus-cents 500")]
+  backhaul merchant set acme \\
+      --return-reason 'TOO_SMALL:exchange=Too small' \\
+      --return-reason OTHER=Another
+  backhaul merchant set acme --return-method mail-back=595 \\
+      --gift-card-sku GIFT --gift-card-bonus-cents 500")]
     Set(Box<Set>),
     /// Make a merchant with its clients and endpoints as a YAML file says
     ///
@@ -85,8 +80,10 @@ acme.yaml:
     #[command(after_help = "\
 Examples:
   backhaul merchant appearance acme
-  backhaul merchant appearance acme --set name=Acme --set colors.primary=#0b6e4f --set languages=en,de
-  backhaul merchant appearance acme --set host_names=returns.acme.example --set withdrawal=true
+  backhaul merchant appearance acme --set name=Acme \\
+      --set colors.primary=#0b6e4f --set languages=en,de
+  backhaul merchant appearance acme --set withdrawal=true \\
+      --set host_names=returns.acme.example
   backhaul merchant appearance acme --file appearance.json
 
 appearance.json:
@@ -100,7 +97,7 @@ Example:
 }
 
 #[derive(Args)]
-struct Add {
+pub(crate) struct Add {
     /// Permanent identifier in tokens, headers and queues: lower-case letters, digits, hyphens
     merchant: MerchantId,
     /// Display name
@@ -111,7 +108,7 @@ struct Add {
 }
 
 #[derive(Args)]
-struct Set {
+pub(crate) struct Set {
     /// Identifier of the merchant
     merchant: MerchantId,
     /// Display name
@@ -121,8 +118,8 @@ struct Set {
     settings: settings::SettingsArgs,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments { operator, command } = arguments;
+pub(crate) async fn run(arguments: OperatorCommand<Command>) -> anyhow::Result<()> {
+    let OperatorCommand { operator, command } = arguments;
     let format = operator.format();
     let merchant = match command {
         Command::Add(add) => {

@@ -5,7 +5,7 @@ use clap::{Args, Subcommand};
 use domain::access::MerchantId;
 use serde_json::{Map, Value, json};
 
-use crate::connection::OperatorArgs;
+use crate::connection::OperatorCommand;
 use crate::output::{Column, details, text_at, time, time_at, value};
 
 const ROLES: [&str; 4] = ["operator", "support", "merchant-admin", "merchant-viewer"];
@@ -21,17 +21,8 @@ const COLUMNS: &[Column] = &[
     time("last signed in", "/last_signed_in_at").wide(),
 ];
 
-/// Invite, list and change the people who sign in to the console
-#[derive(Args)]
-pub(crate) struct Arguments {
-    #[command(flatten)]
-    operator: OperatorArgs,
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// Invite a person and show the link of the invitation once
     ///
     /// With --renew, a person who exists gets a new link and sets the password and TOTP
@@ -40,9 +31,9 @@ enum Command {
         verbatim_doc_comment,
         after_help = "\
 Examples:
-  backhaul person invite ada@backhaul.example --role operator --name 'Ada Lovelace'
+  backhaul person invite ada@backhaul.example --role operator --name Ada
   backhaul person invite joe@acme.example --role merchant-admin --merchant acme
-  backhaul person invite joe@acme.example --renew    (lost the phone or the password)"
+  backhaul person invite joe@acme.example --renew"
     )]
     Invite(Invite),
     /// List the people of one merchant, or all
@@ -86,7 +77,7 @@ Example:
 }
 
 #[derive(Args)]
-struct Person {
+pub(crate) struct Person {
     /// E-mail address of the person
     email: String,
 }
@@ -98,7 +89,7 @@ impl Person {
 }
 
 #[derive(Args)]
-struct Invite {
+pub(crate) struct Invite {
     #[command(flatten)]
     person: Person,
     #[arg(
@@ -131,8 +122,8 @@ impl Invite {
     }
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments { operator, command } = arguments;
+pub(crate) async fn run(arguments: OperatorCommand<Command>) -> anyhow::Result<()> {
+    let OperatorCommand { operator, command } = arguments;
     let (format, auth) = (operator.format(), operator.connect().await?);
     let person = match command {
         Command::Invite(invite) => {

@@ -1,26 +1,17 @@
 //! `backhaul portal`: links to the returns portal.
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use serde_json::json;
 
-use crate::connection::ConnectionArgs;
+use crate::connection::MerchantCommand;
 use crate::output::{Column, time, value};
 use crate::service_urls::RETURNS;
 
 const FIELDS: &[Column] =
     &[value("link", "/url"), value("gift code", "/gift_code"), time("works until", "/expires_at")];
 
-/// Link to the returns portal
-#[derive(Args)]
-pub(crate) struct Arguments {
-    #[command(flatten)]
-    connection: ConnectionArgs,
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// Make a link with which a shopper returns an order without looking it up
     ///
     /// Everyone who has the link can return units of the order. Nothing is stored: each
@@ -45,8 +36,8 @@ Examples:
     },
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments { connection, command } = arguments;
+pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<()> {
+    let MerchantCommand { connection, command } = arguments;
     let Command::Link { order, gift, valid_days } = command;
     let client = connection.connect(RETURNS).await?;
     let body = json!({ "order_identifier": order, "is_gift": gift, "valid_days": valid_days });

@@ -1,13 +1,11 @@
 //! `backhaul replays`: replays of deliveries by filter, and their progress.
 
-use std::cmp::Reverse;
-
 use clap::{Args, Subcommand, value_parser};
 use serde_json::{Map, Value};
 
 use crate::api_client::{ApiClient, NO_QUERY};
 use crate::connection::OperatorArgs;
-use crate::delivery_services::{DeliveryServiceArgs, find, merge_lists};
+use crate::delivery_services::{DeliveryServiceArgs, find, list_newest};
 use crate::output::{Column, Format, computed, id, join, text_at, time, value};
 use crate::short_id;
 
@@ -96,16 +94,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let services = services.clients(&operator.connect().await?)?;
     match command {
         Command::List { limit } => {
-            let limit = usize::from(limit);
-            let call = async |service: &ApiClient| {
-                service.list(&["v1", "replays"], "replays", NO_QUERY, limit).await
-            };
-            let (mut page, outcome) = merge_lists(&services, "replays", call).await?;
-            // IDs sort by creation time.
-            if let Some(Value::Array(replays)) = page.get_mut("replays") {
-                replays.sort_by_key(|replay| Reverse(replay.get("id").map(Value::to_string)));
-                replays.truncate(limit);
-            }
+            let (page, outcome) = list_newest(&services, "replays", NO_QUERY, limit.into()).await?;
             format.print_table(&page, "/replays", COLUMNS)?;
             outcome
         }

@@ -15,21 +15,12 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::api_client::{ApiClient, NO_QUERY};
-use crate::connection::ConnectionArgs;
+use crate::connection::MerchantCommand;
 use crate::service_urls::RETURNS;
 use crate::time_input::parse_time;
 
-/// List, show, create, cancel and simulate returns
-#[derive(Args)]
-pub(crate) struct Arguments {
-    #[command(flatten)]
-    connection: ConnectionArgs,
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// List returns, newest first
     #[command(after_help = "\
 Examples:
@@ -48,8 +39,10 @@ Example:
     #[command(after_help = "\
 Examples:
   backhaul returns create --order 1001 --unit LINE-1 --reason CHANGED_MIND
-  backhaul returns create --order 1001 --unit LINE-1:2 --reason TOO_SMALL --exchange-for BOOT-M
-  backhaul returns create --order 1001 --unit LINE-1 --unit LINE-2 --reason OTHER --gift-card
+  backhaul returns create --order 1001 --unit LINE-1:2 \\
+      --reason TOO_SMALL --exchange-for BOOT-M
+  backhaul returns create --order 1001 --unit LINE-1 --unit LINE-2 \\
+      --reason OTHER --gift-card
   backhaul returns create --body return.json")]
     Create(Box<create::Create>),
     /// Cancel a return or some of its units, which can then be returned again
@@ -87,7 +80,7 @@ Examples:
 }
 
 #[derive(Args, Serialize)]
-struct List {
+pub(crate) struct List {
     /// Only the return with this identifier
     #[arg(long, value_name = "RMA")]
     #[serde(rename = "rma_identifier")]
@@ -121,8 +114,8 @@ struct List {
     limit: NonZeroUsize,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments { connection, command } = arguments;
+pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<()> {
+    let MerchantCommand { connection, command } = arguments;
     let format = connection.format();
     let all_merchants = matches!(&command, Command::List(list) if list.all_merchants);
     let client = connection.connect_to(RETURNS, all_merchants).await?;

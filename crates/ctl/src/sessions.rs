@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 
-use crate::connection::OperatorArgs;
+use crate::connection::OperatorCommand;
 use crate::output::{Column, time, value};
 
 const COLUMNS: &[Column] = &[
@@ -15,17 +15,8 @@ const COLUMNS: &[Column] = &[
     value("user agent", "/user_agent").wide(),
 ];
 
-/// List and end the sessions of a person at the console
-#[derive(Args)]
-pub(crate) struct Arguments {
-    #[command(flatten)]
-    operator: OperatorArgs,
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// List the sessions of a person
     #[command(after_help = "\
 Example:
@@ -44,7 +35,7 @@ Examples:
 
 #[derive(Args)]
 #[group(required = true, multiple = false)]
-struct End {
+pub(crate) struct End {
     /// Session from `backhaul session list`
     session: Option<String>,
     /// End all sessions of the person with this e-mail address
@@ -52,8 +43,8 @@ struct End {
     person: Option<String>,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments { operator, command } = arguments;
+pub(crate) async fn run(arguments: OperatorCommand<Command>) -> anyhow::Result<()> {
+    let OperatorCommand { operator, command } = arguments;
     let (format, auth) = (operator.format(), operator.connect().await?);
     match command {
         Command::List { person } => {

@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use crate::api_client::ApiClient;
-use crate::connection::ConnectionArgs;
+use crate::connection::MerchantCommand;
 use crate::output::{Column, Format, computed, details, items, join, table, text_at, time, value};
 use crate::service_urls::{ORDERS, RETURNS};
 use crate::settings::Settings;
@@ -44,17 +44,8 @@ const RETURN_COLUMNS: &[Column] = &[
     time("created", "/created_at"),
 ];
 
-/// Export or erase the personal data of a shopper
-#[derive(Args)]
-pub(crate) struct Arguments {
-    #[command(flatten)]
-    connection: ConnectionArgs,
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// Print everything that is stored about a shopper, as one JSON document
     #[command(after_help = "\
 Example:
@@ -75,7 +66,8 @@ Example:
 Examples:
   backhaul shopper erase --merchant acme --email ada@shopper.example --dry-run
   backhaul shopper erase --merchant acme --email ada@shopper.example --wait
-  backhaul shopper erase --merchant acme --email ada@shopper.example --order 1001 --force"
+  backhaul shopper erase --merchant acme --email ada@shopper.example \\
+      --order 1001 --force"
     )]
     Erase(Erase),
     /// Show an erasure and the services that have confirmed it
@@ -94,7 +86,7 @@ Example:
 }
 
 #[derive(Args)]
-struct Erase {
+pub(crate) struct Erase {
     /// The shopper's e-mail address
     #[arg(long, required_unless_present = "orders")]
     email: Option<String>,
@@ -121,8 +113,8 @@ const LIST_COLUMNS: &[Column] = &[
     value("orders", "/orders"),
 ];
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments { connection, command } = arguments;
+pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<()> {
+    let MerchantCommand { connection, command } = arguments;
     let (orders, format) = (connection.connect(ORDERS).await?, connection.format());
     match command {
         Command::Export { email } => export::run(&orders, &email).await,
@@ -153,7 +145,7 @@ impl Erase {
         }
         if !open.is_empty() && !self.force {
             eprint!("{}", table(&open, RETURN_COLUMNS));
-            bail!("{} returns are open: close them first, or erase with --force", open.len());
+            bail!("open returns need the data: close them first, or erase with --force");
         }
         let mut erasure = orders.post(&["v1", "erasures"], &self.body(false)).await?;
         if self.wait {

@@ -56,12 +56,28 @@ fn every_command_can_print_json() {
     assert_eq!(missing, WITHOUT_JSON);
 }
 
+/// clap wraps texts. It would also break a longer example, which could then not be copied.
+#[test]
+fn help_fits_eighty_columns() {
+    for (name, mut command) in commands() {
+        let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let help = command.render_long_help().to_string();
+        // clap does not wrap the usage.
+        let texts = help.lines().filter(|line| !line.starts_with("Usage:"));
+        for line in examples.lines().chain(texts) {
+            let columns = line.chars().count();
+            assert!(columns <= 80, "{name}: {columns} columns\n{line}");
+        }
+    }
+}
+
 #[test]
 fn every_example_is_a_valid_command_line() {
     for (name, command) in commands() {
         let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let help = help.replace("\\\n", "");
         for line in help.lines().map(str::trim).filter(|line| line.starts_with(&name)) {
-            let is_whole = !line.contains(['\\', '<', '>', '|', '$', '…', '(']);
+            let is_whole = !line.contains(['<', '>', '|', '$', '…', '(']);
             let words = shell_words(line);
             if is_whole && let Err(error) = Cli::command().try_get_matches_from(words) {
                 panic!("{line}: {error}");

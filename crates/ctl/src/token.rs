@@ -15,7 +15,8 @@ use crate::settings::Settings;
 Examples:
   curl -H \"Authorization: Bearer $(backhaul token)\" -H 'Api-Version: 3' …
   backhaul token --as operator --json
-  backhaul token --client-id bh_0193f2a1b0c47d5e8f9a --client-secret-file - --scope orders < secret")]
+  backhaul token --client-id bh_0193f2a1b0c47d5e8f9a \\
+      --client-secret-file - --scope orders < secret")]
 pub(crate) struct Arguments {
     /// Take the credentials of this role, unless flags give them
     #[arg(long = "as", value_name = "ROLE", default_value = "merchant")]

@@ -19,8 +19,9 @@ use crate::time_input::parse_time;
 #[derive(Args)]
 #[command(after_help = "\
 Example:
-  backhaul verify --secret-file secret.txt --id 0198c0de-0000-7000-8000-000000000000 \\
-      --timestamp 1767225600 --signature 'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=' body.json")]
+  backhaul verify --secret-file secret.txt \\
+      --id 0198c0de-0000-7000-8000-000000000000 --timestamp 1767225600 \\
+      --signature 'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=' body.json")]
 pub(crate) struct Arguments {
     /// File with the signing secret (whsec_…); can be repeated
     #[arg(long = "secret-file", value_name = "FILE", required = true)]

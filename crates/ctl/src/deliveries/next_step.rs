@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::output::{text_at, time_at};
+use crate::output::{count, text_at, time_at};
 
 pub(crate) fn describe(delivery: &Value) -> String {
     match text_at(delivery, "/state").as_str() {
@@ -19,7 +19,7 @@ fn dead(delivery: &Value) -> String {
     let reason = match text_at(delivery, "/last_outcome").as_str() {
         "gone" => "because the endpoint responded with 410".to_owned(),
         "already_exists" => "because the merchant has this exchange order already".to_owned(),
-        _ => format!("after {} attempts: {}", text_at(delivery, "/attempt_count"), cause(delivery)),
+        _ => format!("after {}: {}", count(attempts(delivery), "attempt"), cause(delivery)),
     };
     let id = text_at(delivery, "/id");
     format!("nothing: it was given up {reason}; backhaul deliveries replay {id} sends it again")
@@ -49,7 +49,7 @@ fn pending(delivery: &Value) -> String {
 }
 
 fn next_attempt(delivery: &Value) -> String {
-    let failed = delivery.get("attempt_count").and_then(Value::as_i64).unwrap_or_default();
+    let failed = attempts(delivery);
     let at = time_at(delivery, "/next_attempt_at");
     if failed == 0 {
         return format!("the first attempt is at {at}");
@@ -59,6 +59,10 @@ fn next_attempt(delivery: &Value) -> String {
         all => format!(" of {all}"),
     };
     format!("attempt {}{of_all} is at {at}, because {}", failed + 1, cause(delivery))
+}
+
+fn attempts(delivery: &Value) -> u64 {
+    delivery.get("attempt_count").and_then(Value::as_u64).unwrap_or_default()
 }
 
 /// The reason of the last failure.
@@ -108,6 +112,11 @@ mod tests {
             json!({ "state": "dead", "attempt_count": 6, "last_status": null, "last_error": "no route" }),
             "nothing: it was given up after 6 attempts: the last one failed: no route; backhaul \
              deliveries replay 0198c0de-0000-7abc sends it again",
+        );
+        check(
+            json!({ "state": "dead", "attempt_count": 1 }),
+            "nothing: it was given up after 1 attempt: the endpoint responded with 503 to the last one; \
+             backhaul deliveries replay 0198c0de-0000-7abc sends it again",
         );
         check(
             json!({ "state": "delivered", "last_status": 200, "last_attempt_at": "2026-11-16T09:31:00Z" }),

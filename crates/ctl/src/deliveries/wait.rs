@@ -118,7 +118,7 @@ fn state(item: &Value) -> &str {
     item.get("state").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The messages that a replay has dealt with.
+/// The messages that a replay has processed.
 fn done(replay: &Value) -> u64 {
     ["replayed", "skipped", "failed"].iter().map(|name| number(replay, name)).sum()
 }

@@ -31,7 +31,7 @@ const COLUMNS: &[Column] = &[
 ];
 
 #[derive(Args)]
-pub(super) struct Backlog {
+pub(crate) struct Backlog {
     #[command(flatten)]
     filter: Filter,
     #[command(flatten)]

@@ -20,7 +20,7 @@ const COLUMNS: &[Column] = &[
 ];
 
 #[derive(Args)]
-pub(super) struct Check {
+pub(crate) struct Check {
     /// Identifier of the merchant
     merchant: MerchantId,
     /// Product whose variants are requested [default: SAMPLE-SKU]

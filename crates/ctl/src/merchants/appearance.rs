@@ -61,7 +61,7 @@ const KEYS: [(&str, Reader); 14] = [
 ];
 
 #[derive(Args)]
-pub(super) struct Appearance {
+pub(crate) struct Appearance {
     /// Identifier of the merchant
     merchant: MerchantId,
     /// JSON file with the fields to change, - for standard input; --json prints such a file

@@ -21,7 +21,7 @@ use crate::delivery_services::is_not_found;
 use crate::output::{count, items, text_at};
 
 #[derive(Args)]
-pub(super) struct Apply {
+pub(crate) struct Apply {
     /// YAML file, - for standard input
     file: PathBuf,
     /// Print the changes without making them

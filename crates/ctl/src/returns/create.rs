@@ -17,7 +17,7 @@ use crate::settings::{Settings, read_text};
 use crate::usage_error;
 
 #[derive(Args)]
-pub(super) struct Create {
+pub(crate) struct Create {
     /// Identifier of the order
     #[arg(long, required_unless_present = "body")]
     order: Option<String>,

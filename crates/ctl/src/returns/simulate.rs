@@ -31,7 +31,7 @@ const CARRIER_EVENTS: [(&str, &str); 4] = [
 ];
 
 #[derive(Args)]
-pub(super) struct Simulate {
+pub(crate) struct Simulate {
     /// Order whose returnable units are returned [default: the newest that has any]
     order: Option<String>,
     /// Return reason, one of the merchant's codes [default: the first]

@@ -4,14 +4,14 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use domain::json::Document;
 use domain::warehouse::InboundAsn;
 use serde_json::Value;
 
 use super::product;
 use crate::api_client::NO_QUERY;
-use crate::connection::ConnectionArgs;
+use crate::connection::MerchantCommand;
 use crate::output::{Column, computed, details, items, table, text_at, time, value};
 use crate::service_urls::WAREHOUSE;
 use crate::settings::read_text;
@@ -52,17 +52,8 @@ const REGISTERED_FIELDS: &[Column] = &[
     time("registered", "/registered_at"),
 ];
 
-/// List, show and register inbound ASNs
-#[derive(Args)]
-pub(crate) struct Arguments {
-    #[command(flatten)]
-    connection: ConnectionArgs,
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// List inbound ASNs, sorted by number
     #[command(after_help = "\
 Example:
@@ -88,8 +79,8 @@ Examples:
     },
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments { connection, command } = arguments;
+pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<()> {
+    let MerchantCommand { connection, command } = arguments;
     let format = connection.format();
     match command {
         Command::List { limit } => {

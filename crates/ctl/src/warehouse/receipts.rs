@@ -2,11 +2,11 @@
 
 use std::num::NonZeroUsize;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use serde_json::Value;
 
 use super::product;
-use crate::connection::ConnectionArgs;
+use crate::connection::MerchantCommand;
 use crate::output::{Column, computed, time, value};
 use crate::service_urls::WAREHOUSE;
 
@@ -20,17 +20,8 @@ const COLUMNS: &[Column] = &[
     value("reject reason", "/message/reject_reason").wide(),
 ];
 
-/// List units received in a warehouse
-#[derive(Args)]
-pub(crate) struct Arguments {
-    #[command(flatten)]
-    connection: ConnectionArgs,
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// List receipts, newest first
     #[command(after_help = "\
 Example:
@@ -45,8 +36,8 @@ Example:
     },
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments { connection, command: Command::List { asn, limit } } = arguments;
+pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<()> {
+    let MerchantCommand { connection, command: Command::List { asn, limit } } = arguments;
     let warehouse = connection.connect(WAREHOUSE).await?;
     let query = [("asn_number", asn)];
     let receipts = warehouse.list(&["v1", "receipts"], "receipts", &query, limit.get()).await?;

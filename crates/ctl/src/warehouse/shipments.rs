@@ -2,11 +2,11 @@
 
 use std::num::NonZeroUsize;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use serde_json::Value;
 
 use crate::api_client::NO_QUERY;
-use crate::connection::ConnectionArgs;
+use crate::connection::MerchantCommand;
 use crate::output::{Column, details, items, table, time, value};
 use crate::service_urls::WAREHOUSE;
 
@@ -33,17 +33,8 @@ const FIELDS: &[Column] = &[
 
 const MESSAGE_COLUMNS: &[Column] = &[value("message", "/asn_number"), value("units", "/units")];
 
-/// List and show outbound shipments and their messages
-#[derive(Args)]
-pub(crate) struct Arguments {
-    #[command(flatten)]
-    connection: ConnectionArgs,
-    #[command(subcommand)]
-    command: Command,
-}
-
 #[derive(Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// List outbound shipments, sorted by number
     #[command(after_help = "\
 Example:
@@ -61,8 +52,8 @@ Examples:
     Show { asn_number: String },
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let Arguments { connection, command } = arguments;
+pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<()> {
+    let MerchantCommand { connection, command } = arguments;
     let format = connection.format();
     let warehouse = connection.connect(WAREHOUSE).await?;
     match command {

@@ -3,7 +3,7 @@
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
-use platform::{Clock, Running, Service as _};
+use platform::{Clock, Running, Service};
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -60,13 +60,9 @@ impl TestApp {
     /// Starts a delivering service too.
     pub(crate) async fn with_delivery() -> Self {
         let mut app = Self::start().await;
-        let database = Database::create(DeliveringService::migrations()).await;
         let sandbox = sandbox::start(&sandbox::settings::Settings::for_tests().unwrap()).unwrap();
-        let jwks_url = app.jwks_url();
         let settings = [
             ("SEALING__KEYS", testkit::sealing_keys()),
-            ("IDENTITY__ISSUER", "https://auth.test"),
-            ("IDENTITY__JWKS_URL", &jwks_url),
             ("IDENTITY__JWKS_REFRESH_INTERVAL", "5min"),
             ("DELIVERY__HTTPS_ONLY", "false"),
             ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
@@ -75,9 +71,7 @@ impl TestApp {
             ("DELIVERY__RETRIES", "1"),
             ("DELIVERY__POLL_INTERVAL", "20ms"),
         ];
-        let (clock, namespace) = (Clock::system(), app.namespace());
-        let service =
-            testkit::run::<DeliveringService>(&settings, clock, &database, namespace).await;
+        let (database, service) = app.start_service::<DeliveringService>(&settings).await;
         app.set("RMA_URL", &service.url);
         app.text("merchant add acme --name Acme").await;
         let set = format!("endpoint set acme rma --url {} --json", sandbox.url("/rmas"));
@@ -88,6 +82,30 @@ impl TestApp {
         })
         .await;
         app
+    }
+
+    /// Starts another service, which accepts the tokens of auth.
+    pub(crate) async fn start_service<S: Service>(
+        &self,
+        settings: &[(&str, &str)],
+    ) -> (Database, Running) {
+        let jwks_url = format!("{}/.well-known/jwks.json", self.auth.url);
+        let identity =
+            [("IDENTITY__ISSUER", "https://auth.test"), ("IDENTITY__JWKS_URL", jwks_url.as_str())];
+        let settings = [settings, &identity[..]].concat();
+        let database = Database::create(S::migrations()).await;
+        let namespace = self.namespace();
+        let service = testkit::run::<S>(&settings, Clock::system(), &database, namespace).await;
+        (database, service)
+    }
+
+    /// Adds a client of acme, whose credentials the next commands use, and returns its ID.
+    pub(crate) async fn add_client(&self, scopes: &str) -> String {
+        let client = self.json(&format!("client add acme {scopes} --json")).await;
+        let text = |name: &str| client[name].as_str().unwrap().to_owned();
+        self.set("CLIENT_ID", &text("client_id"));
+        self.set("CLIENT_SECRET", &text("client_secret"));
+        text("client_id")
     }
 
     pub(crate) async fn stop(self) {
@@ -107,10 +125,6 @@ impl TestApp {
 
     pub(crate) fn auth_url(&self) -> &str {
         &self.auth.url
-    }
-
-    pub(crate) fn jwks_url(&self) -> String {
-        format!("{}/.well-known/jwks.json", self.auth.url)
     }
 
     /// Adds a setting to the checkout.

@@ -55,7 +55,7 @@ impl Service for DeliveringService {
     async fn start(process: &Process, own: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
         let Settings { broker, delivery, identity, sealing } = own;
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
-        verifier.follow(&identity, &process.tasks)?;
+        verifier.start_refreshing_keys(&identity, &process.tasks)?;
         let topology = Topology::backhaul(&broker.namespace);
         let broker = Broker::start(Self::NAME, process, broker, topology);
         let outbox = broker.start_relay(Self::NAME, process);

@@ -1,8 +1,7 @@
 //! `backhaul exchange` against a running exchange service.
 
-use platform::{Clock, Service as _};
 use serde_json::json;
-use testkit::{Database, eventually};
+use testkit::eventually;
 
 use crate::app::{TIMEOUT, TestApp};
 
@@ -37,25 +36,19 @@ fn confirmation(rma: &str) -> String {
 async fn exchange_orders_and_variants_are_shown() {
     let app = TestApp::start().await;
     let merchant = sandbox::start(&sandbox::settings::Settings::for_tests().unwrap()).unwrap();
-    let database = Database::create(exchange::App::migrations()).await;
-    let jwks_url = app.jwks_url();
     let settings = [
         ("SEALING__KEYS", testkit::sealing_keys()),
         ("SHOPPER__PROOF_KEYS", testkit::sealing_keys()),
-        ("IDENTITY__ISSUER", "https://auth.test"),
-        ("IDENTITY__JWKS_URL", &jwks_url),
         ("DELIVERY__HTTPS_ONLY", "false"),
         ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
     ];
-    let namespace = app.namespace();
-    let service =
-        testkit::run::<exchange::App>(&settings, Clock::system(), &database, namespace).await;
+    let (_database, service) = app.start_service::<exchange::App>(&settings).await;
     let at = format!("--merchant acme --service-url {}", service.url);
     let base = merchant.url("");
     app.text(&format!("merchant add acme --name Acme --base-url {base}")).await;
     app.text("endpoint set acme exchange-order").await;
 
-    let shown = eventually("the merchant is known", TIMEOUT, async || {
+    let shown = eventually("the merchant is replicated", TIMEOUT, async || {
         let output = app.backhaul(&format!("exchange variants TEE {at}")).await;
         let text = String::from_utf8(output.stdout).unwrap();
         text.contains("TEE-M").then_some(text)
@@ -68,7 +61,7 @@ async fn exchange_orders_and_variants_are_shown() {
     "#]]
     .assert_eq(&shown);
     for rma in ["R-1", "R-2"] {
-        namespace.publish_raw("exchange.return.confirmed.v1", &confirmation(rma)).await;
+        app.namespace().publish_raw("exchange.return.confirmed.v1", &confirmation(rma)).await;
     }
     let placed = eventually("the order is placed", TIMEOUT, async || {
         let page = app.json(&format!("exchange list --state placed {at} --json")).await;

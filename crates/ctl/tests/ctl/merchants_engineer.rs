@@ -3,26 +3,17 @@
 use std::process::Stdio;
 
 use delivery::signing::{Secret, SignedHeaders, verify};
-use platform::{Clock, Service as _};
+use platform::Clock;
 use serde_json::{Value, json};
-use testkit::{Database, eventually, run};
+use testkit::eventually;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::app::{TIMEOUT, TestApp};
 
-/// Gives acme a client, whose credentials are in the settings.
-async fn add_client(app: &TestApp, scopes: &str) -> String {
-    let client = app.json(&format!("client add acme {scopes} --json")).await;
-    let text = |name: &str| client[name].as_str().unwrap().to_owned();
-    app.set("CLIENT_ID", &text("client_id"));
-    app.set("CLIENT_SECRET", &text("client_secret"));
-    text("client_id")
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_merchants_own_client_finds_its_messages() {
     let app = TestApp::with_delivery().await;
-    add_client(&app, "--scope returns").await;
+    app.add_client("--scope returns").await;
     app.respond_with(503).await;
     let dead = app.send_message(&json!({"number": 1})).await;
     app.wait_for_state(&dead, "dead").await;
@@ -46,7 +37,7 @@ async fn a_merchants_own_client_finds_its_messages() {
 #[tokio::test(flavor = "multi_thread")]
 async fn copies_of_new_messages_are_sent_to_a_local_server() {
     let app = TestApp::with_delivery().await;
-    add_client(&app, "--scope read").await;
+    app.add_client("--scope read").await;
     let local = app.sandbox_url("/laptop/rmas");
     let mut command = app.command(&format!("listen --forward {local} --as merchant --count 1"));
     let mut child = command
@@ -91,7 +82,7 @@ async fn a_sample_of_an_event_is_triggered() {
     app.error("trigger rma.lost --merchant acme", 2).await;
     let stderr = app.error("trigger rma.created", 2).await;
     assert!(stderr.contains("pass --merchant"), "{stderr}");
-    add_client(&app, "--scope manage").await;
+    app.add_client("--scope manage").await;
     app.text("trigger rma.created --as merchant").await;
 
     app.respond_with(401).await;
@@ -106,7 +97,7 @@ async fn a_sample_of_an_event_is_triggered() {
 async fn a_merchant_rotates_its_own_secret() {
     let app = TestApp::start().await;
     app.text("merchant add acme --name Acme").await;
-    let id = add_client(&app, "--scope manage").await;
+    let id = app.add_client("--scope manage").await;
     let rotated = app.text(&format!("client rotate {id} --overlap 2h --as merchant")).await;
     assert!(rotated.contains("client secret: bhs_"), "{rotated}");
     assert!(rotated.contains("\nThe previous secret works until 20"), "{rotated}");
@@ -119,7 +110,7 @@ async fn a_merchant_rotates_its_own_secret() {
 async fn a_simulation_without_the_scopes_creates_nothing() {
     let app = TestApp::start().await;
     app.text("merchant add acme --name Acme").await;
-    add_client(&app, "--scope orders --scope returns").await;
+    app.add_client("--scope orders --scope returns").await;
     app.set("RMA_URL", "http://127.0.0.1:1");
     app.set("ORDERS_URL", "http://127.0.0.1:1");
     let stderr = app.error("returns simulate", 1).await;
@@ -170,15 +161,10 @@ async fn orders_are_validated_in_every_layout() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stuck_order_is_reset() {
     let app = TestApp::start().await;
-    let database = Database::create(order_intake::App::migrations()).await;
-    let jwks_url = app.jwks_url();
-    let settings =
-        [("IDENTITY__ISSUER", "https://auth.test"), ("IDENTITY__JWKS_URL", jwks_url.as_str())];
-    let clock = Clock::system();
-    let intake = run::<order_intake::App>(&settings, clock, &database, app.namespace()).await;
+    let (_database, intake) = app.start_service::<order_intake::App>(&[]).await;
     app.set("ORDERS_URL", &intake.url);
     app.text("merchant add acme --name Acme").await;
-    add_client(&app, "--scope orders").await;
+    app.add_client("--scope orders").await;
     let order = app.text("orders generate --count 1 --seed 7").await;
     let mut order: Value = serde_json::from_str(order.trim()).unwrap();
     order["updated_at"] = json!(Clock::system().now() + chrono::TimeDelta::hours(20));

@@ -1,8 +1,7 @@
 //! Commands of an operator: replays with progress, short IDs, status, orders, completions and man pages.
 
-use platform::{Clock, Service as _};
 use serde_json::{Value, json};
-use testkit::{Database, eventually, run};
+use testkit::eventually;
 
 use crate::app::{TIMEOUT, TestApp};
 
@@ -127,17 +126,10 @@ async fn the_status_of_all_services_is_on_one_screen() {
 #[tokio::test(flavor = "multi_thread")]
 async fn orders_are_listed_newest_first_and_shown() {
     let app = TestApp::start().await;
-    let database = Database::create(order_intake::App::migrations()).await;
-    let jwks_url = app.jwks_url();
-    let settings =
-        [("IDENTITY__ISSUER", "https://auth.test"), ("IDENTITY__JWKS_URL", jwks_url.as_str())];
-    let clock = Clock::system();
-    let intake = run::<order_intake::App>(&settings, clock, &database, app.namespace()).await;
+    let (_database, intake) = app.start_service::<order_intake::App>(&[]).await;
     app.set("ORDERS_URL", &intake.url);
     app.text("merchant add acme --name Acme").await;
-    let client = app.json("client add acme --scope orders --json").await;
-    app.set("CLIENT_ID", client["client_id"].as_str().unwrap());
-    app.set("CLIENT_SECRET", client["client_secret"].as_str().unwrap());
+    app.add_client("--scope orders").await;
     app.write("orders.json", &app.text("orders generate --count 3 --seed 7").await);
     eventually("the order intake knows acme", TIMEOUT, async || {
         app.backhaul("orders list").await.status.success().then_some(())

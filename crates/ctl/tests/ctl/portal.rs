@@ -3,9 +3,9 @@
 use domain::event::Event as _;
 use domain::order::OrderStored;
 use domain::order::sample::Orders;
-use platform::{Clock, Service as _};
+use platform::Clock;
 use serde_json::json;
-use testkit::{Database, eventually, run};
+use testkit::eventually;
 
 use crate::app::{TIMEOUT, TestApp};
 
@@ -25,25 +25,18 @@ fn stored_order() -> (String, String) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_merchants_own_client_links_to_an_order() {
     let app = TestApp::start().await;
-    let database = Database::create(rma_engine::App::migrations()).await;
-    let jwks_url = app.jwks_url();
     let settings = [
         ("SEALING__KEYS", testkit::sealing_keys()),
         ("SHOPPER__PROOF_KEYS", testkit::sealing_keys()),
-        ("IDENTITY__ISSUER", "https://auth.test"),
-        ("IDENTITY__JWKS_URL", &jwks_url),
         ("PORTAL__PUBLIC_URL", "https://portal.test"),
     ];
-    let (clock, namespace) = (Clock::system(), app.namespace());
-    let service = run::<rma_engine::App>(&settings, clock, &database, namespace).await;
+    let (_database, service) = app.start_service::<rma_engine::App>(&settings).await;
     app.set("RMA_URL", &service.url);
     app.text("merchant add acme --name Acme").await;
-    let client = app.json("client add acme --scope returns --json").await;
-    app.set("CLIENT_ID", client["client_id"].as_str().unwrap());
-    app.set("CLIENT_SECRET", client["client_secret"].as_str().unwrap());
+    app.add_client("--scope returns").await;
 
     let (event, order) = stored_order();
-    namespace.publish_raw("rma-engine.order.stored.v1", &event).await;
+    app.namespace().publish_raw("rma-engine.order.stored.v1", &event).await;
     let link = eventually("the order is known", TIMEOUT, async || {
         let output = app.backhaul(&format!("portal link {order}")).await;
         output.status.success().then(|| String::from_utf8(output.stdout).unwrap())

@@ -3,25 +3,11 @@
 use std::time::Duration;
 
 use domain::warehouse::sample::{inbound_asn, outbound_shipment, receipt};
-use platform::{Clock, Running, Service as _};
 use serde_json::{Value, json};
-use testkit::{Database, eventually, run};
+use testkit::eventually;
 use warehouse_notifier::App;
 
 use crate::app::TestApp;
-
-/// A warehouse notifier that accepts the tokens of the app.
-async fn start_notifier(app: &TestApp) -> (Running, Database) {
-    let database = Database::create(App::migrations()).await;
-    let jwks_url = app.jwks_url();
-    let settings = [
-        ("SEALING__KEYS", testkit::sealing_keys()),
-        ("IDENTITY__ISSUER", "https://auth.test"),
-        ("IDENTITY__JWKS_URL", jwks_url.as_str()),
-    ];
-    let running = run::<App>(&settings, Clock::system(), &database, app.namespace()).await;
-    (running, database)
-}
 
 /// Posts as the operator for acme.
 async fn post(app: &TestApp, url: &str, body: &Value) {
@@ -35,10 +21,11 @@ async fn post(app: &TestApp, url: &str, body: &Value) {
 #[tokio::test(flavor = "multi_thread")]
 async fn asns_shipments_and_receipts_are_listed_shown_and_registered() {
     let app = TestApp::start().await;
-    let (warehouse, _database) = start_notifier(&app).await;
+    let settings = [("SEALING__KEYS", testkit::sealing_keys())];
+    let (_database, warehouse) = app.start_service::<App>(&settings).await;
     app.text("merchant add acme --name Acme").await;
     let at = format!("--merchant acme --service-url {}", warehouse.url);
-    eventually("the merchant is known", Duration::from_secs(300), || async {
+    eventually("the merchant is replicated", Duration::from_secs(300), || async {
         app.backhaul(&format!("asn list {at}")).await.status.success().then_some(())
     })
     .await;
