@@ -118,7 +118,7 @@ impl Service for App {
     async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
         let Settings { broker, identity, storing, retention } = settings;
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
-        verifier.follow(&identity, &process.tasks)?;
+        verifier.start_refreshing_keys(&identity, &process.tasks)?;
         let topology = Topology::backhaul(&broker.namespace);
         let broker = Broker::start(Self::NAME, process, broker, topology);
         let app = Self {

@@ -5,8 +5,8 @@ mod erase_orders;
 mod erasure_views;
 mod erasures;
 mod error;
-mod known;
 mod line_identifiers;
+mod load_stored;
 mod order_columns;
 mod refunds;
 mod reset;
@@ -25,7 +25,7 @@ pub(crate) use erasures::{
     next_orders,
 };
 pub(crate) use error::WriteError;
-pub(crate) use known::known;
+pub(crate) use load_stored::load_stored;
 pub(crate) use reset::{OrderReset, lock_order, reset_order};
 pub(crate) use retention::{OrderAge, advance_scan, lock_scan, order_ages};
 pub(crate) use search::{Search, search};

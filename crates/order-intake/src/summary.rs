@@ -4,6 +4,7 @@ use actix_web::HttpRequest;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::access::MerchantId;
 use platform::Problem;
+use platform::database::DatabaseError;
 use platform::http::reserve_for_response;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -52,11 +53,20 @@ pub(crate) async fn summarize(
 ) -> Result<OrderSummary, Problem> {
     let since = start_of_hour(app.clock.now()) - TimeDelta::hours(23);
     let mut conn = app.pool.reader().await?;
-    let count = store::count_orders(&mut conn, merchant, MAX_COUNTED).await?;
-    let times = store::order_times(&mut conn, merchant).await?;
-    let OrderCounts { received, changed, rejected } =
-        store::counts_since(&mut conn, merchant, since).await?;
-    let rejections = store::rejected_orders(&mut conn, merchant).await?;
+    // One snapshot, so that the parts of the summary agree.
+    let (count, times, counts, rejections) = conn
+        .build_transaction()
+        .read_only()
+        .repeatable_read()
+        .run(async |conn| {
+            let count = store::count_orders(conn, merchant, MAX_COUNTED).await?;
+            let times = store::order_times(conn, merchant).await?;
+            let counts = store::counts_since(conn, merchant, since).await?;
+            let rejections = store::rejected_orders(conn, merchant).await?;
+            Ok::<_, DatabaseError>((count, times, counts, rejections))
+        })
+        .await?;
+    let OrderCounts { received, changed, rejected } = counts;
     reserve_for_response(request, bytes(&rejections))?;
     Ok(OrderSummary {
         merchant: merchant.clone(),

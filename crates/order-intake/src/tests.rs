@@ -21,7 +21,7 @@ use domain::order::OrderMessage;
 use domain::order::sample::{Orders, message};
 use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
-use testkit::{Issuer, TestService, introduce, merchant};
+use testkit::{Issuer, TestService, merchant, publish_merchant};
 
 use crate::App;
 
@@ -52,8 +52,8 @@ impl TestApp {
     /// Waits until the service knows the merchant.
     async fn add_merchant(&self, merchant: Merchant) {
         let name = merchant.identifier.to_string();
-        introduce(&self.service.namespace, "order-intake", merchant).await;
-        testkit::eventually("the merchant is known", Duration::from_secs(300), || async {
+        publish_merchant(&self.service.namespace, "order-intake", merchant).await;
+        testkit::eventually("the merchant is replicated", Duration::from_secs(300), || async {
             let response = self.get("/v1/orders/none", &name).await;
             (response.status() == StatusCode::NOT_FOUND).then_some(())
         })
@@ -95,6 +95,6 @@ fn sample_orders(count: usize) -> Vec<Value> {
     OrderMessage::documents(message.value()).map(JsonValue::to_value).collect()
 }
 
-fn enclose(orders: &[Value]) -> Value {
+fn order_message(orders: &[Value]) -> Value {
     json!({ "returns_portal_order": { "orders": orders } })
 }

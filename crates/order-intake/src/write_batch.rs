@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use domain::access::MerchantId;
 use domain::json::{Digest, FieldError, ValidationError};
-use domain::order::{KnownOrder, KnownRefund, OrderOutcome, OrderPolicy, OrderSnapshot};
+use domain::order::{OrderOutcome, OrderPolicy, OrderSnapshot, OrderVersion, RefundVersion};
 use messaging::SerializedEvent;
 use platform::Timestamp;
 use platform::http::RequestMemory;
 
 use crate::write_queue::Job;
 
-/// Larger orders weigh as much as several.
+/// An order that is larger than this counts as several.
 const USUAL_BYTES: usize = 8 * 1024;
 
 /// The orders of one message, ready to be stored.
@@ -63,7 +63,7 @@ pub(crate) struct Row<'a> {
 /// A refund that is not stored yet.
 pub(crate) struct NewRefund<'a> {
     pub(crate) key: Key<'a>,
-    pub(crate) known: KnownRefund,
+    pub(crate) version: RefundVersion,
     pub(crate) received_at: Timestamp,
 }
 
@@ -77,8 +77,8 @@ struct Owner<'a> {
 /// The stored state of the orders and refunds in a batch.
 #[derive(Default)]
 pub(crate) struct Stored<'a> {
-    pub(crate) orders: HashMap<Key<'a>, KnownOrder>,
-    pub(crate) refunds: HashMap<Key<'a>, KnownRefund>,
+    pub(crate) orders: HashMap<Key<'a>, OrderVersion>,
+    pub(crate) refunds: HashMap<Key<'a>, RefundVersion>,
     /// Digests of the identifiers of the lines' refunds.
     pub(crate) refund_lines: HashMap<Key<'a>, Digest>,
 }
@@ -92,7 +92,7 @@ pub(crate) struct WriteBatch<'a> {
 #[derive(Default)]
 struct Staged<'a> {
     orders: BTreeMap<Key<'a>, (&'a Published, Timestamp)>,
-    refunds: BTreeMap<Key<'a>, (KnownRefund, Timestamp)>,
+    refunds: BTreeMap<Key<'a>, (RefundVersion, Timestamp)>,
     refund_lines: BTreeMap<Key<'a>, Owner<'a>>,
     events: Vec<&'a SerializedEvent>,
 }
@@ -136,14 +136,14 @@ impl<'a> WriteBatch<'a> {
         let merchant = publication.merchant.as_str();
         let key = (merchant, snapshot.order.identifier.as_str());
         let staged = current.orders.get(&key).or_else(|| self.staged.orders.get(&key));
-        let staged = staged.map(|(published, _)| published.snapshot.known());
+        let staged = staged.map(|(published, _)| published.snapshot.version());
         let stored = staged.as_ref().or_else(|| self.stored.orders.get(&key));
         snapshot.decide(
             stored,
             |identifier| {
                 let key = (merchant, identifier);
                 let staged = current.refunds.get(&key).or_else(|| self.staged.refunds.get(&key));
-                staged.map(|(known, _)| known).or_else(|| self.stored.refunds.get(&key))
+                staged.map(|(version, _)| version).or_else(|| self.stored.refunds.get(&key))
             },
             |identifier| {
                 let key = (merchant, identifier);
@@ -160,18 +160,18 @@ impl<'a> WriteBatch<'a> {
     /// The orders to write, each once, sorted by key.
     pub(crate) fn rows(&self) -> impl ExactSizeIterator<Item = (Key<'a>, Row<'a>)> {
         self.staged.orders.iter().map(|(key, (published, received_at))| {
-            let replaces = self.stored.orders.get(key).map(|known| known.digest);
+            let replaces = self.stored.orders.get(key).map(|stored| stored.digest);
             (*key, Row { published, received_at: *received_at, replaces })
         })
     }
 
     /// The refunds to write, sorted by key.
     pub(crate) fn new_refunds(&self) -> impl Iterator<Item = NewRefund<'a>> {
-        let unknown =
+        let new =
             self.staged.refunds.iter().filter(|(key, _)| !self.stored.refunds.contains_key(*key));
-        unknown.map(|(key, (known, received_at))| NewRefund {
+        new.map(|(key, (version, received_at))| NewRefund {
             key: *key,
-            known: *known,
+            version: *version,
             received_at: *received_at,
         })
     }
@@ -204,9 +204,9 @@ impl<'a> Staged<'a> {
             OrderOutcome::Stored => {
                 let key = (merchant.as_str(), snapshot.order.identifier.as_str());
                 self.orders.insert(key, (published, *received_at));
-                for (identifier, known) in snapshot.known_refunds() {
+                for (identifier, version) in snapshot.refund_versions() {
                     let key = (merchant.as_str(), identifier);
-                    self.refunds.entry(key).or_insert((known, *received_at));
+                    self.refunds.entry(key).or_insert((version, *received_at));
                 }
                 for refund in &snapshot.order.refunds {
                     let digest = Digest::of_text(&refund.identifier);

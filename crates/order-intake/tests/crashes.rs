@@ -18,7 +18,7 @@ use futures_util::{StreamExt as _, stream};
 use messaging::{BrokerConnection, Envelope, Subscription, Topology};
 use platform::{Service as _, Tasks};
 use testkit::{
-    Database, Issuer, Namespace, Server, Servers, eventually, free_port, introduce, merchant,
+    Database, Issuer, Namespace, Server, Servers, eventually, free_port, merchant, publish_merchant,
 };
 
 const ORDERS: usize = 20_000;
@@ -52,7 +52,7 @@ impl TestApp {
             ready.status().is_success().then_some(())
         })
         .await;
-        introduce(&app.namespace, "order-intake", merchant("acme")).await;
+        publish_merchant(&app.namespace, "order-intake", merchant("acme")).await;
         app
     }
 

@@ -75,8 +75,8 @@ impl FromRequest for ApiVersion {
     type Future = std::future::Ready<Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let asked = request.headers().get("api-version").and_then(|value| value.to_str().ok());
-        let right = asked.is_some_and(|version| version.trim() == API_VERSION);
-        std::future::ready(if right { Ok(Self) } else { Err(WrongVersion.into()) })
+        let version = request.headers().get("api-version").and_then(|value| value.to_str().ok());
+        let is_supported = version.is_some_and(|version| version.trim() == API_VERSION);
+        std::future::ready(if is_supported { Ok(Self) } else { Err(WrongVersion.into()) })
     }
 }

@@ -43,12 +43,12 @@ async fn add_counts(
              DELETE FROM order_counts WHERE merchant = $1 \
                  AND hour < (SELECT max(hour) FROM unnest($2) AS new (hour)) - INTERVAL '48 hours' \
          ) \
-         INSERT INTO order_counts AS known (merchant, hour, received, changed, rejected) \
+         INSERT INTO order_counts AS stored (merchant, hour, received, changed, rejected) \
          SELECT $1, * FROM unnest($2, $3, $4, $5) \
          ON CONFLICT ON CONSTRAINT order_counts_pkey DO UPDATE SET \
-             received = known.received + excluded.received, \
-             changed = known.changed + excluded.changed, \
-             rejected = known.rejected + excluded.rejected",
+             received = stored.received + excluded.received, \
+             changed = stored.changed + excluded.changed, \
+             rejected = stored.rejected + excluded.rejected",
     )
     .bind::<Text, _>(merchant.as_str())
     .bind::<Array<Timestamptz>, _>(hours)
@@ -65,14 +65,14 @@ async fn add_times(
     OrderTimes { created, received }: OrderTimes,
 ) -> Result<(), DatabaseError> {
     let statement = diesel::sql_query(
-        "INSERT INTO order_times AS known \
+        "INSERT INTO order_times AS stored \
              (merchant, oldest_created_at, newest_created_at, first_received_at, last_received_at) \
          VALUES ($1, $2, $3, $4, $5) \
          ON CONFLICT ON CONSTRAINT order_times_pkey DO UPDATE SET \
-             oldest_created_at = least(known.oldest_created_at, excluded.oldest_created_at), \
-             newest_created_at = greatest(known.newest_created_at, excluded.newest_created_at), \
-             first_received_at = least(known.first_received_at, excluded.first_received_at), \
-             last_received_at = greatest(known.last_received_at, excluded.last_received_at)",
+             oldest_created_at = least(stored.oldest_created_at, excluded.oldest_created_at), \
+             newest_created_at = greatest(stored.newest_created_at, excluded.newest_created_at), \
+             first_received_at = least(stored.first_received_at, excluded.first_received_at), \
+             last_received_at = greatest(stored.last_received_at, excluded.last_received_at)",
     )
     .bind::<Text, _>(merchant.as_str())
     .bind::<Timestamptz, _>(created.oldest)

@@ -20,10 +20,10 @@ pub(super) struct OrderColumns<'a> {
     digests: Vec<&'a [u8]>,
     documents: Vec<&'a str>,
     received_at: Vec<Timestamp>,
-    /// Merchants and digests of the loaded rows. A digest identifies the order, because it covers the
-    /// order's identifier.
-    owners: Vec<&'a str>,
-    replaced: Vec<Vec<u8>>,
+    /// Merchants and digests of the stored rows that are replaced. A digest identifies the order, because it
+    /// covers the order's identifier.
+    replaced_merchants: Vec<&'a str>,
+    replaced_digests: Vec<Vec<u8>>,
 }
 
 impl<'a> OrderColumns<'a> {
@@ -45,8 +45,8 @@ impl<'a> OrderColumns<'a> {
         self.digests.push(published.snapshot.digest.as_bytes());
         self.documents.push(&published.document);
         self.received_at.push(*received_at);
-        self.owners.extend(replaces.map(|_| merchant));
-        self.replaced.extend(replaces.map(|digest| digest.as_bytes().to_vec()));
+        self.replaced_merchants.extend(replaces.map(|_| merchant));
+        self.replaced_digests.extend(replaces.map(|digest| digest.as_bytes().to_vec()));
     }
 
     /// Binds `$5` to `$17`.
@@ -62,8 +62,8 @@ impl<'a> OrderColumns<'a> {
             .bind::<Array<Binary>, _>(self.digests)
             .bind::<Array<Text>, _>(self.documents)
             .bind::<Array<Timestamptz>, _>(self.received_at)
-            .bind::<Array<Text>, _>(self.owners)
-            .bind::<Array<Binary>, _>(self.replaced)
+            .bind::<Array<Text>, _>(self.replaced_merchants)
+            .bind::<Array<Binary>, _>(self.replaced_digests)
             .bind::<Text, _>(SEPARATOR)
     }
 }

@@ -1,5 +1,5 @@
-//! Queries of refunds and their lines. A refund belongs to one order, a line to one refund. Neither row
-//! changes: the digest of a refund does not cover its `rma_identifier`, which can.
+//! Queries of refunds and their lines. A refund belongs to one order, a line to one refund. Rows are
+//! inserted and never updated. The `rma_identifier` of a refund can change, so the digest leaves it out.
 
 use diesel::sql_types::{Array, Binary, Text, Timestamptz};
 use domain::json::Digest;
@@ -43,18 +43,18 @@ pub(super) const INSERT_REFUNDS: &str = ", seen AS ( \
 pub(super) fn complete(mode: WriteMode) -> String {
     let each = [("seen", "refunds", 18), ("seen_lines", "refund_lines", 23)];
     let conditions = each.map(|(new, table, first)| {
-        let known = match mode {
+        let stored = match mode {
             WriteMode::Checked => "0".to_owned(),
             WriteMode::Optimistic => format!(
                 "(SELECT count(*) FROM unnest(${first}, ${}) AS requested (merchant, identifier), \
                  LATERAL ( \
                      SELECT FROM {table} \
                      WHERE merchant = requested.merchant AND identifier = requested.identifier LIMIT 1 \
-                 ) AS known)",
+                 ) AS stored)",
                 first + 1
             ),
         };
-        format!("(SELECT count(*) FROM {new}) + {known} = cardinality(${first})")
+        format!("(SELECT count(*) FROM {new}) + {stored} = cardinality(${first})")
     });
     conditions.join(" AND ")
 }
@@ -80,8 +80,8 @@ impl<'a> RefundRows<'a> {
         statement
             .bind::<Array<Text>, Vec<&str>>(refund(|it| it.key.0))
             .bind::<Array<Text>, Vec<&str>>(refund(|it| it.key.1))
-            .bind::<Array<Binary>, Vec<Vec<u8>>>(refund_digest(|it| it.known.order))
-            .bind::<Array<Binary>, Vec<Vec<u8>>>(refund_digest(|it| it.known.digest))
+            .bind::<Array<Binary>, Vec<Vec<u8>>>(refund_digest(|it| it.version.order))
+            .bind::<Array<Binary>, Vec<Vec<u8>>>(refund_digest(|it| it.version.digest))
             .bind::<Array<Timestamptz>, Vec<_>>(refunds.iter().map(|it| it.received_at).collect())
             .bind::<Array<Text>, Vec<&str>>(line(|(merchant, _)| merchant))
             .bind::<Array<Text>, Vec<&str>>(line(|(_, identifier)| identifier))

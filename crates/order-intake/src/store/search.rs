@@ -48,14 +48,15 @@ impl Search {
     fn sort_columns(&self) -> &'static str {
         if self.newest_first {
             "created_at DESC, identifier DESC"
-        } else if self.is_by_identifier_first() {
+        } else if self.is_sorted_by_identifier() {
             "identifier, merchant"
         } else {
             "merchant, identifier"
         }
     }
 
-    fn is_by_identifier_first(&self) -> bool {
+    /// Whether the identifier sorts before the merchant. Only that index finds a prefix in all merchants.
+    fn is_sorted_by_identifier(&self) -> bool {
         self.merchant.is_none() && self.identifier_prefix.is_some()
     }
 
@@ -131,7 +132,7 @@ impl Search {
                 let own = self.merchant.as_ref().map(ToString::to_string).unwrap_or_default();
                 (AFTER_OLDER, vec![own, merchant, identifier.clone(), identifier])
             }
-            _ if self.is_by_identifier_first() => {
+            _ if self.is_sorted_by_identifier() => {
                 ("(identifier, merchant) > (?, ?)", vec![identifier, merchant])
             }
             Some(email) if !self.is_by_equality() => (

@@ -109,7 +109,7 @@ fn marked(dump: &str) -> Vec<&str> {
 async fn a_shopper_is_erased_in_orders_and_events() {
     let app = TestApp::start().await;
     let orders = planted_orders(3);
-    assert_eq!(app.publish("acme", &enclose(&orders)).await.0, StatusCode::OK);
+    assert_eq!(app.publish("acme", &order_message(&orders)).await.0, StatusCode::OK);
     let kept_events =
         "SELECT count(*) AS n FROM published_events WHERE routing_key = 'order.stored.v1'";
     testkit::eventually("the events are kept", SOON, || async {
@@ -135,7 +135,7 @@ async fn a_shopper_is_erased_in_orders_and_events() {
     assert_eq!(document["total_amount_cents"], orders[0]["total_amount_cents"]);
 
     // The same snapshot does not bring the data back; a new one does.
-    let (_, response) = app.publish("acme", &enclose(&orders[..1])).await;
+    let (_, response) = app.publish("acme", &order_message(&orders[..1])).await;
     assert_eq!(response["orders"][0]["result"], "unchanged", "{response}");
     let again = erased(&app, &json!({ "email": EMAIL })).await;
     assert_eq!(
@@ -182,7 +182,7 @@ async fn an_erasure_is_finished_when_all_services_have_confirmed_all_batches() {
 #[tokio::test]
 async fn only_operators_and_the_merchant_itself_can_erase() {
     let app = TestApp::start().await;
-    app.publish("acme", &enclose(&planted_orders(1))).await;
+    app.publish("acme", &order_message(&planted_orders(1))).await;
     let body = json!({ "email": EMAIL, "dry_run": true });
     for scope in ["orders", "read", "returns"] {
         let token = app.issuer.token(Some("acme"), scope);
@@ -207,7 +207,7 @@ async fn the_data_of_old_orders_is_erased() {
     let mut orders = planted_orders(2);
     orders[0]["created_at"] = json!("2001-01-01T00:00:00Z");
     orders[0]["updated_at"] = json!("2001-01-01T00:00:00Z");
-    assert_eq!(app.publish("acme", &enclose(&orders)).await.0, StatusCode::OK);
+    assert_eq!(app.publish("acme", &order_message(&orders)).await.0, StatusCode::OK);
     // The first search may have ended before the orders came.
     app.service.database.execute_raw("UPDATE retention_scan SET finished_at = NULL").await;
     let (database, namespace) = app.service.stop().await;

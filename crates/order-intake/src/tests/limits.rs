@@ -68,16 +68,17 @@ async fn unread_responses_are_bounded() {
     let app = TestApp::with(&limits, merchant("acme")).await;
     for order in &mut sample_orders(4) {
         order["padding"] = json!(" ".repeat(900_000));
-        let (status, response) = app.publish("acme", &enclose(std::slice::from_ref(order))).await;
+        let (status, response) =
+            app.publish("acme", &order_message(std::slice::from_ref(order))).await;
         assert_eq!(status, 200, "{response}");
     }
     // More than the buffers of the connection take.
-    let asked = format!(
+    let request = format!(
         "GET /v1/orders HTTP/1.1\r\nHost: app\r\nAuthorization: Bearer {}\r\n\r\n",
         app.token("acme"),
     )
     .repeat(8);
-    let unread = join_all((0..3).map(|_| app.service.raw_connection(&asked))).await;
+    let unread = join_all((0..3).map(|_| app.service.raw_connection(&request))).await;
     let page = async |status: u16| {
         let response = app.get("/v1/orders", "acme").await;
         (response.status() == status).then_some(response)
@@ -95,7 +96,7 @@ async fn a_full_write_queue_responds_with_503_at_once() {
     let pool = app.service.database.pool();
     let mut conn = pool.get().await.unwrap();
     conn.batch_execute("BEGIN; LOCK TABLE orders").await.unwrap();
-    let messages: Vec<_> = sample_orders(40).chunks(2).map(enclose).collect();
+    let messages: Vec<_> = sample_orders(40).chunks(2).map(order_message).collect();
     let refused = tokio::sync::Notify::new();
     let sending = async {
         let mut statuses = Vec::new();
@@ -128,7 +129,7 @@ async fn a_full_write_queue_responds_with_503_at_once() {
 #[tokio::test]
 async fn concurrent_duplicates_are_stored_once() {
     let app = TestApp::start().await;
-    let messages: Vec<_> = sample_orders(60).chunks(3).map(enclose).collect();
+    let messages: Vec<_> = sample_orders(60).chunks(3).map(order_message).collect();
     let sent = messages.iter().chain(&messages).map(|message| app.publish("acme", message));
     for (status, response) in join_all(sent).await {
         assert_eq!(status, StatusCode::OK, "{response}");

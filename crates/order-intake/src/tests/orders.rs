@@ -18,7 +18,7 @@ async fn an_order_is_returned_as_published() {
     let mut orders = sample_orders(1);
     orders[0]["identifier"] = json!("A/1 ä");
     orders[0]["unknown"] = json!({ "weights": [1.25, 3] });
-    app.publish("acme", &enclose(&orders)).await;
+    app.publish("acme", &order_message(&orders)).await;
     let path = "/v1/orders/A%2F1%20%C3%A4";
     let found: Value = app.get(path, "acme").await.json().await.unwrap();
     assert_eq!((&found["identifier"], &found["document"]), (&json!("A/1 ä"), &orders[0]));
@@ -31,8 +31,8 @@ async fn an_order_is_returned_as_published() {
 async fn orders_are_found_by_identifier_email_and_line() {
     let app = TestApp::start().await;
     let orders = sample_orders(20);
-    app.publish("acme", &enclose(&orders)).await;
-    app.publish("rival", &enclose(&orders)).await;
+    app.publish("acme", &order_message(&orders)).await;
+    app.publish("rival", &order_message(&orders)).await;
     let wanted = &orders[7];
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let number = text(&wanted["identifier"]);
@@ -68,11 +68,11 @@ async fn a_page_of_large_orders_is_shorter() {
     orders.iter_mut().for_each(|order| order["padding"] = json!("x".repeat(2 << 20)));
     let (last, first) = orders.split_last().unwrap();
     for order in first {
-        app.publish("acme", &enclose(std::slice::from_ref(order))).await;
+        app.publish("acme", &order_message(std::slice::from_ref(order))).await;
     }
     let only: Value = app.get("/v1/orders", "acme").await.json().await.unwrap();
     assert_eq!((only["orders"].as_array().unwrap().len(), only.get("next")), (2, None));
-    app.publish("acme", &enclose(std::slice::from_ref(last))).await;
+    app.publish("acme", &order_message(std::slice::from_ref(last))).await;
     let first: Value = app.get("/v1/orders", "acme").await.json().await.unwrap();
     assert_eq!(first["orders"].as_array().unwrap().len(), 2);
     let rest = format!("?after={}", first["next"].as_str().unwrap());
@@ -85,7 +85,7 @@ async fn any_line_identifier_can_be_searched_for() {
     let mut orders = sample_orders(1);
     orders[0]["items"][0]["identifier"] = json!("one\u{1f}line");
     orders[0]["refunds"] = json!([]);
-    app.publish("acme", &enclose(&orders)).await;
+    app.publish("acme", &order_message(&orders)).await;
     let found = identifiers(&app, "?line_identifier=one%1Fline").await;
     assert_eq!(found, [orders[0]["identifier"].as_str().unwrap()]);
     assert!(identifiers(&app, "?line_identifier=one").await.is_empty());

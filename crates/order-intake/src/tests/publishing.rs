@@ -46,7 +46,7 @@ async fn one_invalid_order_rejects_the_whole_message_with_all_errors() {
     orders[1]["items"][0]["sku"] = json!(7);
     orders[1]["currency"] = json!("DOLLARS");
     orders[3].as_object_mut().unwrap().remove("refunds");
-    let message = enclose(&orders);
+    let message = order_message(&orders);
     let (status, response) = app.publish("acme", &message).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(response["message"], "3 fields are not valid");
@@ -158,7 +158,7 @@ async fn invalid_bodies_are_rejected_with_a_reason() {
         for key in ["identifier", "total_amount_cents", "currency", "created_at", "items"] {
             orders[0][key] = value.clone();
         }
-        check(enclose(&orders).to_string().as_bytes(), 422, "fields are not valid").await;
+        check(order_message(&orders).to_string().as_bytes(), 422, "fields are not valid").await;
     }
 
     let good = sample_message(1).to_string();

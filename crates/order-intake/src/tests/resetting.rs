@@ -22,7 +22,7 @@ fn order_at(difference: TimeDelta) -> Value {
 }
 
 async fn publish(app: &TestApp, order: &Value) -> Value {
-    let (status, response) = app.publish("acme", &enclose(std::slice::from_ref(order))).await;
+    let (status, response) = app.publish("acme", &order_message(std::slice::from_ref(order))).await;
     assert_eq!(status, StatusCode::OK, "{response}");
     response["orders"][0]["result"].clone()
 }

@@ -20,7 +20,7 @@ async fn start_strict() -> TestApp {
 /// Publishes an order that rival sends with a warning and acme with an error, both for this field.
 async fn check_amounts(app: &TestApp, order: Value, field: &str) {
     let field = json!(format!("$.returns_portal_order.orders[0].{field}"));
-    let message = enclose(&[order]);
+    let message = order_message(&[order]);
     let (status, response) = app.publish("rival", &message).await;
     let warnings = response["warnings"].as_array().unwrap();
     let fields: Vec<_> = warnings.iter().map(|warning| &warning["field"]).collect();
@@ -37,10 +37,10 @@ async fn only_the_rma_identifier_of_a_stored_refund_can_change() {
     let app = TestApp::start().await;
     let mut order = refunded();
     order["refunds"][0]["rma_identifier"] = json!("RMA-1");
-    app.publish("acme", &enclose(&[order.clone()])).await;
+    app.publish("acme", &order_message(&[order.clone()])).await;
     let mut corrected = order.clone();
     corrected["refunds"][0]["rma_identifier"] = json!("RMA-2");
-    let message = enclose(&[corrected.clone()]);
+    let message = order_message(&[corrected.clone()]);
     let (status, response) = app.publish("acme", &message).await;
     assert_eq!((status, &response["message"]), (StatusCode::OK, &json!("1 order: 1 stored")));
     let queue = "rma-engine.order.stored.v1";
@@ -59,7 +59,7 @@ async fn only_the_rma_identifier_of_a_stored_refund_can_change() {
     assert_eq!(rma_identifiers, ["RMA-1", "RMA-2"]);
 
     corrected["refunds"][0]["note"] = json!("changed my mind");
-    let (status, response) = app.publish("acme", &enclose(&[corrected])).await;
+    let (status, response) = app.publish("acme", &order_message(&[corrected])).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
     let error = json!({
         "field": "$.returns_portal_order.orders[0].refunds[0]", "code": "invalid",
@@ -99,7 +99,7 @@ async fn an_order_discount_that_no_line_carries_is_a_warning() {
     let discount = order["discount_amount_cents"].as_i64().unwrap();
     order["discount_amount_cents"] = json!(discount + 300);
     for merchant in ["acme", "rival"] {
-        let (status, response) = app.publish(merchant, &enclose(&[order.clone()])).await;
+        let (status, response) = app.publish(merchant, &order_message(&[order.clone()])).await;
         let warning = json!({
             "field": "$.returns_portal_order.orders[0].discount_amount_cents", "code": "invalid",
             "detail": "300 of the discount is on no line, and is spread over the lines",
@@ -113,9 +113,9 @@ async fn an_update_more_than_a_day_in_the_future_is_rejected() {
     let app = TestApp::start().await;
     let mut order = sample_orders(1).remove(0);
     order["updated_at"] = json!(platform::Clock::system().now() + TimeDelta::hours(23));
-    assert_eq!(app.publish("acme", &enclose(&[order.clone()])).await.0, StatusCode::OK);
+    assert_eq!(app.publish("acme", &order_message(&[order.clone()])).await.0, StatusCode::OK);
     order["updated_at"] = json!(platform::Clock::system().now() + TimeDelta::hours(25));
-    let (status, response) = app.publish("acme", &enclose(&[order])).await;
+    let (status, response) = app.publish("acme", &order_message(&[order])).await;
     let error = json!({
         "field": "$.returns_portal_order.orders[0].updated_at", "code": "invalid",
         "detail": "must be at most 24 hours in the future",

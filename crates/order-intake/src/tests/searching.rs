@@ -33,8 +33,8 @@ async fn staff_search_the_orders_of_all_merchants() {
         order["customer"]["email"] = json!(format!("{}@mail.example", &identifier[..1]));
         order["refunds"] = json!([]);
     }
-    assert_eq!(app.publish("acme", &enclose(&orders)).await.0, StatusCode::OK);
-    assert_eq!(app.publish("rival", &enclose(&orders[..2])).await.0, StatusCode::OK);
+    assert_eq!(app.publish("acme", &order_message(&orders)).await.0, StatusCode::OK);
+    assert_eq!(app.publish("rival", &order_message(&orders[..2])).await.0, StatusCode::OK);
 
     let staff = app.issuer.token(None, "read");
     let by_prefix = [("acme", "A-1"), ("rival", "A-1"), ("acme", "A-10"), ("rival", "A-10")];
@@ -57,8 +57,8 @@ async fn a_merchant_finds_only_its_own_orders() {
     let mut orders = sample_orders(2);
     orders[0]["identifier"] = json!("A-1");
     orders[1]["identifier"] = json!("B-1");
-    app.publish("acme", &enclose(&orders[..1])).await;
-    app.publish("rival", &enclose(&orders)).await;
+    app.publish("acme", &order_message(&orders[..1])).await;
+    app.publish("rival", &order_message(&orders)).await;
     for scope in ["orders", "read"] {
         let token = app.issuer.token(Some("acme"), scope);
         assert_eq!(app.find("identifier_prefix=", &token).await, pairs(&[("acme", "A-1")]));
@@ -90,8 +90,8 @@ async fn the_newest_orders_of_a_merchant_come_first() {
         order["created_at"] = json!(format!("2026-01-0{day}T00:00:00Z"));
         order["refunds"] = json!([]);
     }
-    assert_eq!(app.publish("acme", &enclose(&orders)).await.0, StatusCode::OK);
-    assert_eq!(app.publish("rival", &enclose(&orders[..1])).await.0, StatusCode::OK);
+    assert_eq!(app.publish("acme", &order_message(&orders)).await.0, StatusCode::OK);
+    assert_eq!(app.publish("rival", &order_message(&orders[..1])).await.0, StatusCode::OK);
     let newest = [("acme", "A-3"), ("acme", "A-4"), ("acme", "A-1"), ("acme", "A-2")];
     let (staff, own) = (app.issuer.token(None, "read"), app.issuer.token(Some("acme"), "orders"));
     assert_eq!(app.find("sort=newest&merchant=acme", &staff).await, pairs(&newest));
@@ -118,8 +118,8 @@ async fn searches_by_line_follow_the_newest_snapshot() {
         order["items"].as_array_mut().unwrap().truncate(1);
         order["items"][0]["identifier"] = json!("1");
     }
-    assert_eq!(app.publish("acme", &enclose(&orders)).await.0, StatusCode::OK);
-    assert_eq!(app.publish("rival", &enclose(&orders[..1])).await.0, StatusCode::OK);
+    assert_eq!(app.publish("acme", &order_message(&orders)).await.0, StatusCode::OK);
+    assert_eq!(app.publish("rival", &order_message(&orders[..1])).await.0, StatusCode::OK);
     let token = app.issuer.token(Some("acme"), "orders");
     let acme = [("acme", "A-1"), ("acme", "A-2"), ("acme", "A-3")];
     assert_eq!(app.find("line_identifier=1", &token).await, pairs(&acme));
@@ -129,7 +129,7 @@ async fn searches_by_line_follow_the_newest_snapshot() {
 
     orders[1]["updated_at"] = json!("2026-01-02T00:00:00Z");
     orders[1]["items"][0]["identifier"] = json!("2");
-    assert_eq!(app.publish("acme", &enclose(&orders[1..2])).await.0, StatusCode::OK);
+    assert_eq!(app.publish("acme", &order_message(&orders[1..2])).await.0, StatusCode::OK);
     let left = [("acme", "A-1"), ("acme", "A-3")];
     assert_eq!(app.find("line_identifier=1", &token).await, pairs(&left));
     assert_eq!(app.find("line_identifier=2", &token).await, pairs(&[("acme", "A-2")]));

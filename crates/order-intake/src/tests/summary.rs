@@ -30,11 +30,11 @@ async fn the_summary_counts_orders_and_shows_the_last_rejected_ones() {
     }
     let started_at = platform::Clock::system().now();
     for _ in 0..2 {
-        assert_eq!(app.publish("acme", &enclose(&orders)).await.0, StatusCode::OK);
+        assert_eq!(app.publish("acme", &order_message(&orders)).await.0, StatusCode::OK);
     }
     orders[1]["currency"] = json!("DOLLARS");
     orders[1]["identifier"] = json!("A\0B");
-    app.publish("acme", &enclose(&orders[..2])).await;
+    app.publish("acme", &order_message(&orders[..2])).await;
     let (_, last) = app.publish("acme", &json!({ "returns_portal_order": [] })).await;
 
     let summary = app.wait_for_summary("acme", 6, 3).await;
@@ -67,9 +67,9 @@ async fn an_order_that_is_rejected_because_of_a_stored_refund_is_shown() {
     let app = TestApp::start().await;
     let is_refunded = |order: &Value| !order["refunds"].as_array().unwrap().is_empty();
     let mut order = sample_orders(100).into_iter().find(is_refunded).unwrap();
-    app.publish("acme", &enclose(&[order.clone()])).await;
+    app.publish("acme", &order_message(&[order.clone()])).await;
     order["refunds"][0]["note"] = json!("changed my mind");
-    let (status, response) = app.publish("acme", &enclose(&[order.clone()])).await;
+    let (status, response) = app.publish("acme", &order_message(&[order.clone()])).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
     let summary = app.wait_for_summary("acme", 1, 1).await;
     let rejection = &summary["rejections"][0];
@@ -86,7 +86,7 @@ async fn the_last_hundred_rejected_orders_are_kept() {
             order["identifier"] = json!(format!("{number}/{index}"));
             order["currency"] = json!("DOLLARS");
         }
-        app.publish("acme", &enclose(&orders)).await;
+        app.publish("acme", &order_message(&orders)).await;
     }
     let summary = app.wait_for_summary("acme", 0, 11 * 12).await;
     let rejections = summary["rejections"].as_array().unwrap();

@@ -89,5 +89,5 @@ async fn load<'a>(
         }
     }
     let [orders, refunds, lines] = [orders, refunds, lines].map(Vec::from_iter);
-    store::known(conn, &orders, &refunds, &lines).await
+    store::load_stored(conn, &orders, &refunds, &lines).await
 }

@@ -4,20 +4,20 @@ use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Binary, Integer, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::json::Digest;
-use domain::order::{KnownOrder, KnownRefund};
+use domain::order::{OrderVersion, RefundVersion};
 use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
 
 use super::error::unreadable;
 use crate::write_batch::{Key, Stored};
 
-/// The kind of a [`KnownRow`].
+/// The kind of a [`StoredRow`].
 const ORDER: i32 = 1;
 const REFUND: i32 = 2;
 const REFUND_LINE: i32 = 3;
 
 #[derive(QueryableByName)]
-struct KnownRow {
+struct StoredRow {
     #[diesel(sql_type = Integer)]
     kind: i32,
     #[diesel(sql_type = BigInt)]
@@ -31,7 +31,7 @@ struct KnownRow {
     owner: Option<Vec<u8>>,
 }
 
-fn known_sql() -> String {
+fn stored_sql() -> String {
     format!(
         "SELECT {ORDER} AS kind, position, updated_at, digest, NULL AS owner \
          FROM unnest($1, $2) WITH ORDINALITY AS requested (merchant, identifier, position), LATERAL ( \
@@ -54,30 +54,30 @@ fn known_sql() -> String {
 }
 
 /// Loads the stored state of orders, refunds and refund lines in one query.
-pub(crate) async fn known<'a>(
+pub(crate) async fn load_stored<'a>(
     mut conn: &AsyncPgConnection,
     orders: &[Key<'a>],
     refunds: &[Key<'a>],
     refund_lines: &[Key<'a>],
 ) -> Result<Stored<'a>, DatabaseError> {
-    let mut query = diesel::sql_query(known_sql()).into_boxed();
+    let mut query = diesel::sql_query(stored_sql()).into_boxed();
     for keys in [orders, refunds, refund_lines] {
         let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
         query = query.bind::<Array<Text>, _>(merchants).bind::<Array<Text>, _>(identifiers);
     }
     let mut stored = Stored::default();
-    for row in prepared(query).load::<KnownRow>(&mut conn).await? {
+    for row in prepared(query).load::<StoredRow>(&mut conn).await? {
         let digest = |bytes: Option<Vec<u8>>| {
             bytes.as_deref().map(Digest::try_from).transpose().map_err(unreadable)
         };
         match (row.kind, row.updated_at, digest(row.digest)?, digest(row.owner)?) {
             (ORDER, Some(updated_at), Some(digest), _) => {
                 let key = at(orders, row.position);
-                stored.orders.extend(key.map(|key| (key, KnownOrder { updated_at, digest })));
+                stored.orders.extend(key.map(|key| (key, OrderVersion { updated_at, digest })));
             }
             (REFUND, _, Some(digest), Some(order)) => {
                 let key = at(refunds, row.position);
-                stored.refunds.extend(key.map(|key| (key, KnownRefund { order, digest })));
+                stored.refunds.extend(key.map(|key| (key, RefundVersion { order, digest })));
             }
             (_, _, _, Some(refund)) => {
                 stored.refund_lines.extend(at(refund_lines, row.position).map(|key| (key, refund)));
