@@ -30,7 +30,7 @@ pub use limits::{MAX_LINES, MAX_ORDER_UNITS, MAX_ORDERS};
 pub use line::OrderLine;
 pub use message::{OrderMessage, OrderPolicy, OrderSnapshot};
 pub use model::{Order, OrderStatus};
-pub use outcome::{KnownOrder, KnownRefund, OrderOutcome};
+pub use outcome::{OrderOutcome, OrderVersion, RefundVersion};
 pub use refund::{IGNORE_REFUND, Refund, RefundLine};
 pub use schema::{ReturnsPortalOrder, ReturnsPortalOrderMessage, message_schema, stored_schema};
 pub use stored::OrderStored;

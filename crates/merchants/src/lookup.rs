@@ -13,7 +13,7 @@ use platform::{
 };
 use tokio::sync::watch;
 
-/// The merchants that this process knows.
+/// The merchants in the memory of this process.
 pub struct Merchants {
     merchants: ArcSwap<HashMap<MerchantId, Arc<Merchant>>>,
     changes: watch::Sender<u64>,
@@ -90,19 +90,19 @@ impl Merchants {
         self.changes.subscribe()
     }
 
-    /// Adds merchants that are new or newer than the known ones.
+    /// Adds merchants that are new or newer than the current ones.
     pub(crate) fn update(&self, merchants: Vec<Merchant>) {
-        let known = self.merchants.load();
+        let current = self.merchants.load();
         let is_changed = |merchant: &Merchant| {
-            let known = known.get(&merchant.identifier).map(Arc::as_ref);
-            known.is_none_or(|known| known.version <= merchant.version && known != merchant)
+            let current = current.get(&merchant.identifier).map(Arc::as_ref);
+            current.is_none_or(|current| current.version <= merchant.version && current != merchant)
         };
         let changed: Vec<_> = merchants.into_iter().filter(is_changed).collect();
         let is_first_load = *self.changes.borrow() == 0;
         if changed.is_empty() && !is_first_load {
             return;
         }
-        let mut merchants = HashMap::clone(&known);
+        let mut merchants = HashMap::clone(&current);
         let changed = changed.into_iter();
         merchants.extend(changed.map(|it| (it.identifier.clone(), Arc::new(it))));
         self.merchants.store(Arc::new(merchants));

@@ -87,8 +87,8 @@ impl Refresher {
         for revocation in store::revocations_since(&mut conn, since).await? {
             self.verifier.revocations().add(revocation);
         }
-        self.verifier.revocations().set_known();
-        self.verifier.revocations().forget_expired(self.clock.now());
+        self.verifier.revocations().set_loaded();
+        self.verifier.revocations().remove_expired(self.clock.now());
         self.merchants.update(store::merchants_since(&mut conn, since).await?);
         self.refreshed_at = now;
         Ok(())

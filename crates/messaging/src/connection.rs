@@ -170,7 +170,7 @@ impl Connector {
                 Ok(session) => {
                     tracing::info!(connection = self.name, "connected to the broker");
                     backoff.reset();
-                    self.keep(Arc::new(session), &stop).await;
+                    self.share(Arc::new(session), &stop).await;
                 }
                 Err(error) => {
                     tracing::warn!(
@@ -207,7 +207,7 @@ impl Connector {
     }
 
     /// Publishes the session to its users until it is invalidated or the process stops.
-    async fn keep(&self, session: Arc<Session>, stop: &CancellationToken) {
+    async fn share(&self, session: Arc<Session>, stop: &CancellationToken) {
         let mut events = Box::pin(session.connection.events_listener());
         self.sender.send_replace(Some(session.clone()));
         loop {

@@ -242,7 +242,7 @@ impl<H: Handler> Consumer<H> {
             events = events.len(),
         );
         // The span belongs to the first event's trace and links to the others.
-        telemetry::adopt(&span, first.event.traceparent.as_deref());
+        telemetry::set_parent(&span, first.event.traceparent.as_deref());
         for event in events.iter().skip(1) {
             event.event.traceparent.iter().for_each(|parent| telemetry::link(&span, parent));
         }

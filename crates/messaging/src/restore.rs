@@ -97,16 +97,16 @@ async fn advance_if_restored(
 ) -> Result<Option<i64>, DatabaseError> {
     // Replicas check one after the other. Readers do not wait.
     conn.batch_execute("LOCK TABLE database_identity IN SHARE ROW EXCLUSIVE MODE").await?;
-    let known: Option<Identity> = diesel::sql_query(format!(
+    let stored: Option<Identity> = diesel::sql_query(format!(
         "SELECT identity = {DATABASE} || xmin::text AS is_same, sequence_floor \
          FROM database_identity"
     ))
     .get_result(conn)
     .await
     .optional()?;
-    let floor = match &known {
-        Some(known) if known.is_same => return Ok(None),
-        Some(known) => now.timestamp_millis().max(known.sequence_floor + 1),
+    let floor = match &stored {
+        Some(stored) if stored.is_same => return Ok(None),
+        Some(stored) => now.timestamp_millis().max(stored.sequence_floor + 1),
         None => 0,
     };
     let note = diesel::sql_query(format!(
@@ -116,7 +116,7 @@ async fn advance_if_restored(
              sequence_floor = excluded.sequence_floor, noted_at = excluded.noted_at"
     ));
     note.bind::<BigInt, _>(floor).bind::<Timestamptz, _>(now).execute(conn).await?;
-    if known.is_none() {
+    if stored.is_none() {
         return Ok(None);
     }
     let advance = diesel::sql_query("SELECT advance_outbox_sequence($1)");

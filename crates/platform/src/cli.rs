@@ -80,7 +80,7 @@ async fn execute<S: Service>(cli: Cli) -> anyhow::Result<()> {
         Command::Health => {
             let file = cli.config.as_deref();
             let http = config::load_http(S::NAME, S::DEFAULTS, file, environment());
-            health::ask(&http?).await?;
+            health::check_alive(&http?).await?;
         }
         Command::Migrate => {
             let (settings, _) = load::<S>(cli.config)?;

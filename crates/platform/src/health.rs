@@ -123,7 +123,7 @@ pub(crate) async fn readyz(
 }
 
 /// Checks from the same machine that the process with these settings is alive.
-pub(crate) async fn ask(settings: &http::Settings) -> anyhow::Result<()> {
+pub(crate) async fn check_alive(settings: &http::Settings) -> anyhow::Result<()> {
     alive(&settings.host, settings.port, settings.tls.is_some()).await
 }
 

@@ -77,7 +77,7 @@ pub enum TokenError {
     Revoked,
     #[error("there are no signing keys yet")]
     NoKeys,
-    #[error("the revocations are not known yet")]
+    #[error("the revocations are not loaded yet")]
     NoRevocations,
 }
 
@@ -115,7 +115,7 @@ pub struct Verifier {
 }
 
 impl Verifier {
-    /// A verifier that has no keys yet: see [`Verifier::set_keys`] and [`Verifier::follow`].
+    /// A verifier that has no keys yet: see [`Verifier::set_keys`] and [`Verifier::start_refreshing_keys`].
     pub fn new(issuer: impl Into<String>, clock: Clock) -> Self {
         Self {
             issuer: issuer.into(),
@@ -135,7 +135,7 @@ impl Verifier {
     pub fn disabled(clock: Clock) -> Self {
         let verifier = Self::new("", clock);
         verifier.set_keys(&JwkSet { keys: Vec::new() });
-        verifier.revocations.set_known();
+        verifier.revocations.set_loaded();
         verifier
     }
 
@@ -169,7 +169,7 @@ impl Verifier {
     /// Verifies a token and returns its claims.
     pub async fn verify(&self, token: &str) -> Result<Arc<Claims>, TokenError> {
         let claims = self.read(token).await?;
-        if !self.revocations.are_known() {
+        if !self.revocations.are_loaded() {
             return Err(TokenError::NoRevocations);
         }
         let session_ended = claims.sid.is_some_and(|id| self.revocations.covers_session(id));

@@ -103,7 +103,7 @@ fn add_token_checks(verifier: &Arc<Verifier>, health: &Health) {
     });
     let revocations = verifier.clone();
     health.add("revocations", move || {
-        let known = revocations.revocations().are_known();
+        let known = revocations.revocations().are_loaded();
         async move { known.then_some(()).ok_or_else(|| "not loaded yet".to_owned()) }
     });
 }

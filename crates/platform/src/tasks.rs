@@ -157,7 +157,7 @@ mod tests {
         });
         tasks.spawn("worker", |stop| async move {
             stop.cancelled().await;
-            // Every other task that was told to stop has run.
+            // The loop lets every other canceled task end.
             for _ in 0..100 {
                 tokio::task::yield_now().await;
             }

@@ -31,7 +31,7 @@ pub(crate) use self::metrics::metrics;
 pub use self::{
     age_gauge::AgeGauge,
     metrics::meter,
-    traces::{adopt, link, traceparent},
+    traces::{link, set_parent, traceparent},
 };
 
 /// `[telemetry]`.

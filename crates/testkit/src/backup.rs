@@ -8,7 +8,7 @@ use uuid::Uuid;
 use crate::Database;
 use crate::connection::execute;
 
-/// A file that `pg_dump` wrote; deleted with this value.
+/// A file that `pg_dump` wrote. Dropping the value deletes the file.
 pub struct Backup(PathBuf);
 
 impl Database {
@@ -23,7 +23,7 @@ impl Database {
 
     /// Restores a backup into a new database of the same server.
     pub async fn restore(&self, backup: &Backup) -> Self {
-        let restored = self.beside();
+        let restored = self.unused_database();
         execute(restored.server(), &format!("CREATE DATABASE {}", restored.name())).await.unwrap();
         let url = restored.url();
         tokio::task::block_in_place(|| {
@@ -34,7 +34,7 @@ impl Database {
 
     /// Copies the files of the database into a new database. Connections to it are closed.
     pub async fn copy(&self) -> Self {
-        let copy = self.beside();
+        let copy = self.unused_database();
         let disconnect = format!(
             "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{}'",
             self.name()

@@ -1,39 +1,44 @@
-//! A corner of the broker for each test.
+//! A namespace in the broker for each test.
 
 use std::{
     num::{NonZeroU16, NonZeroU32, NonZeroUsize},
     time::Duration,
 };
 
-use messaging::Settings;
+use domain::event::Event;
+use messaging::{BrokerConnection, Envelope, Message, Publisher, Settings, Topology};
+use platform::Tasks;
 use reqwest::{Client, StatusCode};
 use secrecy::SecretString;
 use serde_json::Value;
 use url::Url;
 use uuid::Uuid;
 
-use crate::{clean_up, given};
+use crate::{clean_up, test_variable};
 
-/// Where a broker and its console listen.
+/// The URLs of a broker and its management API.
 #[derive(Clone)]
 struct Broker {
     amqp: String,
     api: String,
 }
 
-/// A prefix of its own for exchanges and queues; what is under it goes when this is dropped.
+/// A prefix of exchange and queue names. Dropping it deletes the exchanges and queues with this prefix.
 pub struct Namespace {
     pub name: String,
     broker: Broker,
 }
 
 impl Namespace {
-    /// In the broker that `scripts/test` started.
+    /// Creates a namespace in the broker that `scripts/test` started.
     pub fn create() -> Self {
-        Self::create_on(given("BACKHAUL_TEST_AMQP_URL"), given("BACKHAUL_TEST_RABBITMQ_API_URL"))
+        Self::create_on(
+            test_variable("BACKHAUL_TEST_AMQP_URL"),
+            test_variable("BACKHAUL_TEST_RABBITMQ_API_URL"),
+        )
     }
 
-    /// In a broker of the test's own. The console's user and password are the broker's.
+    /// Creates a namespace in another broker, whose management API has the same user and password.
     pub fn create_on(amqp: String, api: String) -> Self {
         let name = format!("t{}", Uuid::new_v4().simple());
         Self { name, broker: Broker { amqp, api } }
@@ -69,11 +74,11 @@ impl Namespace {
             "count": 1000, "ackmode": "ack_requeue_true", "encoding": "auto"
         });
         let path = format!("queues/{}/{}.{queue}/get", self.broker.virtual_host(), self.name);
-        // The console fails now and then while a queue finds its leader: it is asked again.
+        // The console fails now and then while a queue elects its leader, so the request is repeated.
         let response =
             crate::eventually("the console responds", Duration::from_secs(300), async || {
-                let asked = self.broker.request(reqwest::Method::POST, &path).json(&body);
-                let response = asked.send().await.unwrap();
+                let request = self.broker.request(reqwest::Method::POST, &path).json(&body);
+                let response = request.send().await.unwrap();
                 (response.status() != StatusCode::INTERNAL_SERVER_ERROR).then_some(response)
             })
             .await;
@@ -83,44 +88,61 @@ impl Namespace {
         response.error_for_status().unwrap().json().await.unwrap()
     }
 
-    /// How many take messages off a queue.
+    /// The number of consumers of a queue.
     pub async fn consumers(&self, queue: &str) -> usize {
-        self.about(queue).await["consumer_details"].as_array().map_or(0, Vec::len)
+        self.queue_details(queue).await["consumer_details"].as_array().map_or(0, Vec::len)
     }
 
     /// Number of messages of a queue that were delivered to consumers so far. The management API is some
     /// seconds behind.
-    pub async fn handed_out(&self, queue: &str) -> u64 {
-        self.about(queue).await["message_stats"]["deliver"].as_u64().unwrap_or_default()
+    pub async fn delivered_count(&self, queue: &str) -> u64 {
+        self.queue_details(queue).await["message_stats"]["deliver"].as_u64().unwrap_or_default()
     }
 
-    async fn about(&self, queue: &str) -> Value {
+    async fn queue_details(&self, queue: &str) -> Value {
         let path = format!("queues/{}/{}.{queue}", self.broker.virtual_host(), self.name);
         let response = self.broker.request(reqwest::Method::GET, &path).send().await.unwrap();
         response.error_for_status().unwrap().json().await.unwrap()
     }
 
-    /// Has a queue take no more than one message, and refuse the others, about from now on.
-    pub async fn bound(&self, queue: &str) {
+    /// Limits a queue to one message, so that it rejects further ones. The policy takes effect a moment later.
+    pub async fn limit_to_one_message(&self, queue: &str) {
         let name = format!("{}.{queue}", self.name);
         let body = serde_json::json!({
             "pattern": format!("^{}$", name.replace('.', "\\.")), "apply-to": "queues",
             "definition": {"max-length": 1, "overflow": "reject-publish"}
         });
         let path = format!("policies/{}/{name}", self.broker.virtual_host());
-        let asked = self.broker.request(reqwest::Method::PUT, &path).json(&body).send().await;
-        asked.unwrap().error_for_status().unwrap();
+        let response = self.broker.request(reqwest::Method::PUT, &path).json(&body).send().await;
+        response.unwrap().error_for_status().unwrap();
     }
 
-    /// Takes away what waits in a queue.
+    /// Deletes the messages in a queue.
     pub async fn purge(&self, queue: &str) {
         let name = format!("{}.{queue}", self.name);
         let path = format!("queues/{}/{name}/contents", self.broker.virtual_host());
-        let asked = self.broker.request(reqwest::Method::DELETE, &path).send().await;
-        asked.unwrap().error_for_status().unwrap();
+        let response = self.broker.request(reqwest::Method::DELETE, &path).send().await;
+        response.unwrap().error_for_status().unwrap();
     }
 
-    /// Publishes raw bytes to a queue, as no service of ours would.
+    /// Publishes events to all their consumers, as the relay of a service does.
+    pub async fn publish_events<E: Event>(&self, envelopes: &[Envelope<&E>]) {
+        let (topology, url) = (Topology::backhaul(&self.name), self.settings().url);
+        let connection = BrokerConnection::start(&url, &topology, "test", &Tasks::default());
+        let message = |envelope: &Envelope<&E>| Message {
+            exchange: topology.events_exchange(),
+            routing_key: E::TYPE.to_owned(),
+            id: envelope.id.to_string(),
+            content_type: "application/cloudevents+json",
+            headers: Vec::new(),
+            body: serde_json::to_vec(envelope).unwrap(),
+        };
+        let messages: Vec<_> = envelopes.iter().map(message).collect();
+        let confirms = Publisher::new(connection).publish(&messages).await.unwrap();
+        assert!(confirms.len() == messages.len() && confirms.iter().all(Result::is_ok));
+    }
+
+    /// Publishes a text to a queue, also one that no service would publish.
     pub async fn publish_raw(&self, queue: &str, payload: &str) {
         let body = serde_json::json!({
             "routing_key": format!("{}.{queue}", self.name), "payload": payload,
@@ -139,14 +161,14 @@ impl Broker {
 
     fn request(&self, method: reqwest::Method, path: &str) -> reqwest::RequestBuilder {
         let amqp = Url::parse(&self.amqp).unwrap();
-        // In the URL, so that what is escaped there is read as it was meant.
+        // The user and the password are percent-encoded in both URLs.
         let mut url = Url::parse(&format!("{}/{path}", self.api)).unwrap();
         url.set_username(amqp.username()).unwrap();
         url.set_password(amqp.password()).unwrap();
         Self::client().request(method, url)
     }
 
-    /// The one that the broker's URL names, escaped as it stands there.
+    /// The virtual host in the broker's URL, percent-encoded as it is there.
     fn virtual_host(&self) -> String {
         let amqp = Url::parse(&self.amqp).unwrap();
         let name = amqp.path().trim_start_matches('/');
@@ -158,12 +180,12 @@ impl Broker {
         response.error_for_status().unwrap().json().await.unwrap()
     }
 
-    /// Deletes everything under a prefix.
-    async fn sweep(&self, prefix: &str) -> anyhow::Result<()> {
+    /// Deletes the queues, exchanges and policies whose names have a prefix.
+    async fn delete_all(&self, prefix: &str) -> anyhow::Result<()> {
         for kind in ["queues", "exchanges", "policies"] {
-            let place = format!("{kind}/{}", self.virtual_host());
+            let path = format!("{kind}/{}", self.virtual_host());
             let all: Vec<Value> = self
-                .request(reqwest::Method::GET, &format!("{place}?columns=name"))
+                .request(reqwest::Method::GET, &format!("{path}?columns=name"))
                 .send()
                 .await?
                 .json()
@@ -173,7 +195,7 @@ impl Broker {
                 .filter_map(|item| item["name"].as_str())
                 .filter(|name| name.starts_with(prefix))
             {
-                self.request(reqwest::Method::DELETE, &format!("{place}/{name}")).send().await?;
+                self.request(reqwest::Method::DELETE, &format!("{path}/{name}")).send().await?;
             }
         }
         Ok(())
@@ -184,8 +206,8 @@ impl Drop for Namespace {
     fn drop(&mut self) {
         let (broker, prefix) = (self.broker.clone(), format!("{}.", self.name));
         clean_up(async move {
-            // The test may have stopped its broker, and then there is nothing to sweep.
-            if let Err(error) = broker.sweep(&prefix).await {
+            // The test may have stopped its broker, and then there is nothing to delete.
+            if let Err(error) = broker.delete_all(&prefix).await {
                 eprintln!("{prefix} was not swept: {error}");
             }
         });

@@ -1,4 +1,4 @@
-//! A RabbitMQ of three nodes on one machine, behind one address, as an installation has it.
+//! A RabbitMQ cluster of three nodes on one machine, behind one address as in production.
 
 use std::{
     net::TcpListener,
@@ -17,7 +17,7 @@ use crate::servers::{checkout, parse};
 
 const NODES: [&str; 3] = ["one", "two", "three"];
 
-/// Three nodes; killed and wiped when dropped.
+/// A cluster of three nodes. Dropping it kills them and deletes their data.
 pub struct Cluster {
     dir: PathBuf,
     shared: Vec<(&'static str, String)>,
@@ -29,7 +29,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts the nodes one after the other, so that each finds the ones before it.
+    /// Starts the nodes one after the other, so that each can join the earlier ones.
     pub async fn start() -> Self {
         let name = format!("test-{}", uuid::Uuid::new_v4().simple());
         let epmd_port = free_port().to_string();
@@ -75,16 +75,16 @@ impl Cluster {
         self.api.clone()
     }
 
-    /// On how many nodes a queue is kept.
+    /// The number of nodes that have a replica of a queue.
     pub async fn members(&self, queue: &str) -> usize {
         let client = platform::http_client(Duration::from_secs(300)).unwrap();
-        let asked = client.get(format!("{}/queues/%2f/{queue}", self.api));
-        let response = asked.basic_auth("backhaul", Some("cluster")).send().await.unwrap();
+        let request = client.get(format!("{}/queues/%2f/{queue}", self.api));
+        let response = request.basic_auth("backhaul", Some("cluster")).send().await.unwrap();
         let queue: serde_json::Value = response.error_for_status().unwrap().json().await.unwrap();
         queue["members"].as_array().map_or(0, Vec::len)
     }
 
-    /// Ends a node without warning.
+    /// Kills a node with SIGKILL.
     pub fn kill(&self, node: usize) {
         self.control(node, &["kill"]);
     }
@@ -104,8 +104,8 @@ impl Cluster {
             .env("BACKHAUL_RABBITMQ_NODE", NODES[node])
             .output()
             .unwrap();
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{} {arguments:?}: {complaint}", NODES[node]);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{} {arguments:?}: {stderr}", NODES[node]);
         String::from_utf8(output.stdout).unwrap()
     }
 }
@@ -125,13 +125,13 @@ impl Drop for Cluster {
     }
 }
 
-/// Below those that the system gives to outgoing connections.
+/// A free port below those that the system uses for outgoing connections.
 fn free_port() -> u16 {
     let mut ports = (0..).map(|_| 16_384 + u16::from(uuid::Uuid::new_v4().as_bytes()[0]) * 8);
     ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
 }
 
-/// Passes connections on, each to the next node that takes it.
+/// Forwards connections, each to the next node that accepts it.
 async fn forward(listener: tokio::net::TcpListener, ports: Vec<u16>, stop: CancellationToken) {
     let (mut open, turn) = (JoinSet::new(), Arc::new(AtomicUsize::new(0)));
     loop {

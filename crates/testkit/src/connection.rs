@@ -33,7 +33,7 @@ pub async fn count(conn: &mut AsyncPgConnection, query: &str) -> i64 {
     try_count(conn, query).await.unwrap()
 }
 
-/// As [`count`], for databases that may be away.
+/// Like [`count`], for databases that may be unavailable.
 pub async fn try_count(conn: &mut AsyncPgConnection, query: &str) -> diesel::QueryResult<i64> {
     #[derive(QueryableByName)]
     struct Counted {

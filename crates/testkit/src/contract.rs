@@ -1,8 +1,8 @@
-//! The contract files under `proto-schemas`: generated from the types, checked in, never apart.
+//! The contract files under `proto-schemas`: generated from the types, and committed. Tests check that they match.
 
 use std::{fs, path::PathBuf};
 
-/// Fails when the file is not what the code says. With `UPDATE_CONTRACT=1` it is written instead.
+/// Fails if the file differs from the generated one. With `UPDATE_CONTRACT=1` it is written instead.
 #[track_caller]
 pub fn check_contract(file: &str, generated: &str) {
     let path =

@@ -7,25 +7,25 @@ use uuid::Uuid;
 
 use crate::connection::{count, execute, settings};
 use crate::template::Template;
-use crate::{clean_up, given};
+use crate::{clean_up, test_variable};
 
 /// The number of connections to this database that were closed, as `n`.
 pub const ENDED_SESSIONS: &str = "SELECT sessions - numbackends AS n FROM pg_stat_database \
                                   WHERE datname = current_database()";
 
-/// A new database; dropped with this value.
+/// A new database. Dropping the value drops the database.
 pub struct Database {
     server: String,
     name: String,
 }
 
 impl Database {
-    /// On the server that `scripts/test` started.
+    /// Creates a database on the server that `scripts/test` started.
     pub async fn create(migrations: Vec<EmbeddedMigrations>) -> Self {
-        Self::create_on(&given("BACKHAUL_TEST_POSTGRES_URL"), migrations).await
+        Self::create_on(&test_variable("BACKHAUL_TEST_POSTGRES_URL"), migrations).await
     }
 
-    /// On a server of the test's own.
+    /// Creates a database on another server.
     pub async fn create_on(server: &str, migrations: Vec<EmbeddedMigrations>) -> Self {
         crate::show_logs();
         let name = format!("test_{}", Uuid::new_v4().simple());
@@ -34,8 +34,8 @@ impl Database {
         database
     }
 
-    /// The name of a database on the same server that does not exist yet.
-    pub(crate) fn beside(&self) -> Self {
+    /// A database on the same server that does not exist yet.
+    pub(crate) fn unused_database(&self) -> Self {
         let name = format!("test_{}", Uuid::new_v4().simple());
         Self { server: self.server.clone(), name }
     }
@@ -56,7 +56,7 @@ impl Database {
         settings(self.url())
     }
 
-    /// Executes statements that no service would.
+    /// Executes statements that no service executes, for example to damage rows.
     pub async fn execute_raw(&self, statement: &str) {
         let mut conn = AsyncPgConnection::establish(&self.url()).await.unwrap();
         conn.batch_execute(statement).await.unwrap();

@@ -1,4 +1,4 @@
-//! A stand-in for auth: it publishes a key, signs tokens with it, and tells of merchants.
+//! A stand-in for auth: it publishes a key, signs tokens with it, and publishes merchants.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -22,7 +22,7 @@ use serde_json::json;
 use crate::Namespace;
 
 const KEY_ID: &str = "test";
-/// As long as real ones.
+/// The lifetime of the tokens that auth issues.
 const LIFETIME: i64 = 90_000;
 
 /// The issuer of tokens that a service under test accepts.
@@ -33,7 +33,7 @@ pub struct Issuer {
 }
 
 impl Issuer {
-    /// Begins to publish its key.
+    /// Starts an HTTP server that serves the public key.
     pub fn start() -> Self {
         let key = Ed25519KeyPair::generate().unwrap();
         let public = URL_SAFE_NO_PAD.encode(key.public_key());
@@ -53,7 +53,7 @@ impl Issuer {
         Self { url, jwks_url, key: EncodingKey::from_ed_der(der.as_ref()) }
     }
 
-    /// The settings that make a service believe this issuer.
+    /// The settings with which a service accepts the tokens of this issuer.
     pub fn settings(&self) -> [(&str, &str); 2] {
         [("IDENTITY__ISSUER", &self.url), ("IDENTITY__JWKS_URL", &self.jwks_url)]
     }
@@ -63,7 +63,7 @@ impl Issuer {
         self.token_of("client", merchant, scope)
     }
 
-    /// A client's own.
+    /// A token for the client with this id.
     pub fn token_of(&self, client: &str, merchant: Option<&str>, scope: &str) -> String {
         self.token_until(client, merchant, scope, Clock::system().now().timestamp() + LIFETIME)
     }
@@ -91,16 +91,16 @@ impl Issuer {
     }
 }
 
-/// Tells `service` of a merchant, as auth would. The news arrives a moment later.
-pub async fn introduce(namespace: &Namespace, service: &str, merchant: Merchant) {
+/// Publishes a merchant to the queue of `service`, as auth would. The service handles the event later.
+pub async fn publish_merchant(namespace: &Namespace, service: &str, merchant: Merchant) {
     let event = MerchantChanged { merchant };
     let envelope = Envelope::new("auth", Clock::system().now(), &event);
     let queue = format!("{service}.{}", MerchantChanged::TYPE);
     namespace.publish_raw(&queue, &json!(envelope).to_string()).await;
 }
 
-/// A merchant with nothing special about it. Every message goes to its usual path, as soon as there
-/// is a base URL.
+/// A merchant with default settings and an endpoint for every message kind, each with the default path.
+/// Messages are sent only after the test sets a base URL.
 pub fn merchant(identifier: &str) -> Merchant {
     let mut merchant = Merchant::new(identifier.parse().unwrap(), Settings::new(identifier));
     for kind in MessageKind::ALL {

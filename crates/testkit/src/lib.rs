@@ -32,9 +32,9 @@ pub use cluster::Cluster;
 pub use connection::{count, try_count};
 pub use contract::check_contract;
 pub use database::{Database, ENDED_SESSIONS};
-pub use issuer::{Issuer, introduce, merchant};
+pub use issuer::{Issuer, merchant, publish_merchant};
 pub use reads::{Reads, fill_rows, reads};
-pub use replica::{MEMORY_LIMIT_KIB, Replica, free_port};
+pub use replica::{CRASH_SETTINGS, MEMORY_LIMIT_KIB, Replica, free_port};
 pub use republish::{republish, start_republish, wait_for_republish};
 pub use servers::{Server, Servers};
 pub use service::{DELIVERY_SETTINGS, TestService, launch, process, run, sealing_keys, send};
@@ -65,19 +65,19 @@ where
     }
 }
 
-/// A value that `scripts/test` sets.
-fn given(name: &str) -> String {
+/// An environment variable that `scripts/test` sets.
+fn test_variable(name: &str) -> String {
     #[expect(clippy::disallowed_methods, reason = "tests have no other settings")]
     std::env::var(name)
         .unwrap_or_else(|_| panic!("{name} is not set: run the tests with scripts/test"))
 }
 
-/// Shows the logs of what is tested when `RUST_LOG` asks for them.
+/// Writes logs with the filter in `RUST_LOG`; none without it.
 fn show_logs() {
     use tracing_subscriber::EnvFilter;
     let filter = EnvFilter::builder()
         .with_default_directive(tracing_subscriber::filter::LevelFilter::OFF.into());
-    // Every test of a process asks for this; the first one gets it.
+    // The first test of a process sets the subscriber; later calls fail.
     drop(
         tracing_subscriber::fmt()
             .with_env_filter(filter.from_env_lossy())

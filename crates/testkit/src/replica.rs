@@ -1,16 +1,29 @@
-//! A service as a process of its own, to be killed without warning.
+//! A service in its own process, which a test can kill.
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::{Database, Issuer, Namespace, eventually};
+use crate::{Database, Issuer, Namespace, eventually, service::SEALING_KEYS};
 
 const TIMEOUT: Duration = Duration::from_secs(300);
 
 /// The memory limit of [`Replica::start_limited`]: 512 MiB.
 pub const MEMORY_LIMIT_KIB: u64 = 512 * 1024;
+
+/// The settings of a delivering service that is killed: short timeouts, and a merchant on this machine.
+pub const CRASH_SETTINGS: [(&str, &str); 9] = [
+    ("DATABASE__ACQUIRE_TIMEOUT", "5s"),
+    ("SEALING__KEYS", SEALING_KEYS),
+    ("SHOPPER__PROOF_KEYS", SEALING_KEYS),
+    ("DELIVERY__HTTPS_ONLY", "false"),
+    ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
+    ("DELIVERY__RETRY_BASE", "100ms"),
+    ("DELIVERY__RETRY_FACTOR", "1"),
+    ("DELIVERY__ATTEMPT_TIMEOUT", "2s"),
+    ("DELIVERY__LEASE", "5s"),
+];
 
 /// A running process of a service; killed when dropped.
 pub struct Replica {
@@ -94,8 +107,8 @@ impl Drop for Replica {
     }
 }
 
-/// A port below those of outgoing connections, so that none of them takes it meanwhile; another
-/// one each time.
+/// A free port below those that the system uses for outgoing connections, so that no connection takes it
+/// meanwhile. Each call returns another port.
 pub fn free_port() -> u16 {
     static TAKEN: AtomicUsize = AtomicUsize::new(0);
     let start = 22_000 + u16::try_from(std::process::id() % 5_000).unwrap();

@@ -1,8 +1,8 @@
-//! A PostgreSQL and a RabbitMQ of a test's own, to be killed and started again.
+//! A PostgreSQL and a RabbitMQ for one test, which can kill and restart them.
 
 use std::{collections::HashMap, path::PathBuf, process::Command};
 
-/// Which of the two.
+/// One of the two servers.
 #[derive(Debug, Clone, Copy)]
 pub enum Server {
     Postgres,
@@ -18,7 +18,7 @@ impl Server {
     }
 }
 
-/// A pair of servers; killed and wiped when dropped.
+/// A pair of servers. Dropping it kills them and deletes their data.
 pub struct Servers {
     dir: PathBuf,
     settings: HashMap<String, String>,
@@ -44,40 +44,40 @@ impl Servers {
         self.setting("RABBITMQ_API_URL").to_owned()
     }
 
-    /// Stops a server in order and starts it again. RabbitMQ 3.10 may forget that it leads a quorum
-    /// queue when it is killed within seconds of the queue's declaration; an orderly stop writes
-    /// everything down, so tests that kill it later do this first.
+    /// Shuts a server down gracefully and starts it again. RabbitMQ 3.10 can lose the leadership of a quorum
+    /// queue if it is killed within seconds of the queue's declaration. A graceful shutdown persists it, so
+    /// tests that kill the server later do this first.
     pub fn restart(&self, server: Server) {
-        self.bring_back(&["restart", server.name()]);
+        self.start_server(&["restart", server.name()]);
     }
 
-    /// Ends a server without warning.
+    /// Kills a server with SIGKILL.
     pub fn kill(&self, server: Server) {
         self.control(&["kill", server.name()]);
     }
 
     /// Starts a server again, on the same port and with its data.
     pub fn start_again(&self, server: Server) {
-        self.bring_back(&["start", server.name()]);
+        self.start_server(&["start", server.name()]);
     }
 
-    /// Starts a server again with nothing in it.
+    /// Starts a server again without its data.
     pub fn start_empty(&self, server: Server) {
-        self.bring_back(&["start", server.name(), "--wipe"]);
+        self.start_server(&["start", server.name(), "--wipe"]);
     }
 
-    /// Lets the broker believe that its memory is full.
-    pub fn fill(&self) {
+    /// Raises the broker's memory alarm, so that it blocks publishers.
+    pub fn raise_memory_alarm(&self) {
         self.control(&["fill", Server::Rabbitmq.name()]);
     }
 
-    /// Lets it find that there is room again.
-    pub fn drain(&self) {
+    /// Clears the broker's memory alarm.
+    pub fn clear_memory_alarm(&self) {
         self.control(&["drain", Server::Rabbitmq.name()]);
     }
 
-    /// Checks that a restarted server has the same address as before.
-    fn bring_back(&self, arguments: &[&str]) {
+    /// Starts a server again, and checks that it has the same address as before.
+    fn start_server(&self, arguments: &[&str]) {
         for (name, value) in parse(&self.control(arguments)) {
             assert_eq!(value, self.setting(&name), "{name} has changed: {arguments:?}");
         }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpSocket, TcpStream};
 
-use crate::{Database, Namespace, introduce};
+use crate::{Database, Namespace, publish_merchant};
 
 /// The time within which a service should have processed an event.
 const SOON: Duration = Duration::from_secs(300);
@@ -22,7 +22,7 @@ pub const DELIVERY_SETTINGS: [(&str, &str); 5] = [
     ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
     ("DELIVERY__POLL_INTERVAL", "20ms"),
 ];
-const SEALING_KEYS: &str = "test:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+pub(crate) const SEALING_KEYS: &str = "test:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
 /// A service that runs until the end of the test: the base of each service's `TestApp`.
 pub struct TestService {
@@ -51,7 +51,7 @@ impl TestService {
         Self::on::<S>(settings, clock, database, namespace).await
     }
 
-    /// Starts `S` on a database and a namespace that are there already.
+    /// Starts `S` on an existing database and namespace.
     pub async fn on<S: Service>(
         settings: &[(&str, &str)],
         clock: Clock,
@@ -92,22 +92,22 @@ impl TestService {
         self.namespace.publish_raw(&queue, &json!(envelope).to_string()).await;
     }
 
-    /// Introduces a merchant, and waits until its token can read the list at `path`.
+    /// Publishes a merchant, and waits until its token can read the list at `path`.
     pub async fn add_merchant(&self, merchant: Merchant, path: &str, token: &str) {
-        introduce(&self.namespace, self.name, merchant).await;
-        crate::eventually("the merchant is known", SOON, || async {
+        publish_merchant(&self.namespace, self.name, merchant).await;
+        crate::eventually("the merchant is replicated", SOON, || async {
             (self.get(path, token).await.0 == StatusCode::OK).then_some(())
         })
         .await;
     }
 
     /// A connection that sent these bytes and reads nothing. Its receive buffer is small.
-    pub async fn raw_connection(&self, words: &str) -> TcpStream {
+    pub async fn raw_connection(&self, request: &str) -> TcpStream {
         let address = self.url.strip_prefix("http://").unwrap();
         let socket = TcpSocket::new_v4().unwrap();
         socket.set_recv_buffer_size(4096).unwrap();
         let mut stream = socket.connect(address.parse().unwrap()).await.unwrap();
-        stream.write_all(words.as_bytes()).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
         stream
     }
 }
@@ -121,7 +121,7 @@ pub async fn send(request: RequestBuilder) -> (StatusCode, Value) {
     (status, body)
 }
 
-/// The process around a service, for tests of its parts.
+/// A process without a service, for tests of parts of a service.
 pub fn process(database: &Database) -> Process {
     let environment = HashMap::from([("TEST__DATABASE__URL".to_owned(), database.url())]);
     let (settings, _) = config::load::<HashMap<String, String>>("test", &[], None, environment)
@@ -135,7 +135,7 @@ pub fn process(database: &Database) -> Process {
     }
 }
 
-/// Starts one more replica of `S` beside what is there, and waits until it is ready.
+/// Starts one more replica of `S` on a database and a namespace, and waits until it is ready.
 pub async fn run<S: Service>(
     settings: &[(&str, &str)],
     clock: Clock,
@@ -152,7 +152,7 @@ pub async fn run<S: Service>(
     running
 }
 
-/// Starts one more replica of `S`, ready or not.
+/// Starts one more replica of `S` without waiting until it is ready.
 pub async fn launch<S: Service>(
     settings: &[(&str, &str)],
     clock: Clock,

@@ -25,16 +25,16 @@ pub enum OrderOutcome {
     Stale,
 }
 
-/// The stored version of an order.
+/// The version of an order, by which snapshots are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KnownOrder {
+pub struct OrderVersion {
     pub updated_at: DateTime<Utc>,
     pub digest: Digest,
 }
 
-/// The stored version of a refund.
+/// The version of a refund, by which snapshots are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KnownRefund {
+pub struct RefundVersion {
     /// The digest of the order's identifier.
     pub order: Digest,
     /// The digest of the refund without its `rma_identifier`.
@@ -46,8 +46,8 @@ impl OrderSnapshot {
     /// identifier. `refund_of` finds, for a refund line, the digest of its refund's identifier.
     pub fn decide<'a>(
         &'a self,
-        stored: Option<&KnownOrder>,
-        refund_by: impl Fn(&'a str) -> Option<&'a KnownRefund>,
+        stored: Option<&OrderVersion>,
+        refund_by: impl Fn(&'a str) -> Option<&'a RefundVersion>,
         refund_of: impl Fn(&'a str) -> Option<Digest>,
         policy: OrderPolicy,
         now: DateTime<Utc>,
@@ -60,11 +60,11 @@ impl OrderSnapshot {
         for (index, (refund, digest)) in refunds {
             let field = format!("$.returns_portal_order.orders[{}].refunds[{index}]", self.index);
             match refund_by(&refund.identifier) {
-                Some(known) if known.order != *order => {
+                Some(stored) if stored.order != *order => {
                     let detail = "a refund of another order has the same identifier";
                     errors.push(FieldError::invalid(format!("{field}.identifier"), detail));
                 }
-                Some(known) if known.digest != *digest => {
+                Some(stored) if stored.digest != *digest => {
                     errors.push(FieldError::invalid(
                         field,
                         "only the rma_identifier of a stored refund can change",
@@ -84,19 +84,19 @@ impl OrderSnapshot {
     }
 
     /// The version to compare later snapshots with.
-    pub fn known(&self) -> KnownOrder {
-        KnownOrder { updated_at: self.order.updated_at, digest: self.digest }
+    pub fn version(&self) -> OrderVersion {
+        OrderVersion { updated_at: self.order.updated_at, digest: self.digest }
     }
 
     /// The versions of the refunds by identifier.
-    pub fn known_refunds(&self) -> impl Iterator<Item = (&str, KnownRefund)> {
+    pub fn refund_versions(&self) -> impl Iterator<Item = (&str, RefundVersion)> {
         let order = LazyCell::new(|| Digest::of_text(&self.order.identifier));
         self.order.refunds.iter().zip(&self.refund_digests).map(move |(refund, digest)| {
-            (refund.identifier.as_str(), KnownRefund { order: *order, digest: *digest })
+            (refund.identifier.as_str(), RefundVersion { order: *order, digest: *digest })
         })
     }
 
-    fn outcome(&self, stored: Option<&KnownOrder>) -> OrderOutcome {
+    fn outcome(&self, stored: Option<&OrderVersion>) -> OrderOutcome {
         match stored {
             Some(stored) if stored.digest == self.digest => OrderOutcome::Unchanged,
             Some(stored) if self.order.updated_at < stored.updated_at => OrderOutcome::Stale,

@@ -55,6 +55,6 @@ fn plain_order() -> Value {
     })
 }
 
-fn enclose(order: Value) -> Value {
+fn order_message(order: Value) -> Value {
     json!({ "returns_portal_order": { "orders": [order] } })
 }

@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// Sequence numbers are drawn before the commit, so a lower number can appear after a higher one. Each
-/// number that a poll skipped is looked for this long.
+/// number that a poll skipped is searched for this long.
 const SKIPPED_FOR: Duration = Duration::from_secs(60);
-/// Skipped numbers that are looked for. Rolled-back transactions leave theirs for good.
+/// Skipped numbers that are searched for. Rolled-back transactions leave theirs for good.
 const MAX_SKIPPED: usize = 4096;
 /// The same for the first poll. Nearly all lower numbers were published before.
 const FIRST_SKIPPED: i64 = 256;
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_skipped_number_is_looked_for_until_it_is_found_or_a_minute_has_passed() {
+    fn a_skipped_number_is_searched_for_until_it_is_found_or_a_minute_has_passed() {
         let started_at = Instant::now();
         let at = |seconds| started_at + Duration::from_secs(seconds);
         let mut cursor =

@@ -65,7 +65,7 @@ async fn measure(conn: &mut AsyncPgConnection, cursor: &mut RelayCursor) -> Read
 }
 
 #[tokio::test]
-async fn an_open_transaction_does_not_make_events_dearer() {
+async fn an_open_transaction_does_not_raise_the_cost_of_events() {
     let database = Database::create(vec![crate::MIGRATIONS]).await;
     let pool = database.pool();
     let (mut conn, mut backup) = (pool.dedicated().await.unwrap(), pool.dedicated().await.unwrap());

@@ -52,13 +52,13 @@ async fn a_connection_that_the_broker_blocks_stays_open() {
     let publisher = Publisher::new(connection.clone());
     let messages = [message(topology.events_exchange(), NoteWritten::TYPE, 1)];
     assert_eq!(publisher.publish(&messages).await.unwrap(), [Ok(())]);
-    tokio::task::block_in_place(|| servers.fill());
+    tokio::task::block_in_place(|| servers.raise_memory_alarm());
     for _ in 0..3 {
         let refused = publisher.publish(&messages).await;
         assert!(matches!(refused, Err(BrokerError::Blocked)), "{refused:?}");
         connection.state().expect("a new connection would be blocked as well");
     }
-    tokio::task::block_in_place(|| servers.drain());
+    tokio::task::block_in_place(|| servers.clear_memory_alarm());
     let publish = async || publisher.publish(&messages).await.ok();
     assert_eq!(eventually("unblocked", TIMEOUT, publish).await, [Ok(())]);
     assert!(tasks.drain(TIMEOUT).await);

@@ -8,7 +8,7 @@ use domain::event::Event;
 use messaging::{Broker, Envelope, HandleError, Handler, MIGRATIONS, Outbox, Topology, consume};
 use platform::{ErrorKind, Failure, Process, database::Pool};
 use serde::{Deserialize, Serialize};
-use testkit::{Database, Namespace, eventually, process};
+use testkit::{Database, Namespace, eventually, process, try_count};
 
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(300);
 pub(crate) const LONG_TIMEOUT: Duration = Duration::from_secs(300);
@@ -187,16 +187,10 @@ pub(crate) async fn leaders(pool: &Pool) -> i64 {
     count(pool, leaders).await
 }
 
-#[derive(diesel::QueryableByName)]
-struct Counted {
-    #[diesel(sql_type = BigInt)]
-    n: i64,
-}
-
-/// The `n` of a query, or -1 while the database is unavailable.
+/// The value of a query, or -1 while the database is unavailable.
 pub(crate) async fn count(pool: &Pool, query: &str) -> i64 {
     let Ok(mut conn) = pool.get().await else { return -1 };
-    diesel::sql_query(query).get_result::<Counted>(&mut conn).await.map_or(-1, |row| row.n)
+    try_count(&mut conn, query).await.unwrap_or(-1)
 }
 
 async fn execute(pool: &Pool, statements: &str) {

@@ -119,12 +119,13 @@ impl Form {
 }
 
 fn is_json(request: &HttpRequest) -> bool {
-    let kind = essence(request);
-    kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
+    let media_type = media_type(request);
+    media_type == "application/json"
+        || (media_type.starts_with("application/") && media_type.ends_with("+json"))
 }
 
 /// The media type of a request, lower case, without parameters.
-fn essence(request: &HttpRequest) -> String {
+fn media_type(request: &HttpRequest) -> String {
     let line = request
         .headers()
         .get(header::CONTENT_TYPE)

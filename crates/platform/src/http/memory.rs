@@ -105,9 +105,11 @@ impl RequestMemory {
         self.resize(length.saturating_mul(BODY_FACTOR));
     }
 
-    /// Gives the response the memory it needs until it is sent. Without memory for it a read is
+    /// Reserves memory for the response until it is sent. Without memory for it a read is
     /// rejected; the response to a change is sent in any case.
-    pub(super) fn keep(response: ServiceResponse<BoxBody>) -> ServiceResponse<BoxBody> {
+    pub(super) fn reserve_for_response(
+        response: ServiceResponse<BoxBody>,
+    ) -> ServiceResponse<BoxBody> {
         let known = response.request().extensions().get::<Self>().cloned();
         let length = match response.response().body().size() {
             BodySize::Sized(length) => Some(usize::try_from(length).unwrap_or(usize::MAX)),

@@ -61,7 +61,7 @@ pub(super) async fn observe(
         merchant = tracing::field::Empty,
     );
     let parent = request.headers().get("traceparent").and_then(|value| value.to_str().ok());
-    telemetry::adopt(&span, parent);
+    telemetry::set_parent(&span, parent);
     // The request is not available after a timeout.
     let route = request.match_pattern().unwrap_or_else(|| "unmatched".to_owned());
     let started = Instant::now();
@@ -143,7 +143,7 @@ async fn respond(
     };
     match tokio::time::timeout(timeout, work).await {
         Ok(response) if is_probe => response,
-        Ok(response) => response.map(RequestMemory::keep),
+        Ok(response) => response.map(RequestMemory::reserve_for_response),
         // The response is created here, where the request id is known.
         Err(_elapsed) => {
             let mut response = Problem::from(RequestTimeout).error_response();

@@ -106,10 +106,10 @@ mod tests {
     fn a_page_has_one_to_two_hundred_entries() {
         let limit = |query: &str| Query::<Page>::from_query(query).map(|page| page.limit.0).ok();
         assert_eq!(limit(""), Some(50));
-        for (asked, given) in
+        for (requested, given) in
             [("0", None), ("1", Some(1)), ("200", Some(200)), ("201", None), ("-1", None)]
         {
-            assert_eq!(limit(&format!("limit={asked}")), given, "{asked}");
+            assert_eq!(limit(&format!("limit={requested}")), given, "{requested}");
         }
     }
 

@@ -38,20 +38,20 @@ mod tests {
 
     use super::*;
 
-    type Verdict = RefCell<Option<oneshot::Receiver<bool>>>;
+    type Decision = RefCell<Option<oneshot::Receiver<bool>>>;
 
     /// A caller that is authenticated when the test decides.
-    struct Known;
+    struct Authenticated;
 
-    impl FromRequest for Known {
+    impl FromRequest for Authenticated {
         type Error = Error;
         type Future = Pin<Box<dyn Future<Output = Result<Self, Error>>>>;
 
         fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-            let verdict = request.app_data::<Rc<Verdict>>().unwrap().take().unwrap();
+            let decision = request.app_data::<Rc<Decision>>().unwrap().take().unwrap();
             Box::pin(async move {
-                let right = verdict.await.unwrap();
-                if right { Ok(Self) } else { Err(ErrorUnauthorized("unknown")) }
+                let is_authenticated = decision.await.unwrap();
+                if is_authenticated { Ok(Self) } else { Err(ErrorUnauthorized("unknown")) }
             })
         }
     }
@@ -70,19 +70,20 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(known: bool) {
-        let (decide, verdict) = oneshot::channel();
+    fn check(is_authenticated: bool) {
+        let (decide, decision) = oneshot::channel();
         let started = Data::new(AtomicBool::new(false));
         let request = TestRequest::default()
-            .app_data(Rc::new(Verdict::new(Some(verdict))))
+            .app_data(Rc::new(Decision::new(Some(decision))))
             .app_data(started.clone())
             .to_http_request();
-        let mut both = Sequential::<Known, Costly>::from_request(&request, &mut Payload::None);
+        let mut both =
+            Sequential::<Authenticated, Costly>::from_request(&request, &mut Payload::None);
         assert!((&mut both).now_or_never().is_none());
         assert!(!started.load(SeqCst), "the second extractor started before the first was done");
-        decide.send(known).unwrap();
-        assert_eq!(both.now_or_never().unwrap().is_ok(), known);
-        assert_eq!(started.load(SeqCst), known);
+        decide.send(is_authenticated).unwrap();
+        assert_eq!(both.now_or_never().unwrap().is_ok(), is_authenticated);
+        assert_eq!(started.load(SeqCst), is_authenticated);
     }
 
     #[test]

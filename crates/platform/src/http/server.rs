@@ -34,7 +34,7 @@ use crate::{
     version::{COMMIT, VERSION},
 };
 
-/// Time for requests in flight to finish after the server is told to stop.
+/// Time for requests in flight to finish after the server starts to stop.
 const DRAIN_SECONDS: u64 = 15;
 
 /// A server that listens; it serves while it is polled.

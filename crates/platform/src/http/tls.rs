@@ -42,11 +42,12 @@ pub(super) fn server_config(settings: &Tls, tasks: &Tasks) -> anyhow::Result<Ser
         .with_protocol_versions(versions)?
         .with_no_client_auth()
         .with_cert_resolver(certificate.clone());
-    follow(settings.clone(), certificate, tasks);
+    start_reloading(settings.clone(), certificate, tasks);
     Ok(config)
 }
 
-fn follow(settings: Tls, certificate: Arc<Certificate>, tasks: &Tasks) {
+/// Starts a task that loads the certificate again when its files change.
+fn start_reloading(settings: Tls, certificate: Arc<Certificate>, tasks: &Tasks) {
     let mut seen = modified_at(&settings);
     tasks.spawn_interval("certificate", CHECK_INTERVAL, move || {
         let now = modified_at(&settings);

@@ -28,7 +28,11 @@ pub struct Settings {
 
 impl Verifier {
     /// Fetches the keys now, then every `jwks_refresh_interval`, and when a token has an unknown key id.
-    pub fn follow(self: &Arc<Self>, settings: &Settings, tasks: &Tasks) -> anyhow::Result<()> {
+    pub fn start_refreshing_keys(
+        self: &Arc<Self>,
+        settings: &Settings,
+        tasks: &Tasks,
+    ) -> anyhow::Result<()> {
         let client = http_client(Duration::from_secs(5))?;
         let (verifier, settings) = (self.clone(), settings.clone());
         tasks.spawn("keys", |stop| async move {

@@ -18,7 +18,7 @@ use crate::Timestamp;
 #[derive(Debug, Default)]
 pub struct Revocations {
     revoked: RwLock<HashMap<Revoked, Timestamp>>,
-    known: AtomicBool,
+    loaded: AtomicBool,
 }
 
 impl Revocations {
@@ -28,12 +28,12 @@ impl Revocations {
     }
 
     /// Marks the list as complete: all revocations so far were added.
-    pub fn set_known(&self) {
-        self.known.store(true, Ordering::Release);
+    pub fn set_loaded(&self) {
+        self.loaded.store(true, Ordering::Release);
     }
 
-    pub fn are_known(&self) -> bool {
-        self.known.load(Ordering::Acquire)
+    pub fn are_loaded(&self) -> bool {
+        self.loaded.load(Ordering::Acquire)
     }
 
     /// Whether a token or its client was revoked.
@@ -51,7 +51,7 @@ impl Revocations {
     }
 
     /// Deletes the revocations whose tokens have expired.
-    pub fn forget_expired(&self, now: Timestamp) {
+    pub fn remove_expired(&self, now: Timestamp) {
         let mut revoked = self.revoked.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         revoked.retain(|_, until| *until > now);
     }

@@ -15,7 +15,7 @@ const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
 /// Runs `work` within a span of [`TRACE`].
 fn in_trace<T>(work: impl FnOnce() -> T) -> T {
     let span = info_span!("test");
-    adopt(&span, Some(&format!("00-{TRACE}-b7ad6b7169203331-01")));
+    set_parent(&span, Some(&format!("00-{TRACE}-b7ad6b7169203331-01")));
     span.in_scope(work)
 }
 

@@ -81,7 +81,7 @@ pub fn traceparent() -> Option<String> {
 }
 
 /// Makes `span` a child of the span that `traceparent` names.
-pub fn adopt(span: &Span, traceparent: Option<&str>) {
+pub fn set_parent(span: &Span, traceparent: Option<&str>) {
     if let Some(parent) = traceparent
         && let Err(error) = span.set_parent(context_of(parent))
     {

@@ -7,19 +7,19 @@ use reqwest::{Method, Response, StatusCode, header};
 
 use crate::{
     client, start,
-    tokens::{Key, follow, publish, wait_for_keys},
+    tokens::{Key, publish, start_with_jwks, wait_for_keys},
 };
 
-/// A mirror, and a key whose tokens it accepts.
-async fn mirror_with_key() -> (Running, Key) {
+/// A service, and a key whose tokens it accepts.
+async fn service_with_key() -> (Running, Key) {
     let key = Key::new("k1");
-    let mirror = follow(&publish(&Arc::new(Mutex::new(vec![key.public()])))).await;
-    wait_for_keys(&mirror, &key.token(|_, _| {})).await;
-    (mirror, key)
+    let service = start_with_jwks(&publish(&Arc::new(Mutex::new(vec![key.public()])))).await;
+    wait_for_keys(&service, &key.token(|_, _| {})).await;
+    (service, key)
 }
 
-async fn get_orders(mirror: &Running, token: &str) -> Response {
-    client().get(format!("{}/orders", mirror.url)).bearer_auth(token).send().await.unwrap()
+async fn get_orders(service: &Running, token: &str) -> Response {
+    client().get(format!("{}/orders", service.url)).bearer_auth(token).send().await.unwrap()
 }
 
 fn challenge(response: &Response) -> (u16, &str) {
@@ -29,42 +29,42 @@ fn challenge(response: &Response) -> (u16, &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_challenge_names_the_error_and_the_scope() {
-    let (mirror, key) = mirror_with_key().await;
-    let response = client().get(format!("{}/orders", mirror.url)).send().await.unwrap();
+    let (service, key) = service_with_key().await;
+    let response = client().get(format!("{}/orders", service.url)).send().await.unwrap();
     assert_eq!(challenge(&response), (401, "Bearer"));
     let invalid = "Bearer error=\"invalid_token\", error_description=\"the bearer token";
-    let response = get_orders(&mirror, "nonsense").await;
+    let response = get_orders(&service, "nonsense").await;
     assert_eq!(challenge(&response), (401, format!("{invalid} is not valid\"").as_str()));
     let expired = key.token(|_, claims| claims.exp = claims.iat - 1);
-    let response = get_orders(&mirror, &expired).await;
+    let response = get_orders(&service, &expired).await;
     assert_eq!(challenge(&response), (401, format!("{invalid} has expired\"").as_str()));
     let other_scope = key.token(|_, claims| claims.scope = "returns".parse().unwrap());
-    let response = get_orders(&mirror, &other_scope).await;
+    let response = get_orders(&service, &other_scope).await;
     let insufficient = "Bearer error=\"insufficient_scope\", scope=\"orders\"";
     assert_eq!(challenge(&response), (403, insufficient));
     let other_merchant = key.token(|_, claims| claims.merchant = Some("acme".parse().unwrap()));
-    let request = client().get(format!("{}/orders", mirror.url)).bearer_auth(other_merchant);
+    let request = client().get(format!("{}/orders", service.url)).bearer_auth(other_merchant);
     let response = request.header("x-service-id", "rival").send().await.unwrap();
     assert_eq!(challenge(&response), (403, "Bearer error=\"insufficient_scope\""));
-    let response = get_orders(&mirror, &key.token(|_, _| {})).await;
+    let response = get_orders(&service, &key.token(|_, _| {})).await;
     assert_eq!(challenge(&response), (200, ""));
-    assert!(mirror.stop().await);
+    assert!(service.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_keeps_its_known_scopes() {
-    let (mirror, key) = mirror_with_key().await;
+    let (service, key) = service_with_key().await;
     let rolled_out = key.token_with("scope", "archive orders reports".into());
-    assert_eq!(get_orders(&mirror, &rolled_out).await.status(), StatusCode::OK);
+    assert_eq!(get_orders(&service, &rolled_out).await.status(), StatusCode::OK);
     let unknown = key.token_with("scope", "archive".into());
-    assert_eq!(get_orders(&mirror, &unknown).await.status(), StatusCode::FORBIDDEN);
-    assert!(mirror.stop().await);
+    assert_eq!(get_orders(&service, &unknown).await.status(), StatusCode::FORBIDDEN);
+    assert!(service.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn repeated_headers_are_rejected() {
-    let (mirror, key) = mirror_with_key().await;
-    let (good, url) = (key.token(|_, _| {}), format!("{}/orders", mirror.url));
+    let (service, key) = service_with_key().await;
+    let (good, url) = (key.token(|_, _| {}), format!("{}/orders", service.url));
     for token in [&good, "nonsense"] {
         let twice = client().get(&url).bearer_auth(&good).bearer_auth(token).send().await.unwrap();
         assert_eq!(twice.status(), StatusCode::BAD_REQUEST);
@@ -78,12 +78,12 @@ async fn repeated_headers_are_rejected() {
         let request = request.header(name, values[0]).header(name, values[1]);
         assert_eq!(request.send().await.unwrap().status(), status, "{name}: {values:?}");
     }
-    assert!(mirror.stop().await);
+    assert!(service.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_token_is_checked_before_the_other_headers() {
-    let (mirror, key) = mirror_with_key().await;
+    let (service, key) = service_with_key().await;
     let (good, unknown_key) = (key.token(|_, _| {}), Key::new("k9").token(|_, _| {}));
     for (name, value, status) in [
         ("idempotency-key", "x".repeat(256), StatusCode::BAD_REQUEST),
@@ -92,7 +92,7 @@ async fn the_token_is_checked_before_the_other_headers() {
         ("content-length", "1048577".to_owned(), StatusCode::PAYLOAD_TOO_LARGE),
     ] {
         let send = async |token: Option<&str>| {
-            let mut request = client().post(format!("{}/orders", mirror.url));
+            let mut request = client().post(format!("{}/orders", service.url));
             if name != "content-type" {
                 request = request.header("content-type", "application/json");
             }
@@ -108,15 +108,15 @@ async fn the_token_is_checked_before_the_other_headers() {
         assert_eq!(send(Some(&unknown_key)).await, StatusCode::UNAUTHORIZED, "{name}");
         assert_eq!(send(Some(&good)).await, status, "{name}");
     }
-    let two_versions = client().get(format!("{}/orders", mirror.url));
+    let two_versions = client().get(format!("{}/orders", service.url));
     let two_versions = two_versions.header("api-version", "3").header("api-version", "2");
     assert_eq!(two_versions.send().await.unwrap().status(), StatusCode::UNAUTHORIZED);
-    assert!(mirror.stop().await);
+    assert!(service.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn head_is_get_without_a_body() {
-    let (mirror, key) = mirror_with_key().await;
+    let (service, key) = service_with_key().await;
     let good = key.token(|_, _| {});
     for (path, status) in [
         ("/orders", StatusCode::OK),
@@ -126,7 +126,7 @@ async fn head_is_get_without_a_body() {
         ("/echo", StatusCode::METHOD_NOT_ALLOWED),
     ] {
         let send = async |method: Method| {
-            let request = client().request(method, format!("{}{path}", mirror.url));
+            let request = client().request(method, format!("{}{path}", service.url));
             request.bearer_auth(&good).header("x-request-id", "same").send().await.unwrap()
         };
         let (get, head) = (send(Method::GET).await, send(Method::HEAD).await);
@@ -140,24 +140,24 @@ async fn head_is_get_without_a_body() {
         assert!(!get.bytes().await.unwrap().is_empty(), "{path}");
         assert!(head.bytes().await.unwrap().is_empty(), "{path}");
     }
-    let anonymous = client().head(format!("{}/orders", mirror.url)).send().await.unwrap();
+    let anonymous = client().head(format!("{}/orders", service.url)).send().await.unwrap();
     assert_eq!(challenge(&anonymous), (401, "Bearer"));
-    assert!(mirror.stop().await);
+    assert!(service.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_response_may_be_sniffed() {
-    let mirror = start(&[("HTTP__REQUEST_TIMEOUT", "200ms")]).await;
+    let service = start(&[("HTTP__REQUEST_TIMEOUT", "200ms")]).await;
     for (path, status) in [
         ("/address", StatusCode::OK),
         ("/metrics", StatusCode::OK),
         ("/nowhere", StatusCode::NOT_FOUND),
         ("/who", StatusCode::UNAUTHORIZED),
-        ("/linger/60000", StatusCode::SERVICE_UNAVAILABLE),
+        ("/slow/60000", StatusCode::SERVICE_UNAVAILABLE),
     ] {
-        let response = client().get(format!("{}{path}", mirror.url)).send().await.unwrap();
+        let response = client().get(format!("{}{path}", service.url)).send().await.unwrap();
         assert_eq!(response.status(), status, "{path}");
         assert_eq!(response.headers()[header::X_CONTENT_TYPE_OPTIONS], "nosniff", "{path}");
     }
-    assert!(mirror.stop().await);
+    assert!(service.stop().await);
 }

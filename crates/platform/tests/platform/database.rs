@@ -13,36 +13,36 @@ use testkit::{Database, Server, Servers, eventually};
 use crate::{Newer, client, start, try_start};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_is_down_gives_503_within_a_second_and_the_process_heals() {
+async fn a_database_that_is_down_gives_503_within_a_second_and_the_process_recovers() {
     let servers = tokio::task::spawn_blocking(Servers::start).await.unwrap();
     let url = format!("{}/postgres", servers.postgres_url());
-    let mirror = start(&[("DATABASE__URL", &url)]).await;
-    let ask =
-        async |path: &str| client().get(format!("{}{path}", mirror.url)).send().await.unwrap();
-    eventually("the database responses", Duration::from_secs(300), async || {
-        (ask("/database").await.status() == StatusCode::OK).then_some(())
+    let service = start(&[("DATABASE__URL", &url)]).await;
+    let get =
+        async |path: &str| client().get(format!("{}{path}", service.url)).send().await.unwrap();
+    eventually("the database responds", Duration::from_secs(300), async || {
+        (get("/database").await.status() == StatusCode::OK).then_some(())
     })
     .await;
     tokio::task::block_in_place(|| servers.kill(Server::Postgres));
     for _ in 0..5 {
         let started = Instant::now();
-        let response = ask("/database").await;
+        let response = get("/database").await;
         assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
         assert!(started.elapsed() < Duration::from_millis(1500), "{:?}", started.elapsed());
         assert!(response.headers().contains_key("retry-after"));
-        assert_eq!(ask("/readyz").await.status(), StatusCode::SERVICE_UNAVAILABLE);
-        let served = ask("/readyz?exclude=broker").await;
+        assert_eq!(get("/readyz").await.status(), StatusCode::SERVICE_UNAVAILABLE);
+        let served = get("/readyz?exclude=broker").await;
         assert_eq!(served.status(), StatusCode::SERVICE_UNAVAILABLE);
-        assert_eq!(ask("/healthz").await.status(), StatusCode::OK);
+        assert_eq!(get("/healthz").await.status(), StatusCode::OK);
     }
     // The database cannot be excluded.
-    assert_eq!(ask("/readyz?exclude=database").await.status(), StatusCode::BAD_REQUEST);
+    assert_eq!(get("/readyz?exclude=database").await.status(), StatusCode::BAD_REQUEST);
     tokio::task::block_in_place(|| servers.start_again(Server::Postgres));
-    eventually("the process has healed", Duration::from_secs(300), async || {
-        (ask("/database").await.status() == StatusCode::OK).then_some(())
+    eventually("the process has recovered", Duration::from_secs(300), async || {
+        (get("/database").await.status() == StatusCode::OK).then_some(())
     })
     .await;
-    assert!(mirror.stop().await);
+    assert!(service.stop().await);
     tokio::task::block_in_place(|| drop(servers));
 }
 
@@ -50,13 +50,13 @@ async fn a_database_that_is_down_gives_503_within_a_second_and_the_process_heals
 struct Hidden {
     database: Database,
     /// The database in which the renaming statement runs.
-    beside: Database,
+    other_database: Database,
 }
 
 impl Hidden {
     async fn create() -> Self {
         let database = Database::create(Vec::new()).await;
-        let hidden = Self { database, beside: Database::create(Vec::new()).await };
+        let hidden = Self { database, other_database: Database::create(Vec::new()).await };
         let name = hidden.name();
         hidden.rename(&name, &format!("{name}_away")).await;
         hidden
@@ -72,16 +72,16 @@ impl Hidden {
     }
 
     async fn rename(&self, from: &str, to: &str) {
-        self.beside.execute_raw(&format!("ALTER DATABASE {from} RENAME TO {to}")).await;
+        self.other_database.execute_raw(&format!("ALTER DATABASE {from} RENAME TO {to}")).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_comes_late_is_asked_for_its_migrations() {
+async fn migrations_are_read_from_a_database_that_starts_late() {
     let hidden = Hidden::create().await;
-    let mirror = start(&[("DATABASE__URL", &hidden.database.url())]).await;
+    let service = start(&[("DATABASE__URL", &hidden.database.url())]).await;
     let migrations = async || {
-        let response = client().get(format!("{}/readyz", mirror.url)).send().await.unwrap();
+        let response = client().get(format!("{}/readyz", service.url)).send().await.unwrap();
         response.json::<Value>().await.unwrap()["parts"]["migrations"].clone()
     };
     assert_eq!(migrations().await, "not known yet");
@@ -90,7 +90,7 @@ async fn a_database_that_comes_late_is_asked_for_its_migrations() {
         (migrations().await == "ok").then_some(())
     })
     .await;
-    assert!(mirror.stop().await);
+    assert!(service.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -135,9 +135,9 @@ async fn an_abandoned_transaction_does_not_return_to_the_pool() {
     }
     let mut conn = pool.get().await.unwrap();
     let count = async |conn: &mut _, value: i64| {
-        let asked = diesel::sql_query("SELECT count(*) AS n FROM notes WHERE n = $1")
+        let query = diesel::sql_query("SELECT count(*) AS n FROM notes WHERE n = $1")
             .bind::<BigInt, _>(value);
-        asked.get_result::<Counted>(conn).await.unwrap().n
+        query.get_result::<Counted>(conn).await.unwrap().n
     };
     assert_eq!(
         count(&mut conn, 2).await,
@@ -151,20 +151,20 @@ async fn an_abandoned_transaction_does_not_return_to_the_pool() {
 async fn a_lock_of_an_abandoned_request_is_released() {
     const LOCK: i64 = 7;
     let database = Database::create(Vec::new()).await;
-    let (impatient, other) = (database.pool(), database.pool());
+    let (timed_out, other) = (database.pool(), database.pool());
     for round in 0..50 {
         // Between the request for the lock and its response.
         let timeout = Duration::from_micros(round * 40);
-        drop(tokio::time::timeout(timeout, impatient.try_lead(LOCK)).await);
+        drop(tokio::time::timeout(timeout, timed_out.try_lead(LOCK)).await);
     }
     let leading = eventually("the lock is free", Duration::from_secs(300), async || {
         other.try_lead(LOCK).await.unwrap()
     })
     .await;
-    assert!(impatient.try_lead(LOCK).await.unwrap().is_none(), "two lead");
+    assert!(timed_out.try_lead(LOCK).await.unwrap().is_none(), "two lead");
     drop(leading);
     eventually("the lock went with the leader", Duration::from_secs(300), async || {
-        impatient.try_lead(LOCK).await.unwrap()
+        timed_out.try_lead(LOCK).await.unwrap()
     })
     .await;
 }

@@ -37,9 +37,9 @@ use serde::Deserialize;
 use utoipa_actix_web::service_config::ServiceConfig;
 
 /// A service that responds with the parts of a request.
-pub(crate) struct Mirror {
+pub(crate) struct EchoService {
     pool: Pool,
-    lingering: AtomicUsize,
+    slow_requests: AtomicUsize,
 }
 
 #[derive(Deserialize)]
@@ -50,8 +50,8 @@ pub(crate) struct Settings {
     without_revocations: Option<bool>,
 }
 
-impl Service for Mirror {
-    const NAME: &'static str = "mirror";
+impl Service for EchoService {
+    const NAME: &'static str = "echo";
     const ABOUT: &'static str = "Responds with the parts of a request";
     const DEFAULTS: &'static [&'static str] = &[];
     type Settings = Settings;
@@ -63,9 +63,9 @@ impl Service for Mirror {
     fn routes(config: &mut ServiceConfig<'_>) {
         config
             .service(echo)
-            .service(linger)
-            .service(lingering)
-            .service(ask_database)
+            .service(respond_slowly)
+            .service(count_slow_requests)
+            .service(query_database)
             .service(who)
             .service(list_orders)
             .service(create_order)
@@ -76,12 +76,12 @@ impl Service for Mirror {
         let issuer = settings.identity.as_ref().map_or("test", |identity| &identity.issuer);
         let verifier = Arc::new(Verifier::new(issuer, process.clock.clone()));
         if let Some(identity) = &settings.identity {
-            verifier.follow(identity, &process.tasks)?;
+            verifier.start_refreshing_keys(identity, &process.tasks)?;
         }
         if settings.without_revocations != Some(true) {
-            verifier.revocations().set_known();
+            verifier.revocations().set_loaded();
         }
-        Ok((Self { pool: process.pool.clone(), lingering: AtomicUsize::new(0) }, verifier))
+        Ok((Self { pool: process.pool.clone(), slow_requests: AtomicUsize::new(0) }, verifier))
     }
 }
 
@@ -92,23 +92,23 @@ async fn echo(Json(document): Json) -> HttpResponse {
 }
 
 #[utoipa::path(responses((status = 200)))]
-#[get("/linger/{millis}")]
-async fn linger(mirror: web::Data<Mirror>, millis: web::Path<u64>) -> HttpResponse {
-    mirror.lingering.fetch_add(1, Ordering::Relaxed);
+#[get("/slow/{millis}")]
+async fn respond_slowly(service: web::Data<EchoService>, millis: web::Path<u64>) -> HttpResponse {
+    service.slow_requests.fetch_add(1, Ordering::Relaxed);
     tokio::time::sleep(Duration::from_millis(*millis)).await;
     HttpResponse::Ok().json("waited")
 }
 
 #[utoipa::path(responses((status = 200)))]
-#[get("/lingering")]
-async fn lingering(mirror: web::Data<Mirror>) -> HttpResponse {
-    HttpResponse::Ok().json(mirror.lingering.load(Ordering::Relaxed))
+#[get("/slow_requests")]
+async fn count_slow_requests(service: web::Data<EchoService>) -> HttpResponse {
+    HttpResponse::Ok().json(service.slow_requests.load(Ordering::Relaxed))
 }
 
 #[utoipa::path(responses((status = 200)))]
 #[get("/database")]
-async fn ask_database(mirror: web::Data<Mirror>) -> Result<HttpResponse, Problem> {
-    mirror.pool.ping().await?;
+async fn query_database(service: web::Data<EchoService>) -> Result<HttpResponse, Problem> {
+    service.pool.ping().await?;
     Ok(HttpResponse::Ok().json("there"))
 }
 
@@ -138,12 +138,12 @@ async fn address(ClientIp(address): ClientIp) -> HttpResponse {
     HttpResponse::Ok().json(address)
 }
 
-/// A mirror with tables.
+/// A service with tables.
 pub(crate) struct Newer;
 
 impl Service for Newer {
     const NAME: &'static str = "newer";
-    const ABOUT: &'static str = Mirror::ABOUT;
+    const ABOUT: &'static str = EchoService::ABOUT;
     const DEFAULTS: &'static [&'static str] = &[];
     type Settings = Settings;
 
@@ -155,13 +155,13 @@ impl Service for Newer {
     fn routes(_: &mut ServiceConfig<'_>) {}
 
     async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
-        Mirror::start(process, settings).await.map(|(_, verifier)| (Self, verifier))
+        EchoService::start(process, settings).await.map(|(_, verifier)| (Self, verifier))
     }
 }
 
-/// Starts the mirror, which needs no database.
+/// Starts the service, which needs no database.
 pub(crate) async fn start(settings: &[(&str, &str)]) -> Running {
-    try_start::<Mirror>(settings).await.unwrap()
+    try_start::<EchoService>(settings).await.unwrap()
 }
 
 pub(crate) async fn try_start<S: Service<Settings = Settings>>(

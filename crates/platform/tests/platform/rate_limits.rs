@@ -48,11 +48,11 @@ async fn connect(url: &str) -> TcpStream {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_address_has_a_limit_of_requests_per_minute() {
-    let mirror =
+    let service =
         start(&[("LIMITS__REQUESTS_PER_MINUTE", "2"), ("HTTP__TRUSTED_PROXIES", "127.0.0.1")])
             .await;
     let send = async |path: &str, address: &str| {
-        let request = client().get(format!("{}{path}", mirror.url));
+        let request = client().get(format!("{}{path}", service.url));
         request.header("x-forwarded-for", address).send().await.unwrap()
     };
     for probe in ["/healthz", "/metrics", "/healthz"] {
@@ -67,67 +67,67 @@ async fn an_address_has_a_limit_of_requests_per_minute() {
     assert!(limited.json::<Value>().await.unwrap()["request_id"].is_string());
     assert_eq!(send("/healthz", "192.0.2.1").await.status(), StatusCode::OK);
     assert_eq!(send("/address", "192.0.2.2").await.status(), StatusCode::OK);
-    assert!(mirror.stop().await);
+    assert!(service.stop().await);
 }
 
 /// The last requests may be counted a moment after their responses. So the tests below compare numbers
 /// that are far apart.
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_that_cannot_be_parsed_count() {
-    let mirror = start(&[LIMIT]).await;
+    let service = start(&[LIMIT]).await;
     for malformed in MALFORMED.repeat(20) {
-        let (response, _) = raw(&mirror.url, malformed).await;
+        let (response, _) = raw(&service.url, malformed).await;
         assert!(response.starts_with("HTTP/1.1 400"), "{response}");
     }
-    let left = requests_left(connect(&mirror.url).await).await;
+    let left = requests_left(connect(&service.url).await).await;
     assert!(left < 10, "{left}");
-    assert!(mirror.stop().await);
+    assert!(service.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_that_cannot_be_parsed_count_after_a_good_request() {
-    let mirror = start(&[LIMIT]).await;
+    let service = start(&[LIMIT]).await;
     for malformed in MALFORMED.repeat(5) {
-        let (response, _) = raw(&mirror.url, &format!("{GOOD}{malformed}")).await;
+        let (response, _) = raw(&service.url, &format!("{GOOD}{malformed}")).await;
         assert!(response.starts_with("HTTP/1.1 200"), "{response}");
         assert!(response.contains("HTTP/1.1 400"), "{response}");
 
-        let mut stream = connect(&mirror.url).await;
+        let mut stream = connect(&service.url).await;
         stream.write_all(GOOD.as_bytes()).await.unwrap();
         assert!(read_response(&mut stream).await.starts_with("HTTP/1.1 200"));
         let (response, _) = send(stream, malformed).await;
         assert!(response.starts_with("HTTP/1.1 400"), "{response}");
     }
     // The twenty good requests alone would leave twenty more.
-    let left = requests_left(connect(&mirror.url).await).await;
+    let left = requests_left(connect(&service.url).await).await;
     assert!(left < 10, "{left}");
-    assert!(mirror.stop().await);
+    assert!(service.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_end_of_a_connection_does_not_count() {
-    let mirror = start(&[LIMIT, ("HTTP__KEEP_ALIVE", "1s")]).await;
+    let service = start(&[LIMIT, ("HTTP__KEEP_ALIVE", "1s")]).await;
     for _ in 0..6 {
         // The client closes the connection.
-        let mut stream = connect(&mirror.url).await;
+        let mut stream = connect(&service.url).await;
         stream.write_all(GOOD.as_bytes()).await.unwrap();
         read_response(&mut stream).await;
         drop(stream);
         // The client closes its side before the response.
-        let mut stream = connect(&mirror.url).await;
+        let mut stream = connect(&service.url).await;
         stream.write_all(GOOD.as_bytes()).await.unwrap();
         stream.shutdown().await.unwrap();
         read_response(&mut stream).await;
-        // The server closes the connection, as the client asked.
+        // The server closes the connection, as the client requested.
         let close = "GET /address HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
-        assert!(raw(&mirror.url, close).await.0.starts_with("HTTP/1.1 200"));
+        assert!(raw(&service.url, close).await.0.starts_with("HTTP/1.1 200"));
     }
     // The server closes an idle connection.
     for _ in 0..2 {
-        assert!(raw(&mirror.url, GOOD).await.0.starts_with("HTTP/1.1 200"));
+        assert!(raw(&service.url, GOOD).await.0.starts_with("HTTP/1.1 200"));
     }
-    assert_eq!(requests_left(connect(&mirror.url).await).await, 20);
-    assert!(mirror.stop().await);
+    assert_eq!(requests_left(connect(&service.url).await).await, 20);
+    assert!(service.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -138,9 +138,9 @@ async fn the_same_holds_for_tls() {
     let (certificate, key) = (path("cert.pem"), path("key.pem"));
     let files = [("HTTP__TLS__CERTIFICATE", certificate.as_str()), ("HTTP__TLS__KEY", &key)];
     for (ending, expected) in [("", 20..21), (MALFORMED[0], 0..10)] {
-        let mirror = start(&[LIMIT, files[0], files[1]]).await;
+        let service = start(&[LIMIT, files[0], files[1]]).await;
         for _ in 0..20 {
-            let mut stream = tls::connect(&mirror.url, &trusted, &[&TLS12]).await.unwrap();
+            let mut stream = tls::connect(&service.url, &trusted, &[&TLS12]).await.unwrap();
             stream.write_all(GOOD.as_bytes()).await.unwrap();
             assert!(read_response(&mut stream).await.starts_with("HTTP/1.1 200"));
             stream.write_all(ending.as_bytes()).await.unwrap();
@@ -151,9 +151,9 @@ async fn the_same_holds_for_tls() {
                 assert!(response.starts_with(b"HTTP/1.1 400"));
             }
         }
-        let stream = tls::connect(&mirror.url, &trusted, &[&TLS12]).await.unwrap();
+        let stream = tls::connect(&service.url, &trusted, &[&TLS12]).await.unwrap();
         let left = requests_left(stream).await;
         assert!(expected.contains(&left), "{left}");
-        assert!(mirror.stop().await);
+        assert!(service.stop().await);
     }
 }

@@ -27,35 +27,36 @@ pub(crate) async fn send(mut stream: TcpStream, bytes: &str) -> (String, Duratio
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slow_client_is_disconnected() {
-    let mirror = start(&[
+    let service = start(&[
         ("HTTP__HEADER_TIMEOUT", "1s"),
         ("HTTP__BODY_TIMEOUT", "300ms"),
         ("HTTP__KEEP_ALIVE", "1s"),
     ])
     .await;
-    let (response, took) = raw(&mirror.url, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Ty").await;
+    let (response, took) = raw(&service.url, "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Ty").await;
     assert!(response.is_empty() || response.starts_with("HTTP/1.1 408"), "{response}");
     assert!(took < Duration::from_secs(8), "{took:?}");
     let half = "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"a\":";
-    let (response, took) = raw(&mirror.url, half).await;
+    let (response, took) = raw(&service.url, half).await;
     assert!(response.starts_with("HTTP/1.1 408"), "{response}");
     assert!(took < Duration::from_secs(8), "{took:?}");
     // The second request of a connection, too.
-    let mut stream = TcpStream::connect(mirror.url.strip_prefix("http://").unwrap()).await.unwrap();
+    let mut stream =
+        TcpStream::connect(service.url.strip_prefix("http://").unwrap()).await.unwrap();
     stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
     let mut first = [0; 12];
     stream.read_exact(&mut first).await.unwrap();
     assert_eq!(&first, b"HTTP/1.1 200");
     let (_, took) = send(stream, "G").await;
     assert!(took < Duration::from_secs(8), "{took:?}");
-    assert!(mirror.stop().await);
+    assert!(service.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_are_bounded_and_read_strictly() {
-    let mirror = start(&[("HTTP__MAX_BODY_BYTES", "1000")]).await;
+    let service = start(&[("HTTP__MAX_BODY_BYTES", "1000")]).await;
     let post = |kind: &str, body: Vec<u8>| {
-        client().post(format!("{}/echo", mirror.url)).header(header::CONTENT_TYPE, kind).body(body)
+        client().post(format!("{}/echo", service.url)).header(header::CONTENT_TYPE, kind).body(body)
     };
     let check = async |request: reqwest::RequestBuilder, status: StatusCode| {
         let response = request.send().await.unwrap();
@@ -87,23 +88,23 @@ async fn bodies_are_bounded_and_read_strictly() {
     .await;
     check(post(json, b"{}".to_vec()).header("content-encoding", "gzip"), StatusCode::BAD_REQUEST)
         .await;
-    assert!(mirror.stop().await);
+    assert!(service.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unknown_paths_and_methods_get_404_and_405() {
-    let mirror = start(&[]).await;
-    let response = client().get(format!("{}/nowhere", mirror.url)).send().await.unwrap();
+    let service = start(&[]).await;
+    let response = client().get(format!("{}/nowhere", service.url)).send().await.unwrap();
     assert_eq!(response.status(), StatusCode::NOT_FOUND);
-    let response = client().get(format!("{}/echo", mirror.url)).send().await.unwrap();
+    let response = client().get(format!("{}/echo", service.url)).send().await.unwrap();
     assert_eq!(
         (response.status(), &response.headers()[header::ALLOW]),
         (StatusCode::METHOD_NOT_ALLOWED, &"POST".parse().unwrap())
     );
-    let response = client().get(format!("{}/linger/soon", mirror.url)).send().await.unwrap();
+    let response = client().get(format!("{}/slow/soon", service.url)).send().await.unwrap();
     assert_eq!(response.status(), StatusCode::NOT_FOUND);
     let document: Value = client()
-        .get(format!("{}/openapi.json", mirror.url))
+        .get(format!("{}/openapi.json", service.url))
         .send()
         .await
         .unwrap()
@@ -111,61 +112,61 @@ async fn unknown_paths_and_methods_get_404_and_405() {
         .await
         .unwrap();
     assert!(document["paths"]["/echo"]["post"].is_object());
-    assert!(mirror.stop().await);
+    assert!(service.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_version_and_the_commit_are_served_without_a_token() {
-    let mirror = start(&[]).await;
-    let response = client().get(format!("{}/version", mirror.url)).send().await.unwrap();
+    let service = start(&[]).await;
+    let response = client().get(format!("{}/version", service.url)).send().await.unwrap();
     assert_eq!(response.status(), StatusCode::OK);
     let (version, commit) = (platform::VERSION, platform::COMMIT);
-    let expected = json!({ "service": "mirror", "version": version, "commit": commit });
+    let expected = json!({ "service": "echo", "version": version, "commit": commit });
     assert_eq!(response.json::<Value>().await.unwrap(), expected);
     assert_eq!(platform::version_text(), format!("{version} (commit {commit})"));
-    assert!(mirror.stop().await);
+    assert!(service.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_that_takes_too_long_gets_503() {
-    let mirror = start(&[("HTTP__REQUEST_TIMEOUT", "200ms")]).await;
-    let response = client().get(format!("{}/linger/60000", mirror.url)).send().await.unwrap();
+    let service = start(&[("HTTP__REQUEST_TIMEOUT", "200ms")]).await;
+    let response = client().get(format!("{}/slow/60000", service.url)).send().await.unwrap();
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert!(response.headers().contains_key(header::RETRY_AFTER));
     let id = response.headers()["x-request-id"].to_str().unwrap().to_owned();
     assert_eq!(response.json::<Value>().await.unwrap()["request_id"], id);
-    let metrics = client().get(format!("{}/metrics", mirror.url)).send().await.unwrap();
+    let metrics = client().get(format!("{}/metrics", service.url)).send().await.unwrap();
     let counted =
         metrics.text().await.unwrap().lines().any(|line| {
-            line.contains("route=\"/linger/{millis}\"") && line.contains("status=\"503\"")
+            line.contains("route=\"/slow/{millis}\"") && line.contains("status=\"503\"")
         });
     assert!(counted, "the route of a request that took too long is not known");
-    assert!(mirror.stop().await);
+    assert!(service.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_request_in_flight_is_finished_before_the_process_ends() {
-    let mirror = start(&[]).await;
-    let url = mirror.url.clone();
-    let lingering =
+    let service = start(&[]).await;
+    let url = service.url.clone();
+    let slow_request =
         spawn(
-            async move { client().get(format!("{url}/linger/700")).send().await.unwrap().status() },
+            async move { client().get(format!("{url}/slow/700")).send().await.unwrap().status() },
         );
-    let arrived = format!("{}/lingering", mirror.url);
+    let arrived = format!("{}/slow_requests", service.url);
     testkit::eventually("the request is in flight", Duration::from_secs(300), async || {
         (client().get(&arrived).send().await.ok()?.json::<usize>().await.ok()? == 1).then_some(())
     })
     .await;
-    assert!(mirror.stop().await);
-    assert_eq!(lingering.await.unwrap(), StatusCode::OK);
+    assert!(service.stop().await);
+    assert_eq!(slow_request.await.unwrap(), StatusCode::OK);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_callers_request_id_is_kept_when_it_is_harmless() {
-    let mirror = start(&[]).await;
+    let service = start(&[]).await;
     let echoed = async |id: &str| {
         let response = client()
-            .get(format!("{}/healthz", mirror.url))
+            .get(format!("{}/healthz", service.url))
             .header("x-request-id", id)
             .send()
             .await
@@ -175,70 +176,77 @@ async fn the_callers_request_id_is_kept_when_it_is_harmless() {
     assert_eq!(echoed("order-42").await, "order-42");
     assert_ne!(echoed("a b").await, "a b");
     assert_ne!(echoed(&"x".repeat(65)).await, "x".repeat(65));
-    assert!(mirror.stop().await);
+    assert!(service.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_trusted_proxies_name_the_client_and_only_in_the_header_they_write() {
-    let asked = async |settings: &[(&str, &str)]| {
-        let mirror = start(settings).await;
+    let client_address = async |settings: &[(&str, &str)]| {
+        let service = start(settings).await;
         let request = client()
-            .get(format!("{}/address", mirror.url))
+            .get(format!("{}/address", service.url))
             .header("forwarded", "for=203.0.113.1")
             .header("x-forwarded-for", "198.51.100.7");
         let address: Value = request.send().await.unwrap().json().await.unwrap();
-        assert!(mirror.stop().await);
+        assert!(service.stop().await);
         address
     };
     let trusted = ("HTTP__TRUSTED_PROXIES", "127.0.0.0/8");
-    assert_eq!(asked(&[]).await, json!("127.0.0.1"));
-    assert_eq!(asked(&[trusted]).await, json!("198.51.100.7"));
+    assert_eq!(client_address(&[]).await, json!("127.0.0.1"));
+    assert_eq!(client_address(&[trusted]).await, json!("198.51.100.7"));
     let other = ("HTTP__PROXY_HEADER", "forwarded");
-    assert_eq!(asked(&[trusted, other]).await, json!("203.0.113.1"));
+    assert_eq!(client_address(&[trusted, other]).await, json!("203.0.113.1"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nul_is_in_no_url() {
-    let mirror = start(&[]).await;
+    let service = start(&[]).await;
     for (path, status) in [
-        ("/linger/%00", StatusCode::NOT_FOUND),
+        ("/slow/%00", StatusCode::NOT_FOUND),
         ("/address?a=%00", StatusCode::BAD_REQUEST),
         ("/address?a=%2500", StatusCode::OK),
     ] {
-        let response = client().get(format!("{}{path}", mirror.url)).send().await.unwrap();
+        let response = client().get(format!("{}{path}", service.url)).send().await.unwrap();
         assert_eq!(response.status(), status, "{path}");
     }
-    assert!(mirror.stop().await);
+    assert!(service.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn measurements_name_the_route_and_not_the_path() {
-    let mirror = start(&[]).await;
-    client().get(format!("{}/linger/1", mirror.url)).send().await.unwrap();
-    let text =
-        client().get(format!("{}/metrics", mirror.url)).send().await.unwrap().text().await.unwrap();
+    let service = start(&[]).await;
+    client().get(format!("{}/slow/1", service.url)).send().await.unwrap();
+    let text = client()
+        .get(format!("{}/metrics", service.url))
+        .send()
+        .await
+        .unwrap()
+        .text()
+        .await
+        .unwrap();
     assert!(text.contains("backhaul_http_request_duration_seconds_count{"), "{text}");
-    assert!(text.contains("route=\"/linger/{millis}\"") && !text.contains("/linger/1\""), "{text}");
-    assert!(mirror.stop().await);
+    assert!(text.contains("route=\"/slow/{millis}\"") && !text.contains("/slow/1\""), "{text}");
+    assert!(service.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn plain_http_stays_on_loopback_unless_told_otherwise() {
+async fn plain_http_stays_on_loopback_unless_a_setting_allows_it() {
     let environment = |proxy: &str| {
         [
             ("HTTP__HOST", "0.0.0.0"),
             ("HTTP__BEHIND_TLS_PROXY", proxy),
             ("DATABASE__URL", "postgres://x@127.0.0.1:1/x"),
         ]
-        .map(|(key, value)| (format!("MIRROR__{key}"), value.to_owned()))
+        .map(|(key, value)| (format!("ECHO__{key}"), value.to_owned()))
         .into_iter()
         .collect()
     };
     let attempt = async |proxy| {
         let (platform, own) =
-            platform::config::load::<crate::Settings>("mirror", &[], None, environment(proxy))
+            platform::config::load::<crate::Settings>("echo", &[], None, environment(proxy))
                 .unwrap();
-        platform::Running::start::<crate::Mirror>(platform, own, platform::Clock::system()).await
+        platform::Running::start::<crate::EchoService>(platform, own, platform::Clock::system())
+            .await
     };
     let error = attempt("false").await.err().unwrap().to_string();
     assert!(error.contains("http.tls is not set"), "{error}");

@@ -1,4 +1,4 @@
-//! TLS as the contract asks for it: 1.2 only, certificates renewed without a restart.
+//! TLS as the contract requires it: 1.2 only, certificates renewed without a restart.
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -27,7 +27,7 @@ pub(crate) fn certificate(folder: &Path, serial: u64) -> CertificateDer<'static>
     certificate.der().clone()
 }
 
-/// Shakes hands.
+/// Performs a TLS handshake.
 pub(crate) async fn connect(
     url: &str,
     trusted: &[CertificateDer<'static>],
@@ -47,8 +47,8 @@ pub(crate) async fn connect(
     TlsConnector::from(Arc::new(config)).connect(name, stream).await
 }
 
-/// Shakes hands; returns the version and the certificate shown.
-async fn shake(
+/// Performs a TLS handshake. Returns the version and the certificate shown.
+async fn handshake(
     url: &str,
     trusted: &[CertificateDer<'static>],
     versions: &[&'static rustls::SupportedProtocolVersion],
@@ -66,29 +66,32 @@ async fn tls_is_1_2_only_unless_switched_and_certificates_are_renewed_in_place()
     let first = certificate(folder.path(), 1);
     let (cert, key) = (path("cert.pem"), path("key.pem"));
     let files = [("HTTP__TLS__CERTIFICATE", cert.as_str()), ("HTTP__TLS__KEY", key.as_str())];
-    let mirror = start(&files).await;
+    let service = start(&files).await;
     let (version, _) =
-        shake(&mirror.url, std::slice::from_ref(&first), &[&TLS12, &TLS13]).await.unwrap();
+        handshake(&service.url, std::slice::from_ref(&first), &[&TLS12, &TLS13]).await.unwrap();
     assert_eq!(version, ProtocolVersion::TLSv1_2);
     assert!(
-        shake(&mirror.url, std::slice::from_ref(&first), &[&TLS13]).await.is_err(),
+        handshake(&service.url, std::slice::from_ref(&first), &[&TLS13]).await.is_err(),
         "TLS 1.3 was spoken"
     );
 
     let second = certificate(folder.path(), 2);
     testkit::eventually("the new certificate is shown", Duration::from_secs(300), async || {
         let (_, shown) =
-            shake(&mirror.url, &[first.clone(), second.clone()], &[&TLS12]).await.ok()?;
+            handshake(&service.url, &[first.clone(), second.clone()], &[&TLS12]).await.ok()?;
         (shown == second).then_some(())
     })
     .await;
-    assert!(mirror.stop().await);
+    assert!(service.stop().await);
 
     let mut both = files.to_vec();
     both.push(("HTTP__TLS__ALLOW_TLS13", "true"));
-    let mirror = start(&both).await;
-    assert_eq!(shake(&mirror.url, &[second], &[&TLS13]).await.unwrap().0, ProtocolVersion::TLSv1_3);
-    assert!(mirror.stop().await);
+    let service = start(&both).await;
+    assert_eq!(
+        handshake(&service.url, &[second], &[&TLS13]).await.unwrap().0,
+        ProtocolVersion::TLSv1_3
+    );
+    assert!(service.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -96,14 +99,14 @@ async fn a_second_request_that_does_not_come_is_not_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let trusted = certificate(folder.path(), 1);
-    let mirror = start(&[
+    let service = start(&[
         ("HTTP__TLS__CERTIFICATE", &path("cert.pem")),
         ("HTTP__TLS__KEY", &path("key.pem")),
         ("HTTP__HEADER_TIMEOUT", "1s"),
         ("HTTP__KEEP_ALIVE", "1s"),
     ])
     .await;
-    let mut stream = connect(&mirror.url, &[trusted], &[&TLS12]).await.unwrap();
+    let mut stream = connect(&service.url, &[trusted], &[&TLS12]).await.unwrap();
     stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
     let mut first = [0; 12];
     stream.read_exact(&mut first).await.unwrap();
@@ -113,5 +116,5 @@ async fn a_second_request_that_does_not_come_is_not_waited_for() {
     // However it hangs up.
     let end = tokio::time::timeout(Duration::from_secs(120), stream.read_to_end(rest)).await;
     drop(end.expect("the server waits for ever"));
-    assert!(mirror.stop().await);
+    assert!(service.stop().await);
 }

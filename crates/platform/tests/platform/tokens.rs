@@ -103,7 +103,7 @@ pub(crate) fn publish(keys: &PublishedKeys) -> String {
     url
 }
 
-pub(crate) async fn follow(url: &str) -> Running {
+pub(crate) async fn start_with_jwks(url: &str) -> Running {
     start(&[
         ("IDENTITY__ISSUER", "https://auth.test"),
         ("IDENTITY__JWKS_URL", url),
@@ -112,17 +112,17 @@ pub(crate) async fn follow(url: &str) -> Running {
     .await
 }
 
-/// Waits until the mirror accepts a valid token.
-pub(crate) async fn wait_for_keys(mirror: &Running, token: &str) {
+/// Waits until the service accepts a valid token.
+pub(crate) async fn wait_for_keys(service: &Running, token: &str) {
     eventually("keys were fetched", Duration::from_secs(300), async || {
-        (who(mirror, token).await == StatusCode::OK).then_some(())
+        (who(service, token).await == StatusCode::OK).then_some(())
     })
     .await;
 }
 
-async fn who(mirror: &Running, token: &str) -> StatusCode {
+async fn who(service: &Running, token: &str) -> StatusCode {
     let request = client()
-        .get(format!("{}/who", mirror.url))
+        .get(format!("{}/who", service.url))
         .header("authorization", format!("bEaReR {token}"));
     request.send().await.unwrap().status()
 }
@@ -133,10 +133,10 @@ async fn only_valid_tokens_of_auth_are_accepted() {
     let unreadable = json!({ "kty": "OKP", "crv": "X25519", "use": "enc", "kid": "k3", "x": "AA" });
     let keys =
         vec![unreadable, encryption.public_for(Some(PublicKeyUse::Encryption)), ours.public()];
-    let mirror = follow(&publish(&Arc::new(Mutex::new(keys)))).await;
+    let service = start_with_jwks(&publish(&Arc::new(Mutex::new(keys)))).await;
     let good = ours.token(|_, _| {});
-    wait_for_keys(&mirror, &good).await;
-    assert_eq!(who(&mirror, &ours.token_with("nbf", json!(now() - 60))).await, StatusCode::OK);
+    wait_for_keys(&service, &good).await;
+    assert_eq!(who(&service, &ours.token_with("nbf", json!(now() - 60))).await, StatusCode::OK);
     let bad = [
         encryption.token(|_, _| {}),
         ours.token(|header, _| header.crit = Some(vec!["exp".to_owned()])),
@@ -153,63 +153,63 @@ async fn only_valid_tokens_of_auth_are_accepted() {
         format!("eyJhbGciOiJub25lIn0.{}.", good.split('.').nth(1).unwrap()),
     ];
     for token in &bad {
-        assert_eq!(who(&mirror, token).await, StatusCode::UNAUTHORIZED, "{token}");
+        assert_eq!(who(&service, token).await, StatusCode::UNAUTHORIZED, "{token}");
     }
-    assert!(mirror.stop().await);
+    assert!(service.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_key_is_fetched_when_a_token_names_it() {
     let (old, new) = (Key::new("old"), Key::new("new"));
     let published = Arc::new(Mutex::new(vec![old.public()]));
-    let mirror = follow(&publish(&published)).await;
-    wait_for_keys(&mirror, &old.token(|_, _| {})).await;
+    let service = start_with_jwks(&publish(&published)).await;
+    wait_for_keys(&service, &old.token(|_, _| {})).await;
     published.lock().unwrap().push(new.public());
-    assert_eq!(who(&mirror, &new.token(|_, _| {})).await, StatusCode::OK);
-    assert_eq!(who(&mirror, &old.token(|_, _| {})).await, StatusCode::OK);
-    assert!(mirror.stop().await);
+    assert_eq!(who(&service, &new.token(|_, _| {})).await, StatusCode::OK);
+    assert_eq!(who(&service, &old.token(|_, _| {})).await, StatusCode::OK);
+    assert!(service.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_keys_the_response_is_503() {
-    let mirror = follow("http://127.0.0.1:1/jwks").await;
+    let service = start_with_jwks("http://127.0.0.1:1/jwks").await;
     assert_eq!(
-        who(&mirror, &Key::new("k").token(|_, _| {})).await,
+        who(&service, &Key::new("k").token(|_, _| {})).await,
         StatusCode::SERVICE_UNAVAILABLE
     );
     let ready: Value =
-        client().get(format!("{}/readyz", mirror.url)).send().await.unwrap().json().await.unwrap();
+        client().get(format!("{}/readyz", service.url)).send().await.unwrap().json().await.unwrap();
     assert_eq!(ready["parts"]["keys"], "no signing keys yet");
-    assert!(mirror.stop().await);
+    assert!(service.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn before_the_revocations_are_known_no_token_is_accepted() {
+async fn before_the_revocations_are_loaded_no_token_is_accepted() {
     let key = Key::new("k1");
     let url = publish(&Arc::new(Mutex::new(vec![key.public()])));
-    let mirror = start(&[
+    let service = start(&[
         ("IDENTITY__ISSUER", "https://auth.test"),
         ("IDENTITY__JWKS_URL", &url),
         ("IDENTITY__JWKS_REFRESH_INTERVAL", "1h"),
         ("WITHOUT_REVOCATIONS", "true"),
     ])
     .await;
-    let ready = format!("{}/readyz", mirror.url);
+    let ready = format!("{}/readyz", service.url);
     eventually("keys were fetched", Duration::from_secs(300), async || {
         let parts = client().get(&ready).send().await.unwrap().text().await.unwrap();
         assert!(parts.contains(r#""revocations":"not loaded yet""#), "{parts}");
         parts.contains(r#""keys":"ok""#).then_some(())
     })
     .await;
-    assert_eq!(who(&mirror, &key.token(|_, _| {})).await, StatusCode::SERVICE_UNAVAILABLE);
-    assert!(mirror.stop().await);
+    assert_eq!(who(&service, &key.token(|_, _| {})).await, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(service.stop().await);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_empty_list_of_keys_is_fetched_again() {
     let (key, keys) = (Key::new("first"), Arc::new(Mutex::new(Vec::new())));
-    let mirror = follow(&publish(&keys)).await;
-    let ready = format!("{}/readyz", mirror.url);
+    let service = start_with_jwks(&publish(&keys)).await;
+    let ready = format!("{}/readyz", service.url);
     let parts = client().get(&ready).send().await.unwrap().text().await.unwrap();
     assert!(parts.contains(r#""keys":"no signing keys yet""#), "{parts}");
     keys.lock().unwrap().push(key.public());
@@ -219,6 +219,6 @@ async fn an_empty_list_of_keys_is_fetched_again() {
         parts.contains(r#""keys":"ok""#).then_some(())
     })
     .await;
-    assert_eq!(who(&mirror, &key.token(|_, _| {})).await, StatusCode::OK);
-    mirror.stop().await;
+    assert_eq!(who(&service, &key.token(|_, _| {})).await, StatusCode::OK);
+    service.stop().await;
 }

@@ -54,10 +54,10 @@ fn units_in_stock_stay_exchangeable() {
 #[test]
 fn a_changed_price_fails_the_unit() {
     let card = "L3 UNEVEN_EXCHANGE no price";
-    let dearer =
+    let higher_price =
         format!("L2 UNEVEN_EXCHANGE 2500; L2 UNEVEN_EXCHANGE 2500; {card}; L1 price_changed; 0 0");
-    check(Some(&tee((9, 2100), (9, 2500))), &dearer);
-    // The caller's price is not believed, even if the merchant's price makes the exchange even.
+    check(Some(&tee((9, 2100), (9, 2500))), &higher_price);
+    // The caller's price is not trusted, even if the merchant's price makes the exchange even.
     let cheaper = format!("L1 EVEN_EXCHANGE 2000; {card}; L2 price_changed; L2 price_changed; 0 0");
     check(Some(&tee((9, 2000), (9, 2000))), &cheaper);
 }

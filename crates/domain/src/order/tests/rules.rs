@@ -8,7 +8,7 @@ use super::*;
 pub(super) fn check_with(policy: OrderPolicy, change: impl FnOnce(&mut Value), expected: Expect) {
     let mut order = plain_order();
     change(&mut order);
-    let errors = match read(&enclose(order), policy) {
+    let errors = match read(&order_message(order), policy) {
         Ok(message) => {
             let warnings = message.warnings.iter();
             warnings.map(|warning| format!("warning: {warning}\n")).collect()
@@ -26,7 +26,7 @@ pub(super) fn check(change: impl FnOnce(&mut Value), expected: Expect) {
 fn read_changed(change: impl FnOnce(&mut Value)) -> Order {
     let mut order = plain_order();
     change(&mut order);
-    read(&enclose(order), OrderPolicy::default()).unwrap().snapshots.remove(0).order
+    read(&order_message(order), OrderPolicy::default()).unwrap().snapshots.remove(0).order
 }
 
 #[test]
@@ -55,11 +55,11 @@ fn both_spellings_of_cancelled_are_one_status() {
 
 #[test]
 fn transactions_and_discounts_are_not_read() {
-    let crowded = read_changed(|order| {
+    let changed = read_changed(|order| {
         order["transactions"] = json!(vec![json!({ "amounts": vec![1e15; 10] }); 1000]);
         order["discounts"] = json!([null, "x", [[]]]);
     });
-    assert_eq!(crowded, read_changed(|_| {}));
+    assert_eq!(changed, read_changed(|_| {}));
 }
 
 #[test]

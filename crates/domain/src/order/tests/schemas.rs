@@ -87,7 +87,7 @@ fn schema_and_reader_agree_on_times() {
     let mut order = plain_order();
     for time in times {
         order["created_at"] = json!(time);
-        check(&enclose(order.clone()));
+        check(&order_message(order.clone()));
     }
 }
 
@@ -111,7 +111,7 @@ fn list_pointers(value: &Value, at: &str, pointers: &mut Vec<String>) {
 fn with(change: fn(&mut Value)) -> Value {
     let mut order = plain_order();
     change(&mut order);
-    enclose(order)
+    order_message(order)
 }
 
 #[test]

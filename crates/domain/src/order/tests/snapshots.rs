@@ -1,23 +1,26 @@
 use std::collections::HashMap;
 
-use super::super::{KnownRefund, OrderOutcome, OrderSnapshot};
+use super::super::{OrderOutcome, OrderSnapshot, RefundVersion};
 use super::*;
 use crate::json::Digest;
 
 fn snapshot(change: impl FnOnce(&mut Value)) -> OrderSnapshot {
     let mut order = plain_order();
     change(&mut order);
-    read(&enclose(order), OrderPolicy::default()).unwrap().snapshots.remove(0)
+    read(&order_message(order), OrderPolicy::default()).unwrap().snapshots.remove(0)
 }
 
-fn refunds_of(snapshot: &OrderSnapshot) -> HashMap<String, KnownRefund> {
-    snapshot.known_refunds().map(|(identifier, known)| (identifier.to_owned(), known)).collect()
+fn refunds_of(snapshot: &OrderSnapshot) -> HashMap<String, RefundVersion> {
+    snapshot
+        .refund_versions()
+        .map(|(identifier, version)| (identifier.to_owned(), version))
+        .collect()
 }
 
 /// The outcome of a changed plain order when the plain order is stored.
 fn decide_after_plain(change: impl FnOnce(&mut Value)) -> Result<OrderOutcome, String> {
     let plain = snapshot(|_| {});
-    let (stored, refunds) = (plain.known(), refunds_of(&plain));
+    let (stored, refunds) = (plain.version(), refunds_of(&plain));
     let now = time("2026-02-01T00:00:00Z");
     snapshot(change)
         .decide(Some(&stored), |id| refunds.get(id), |_| None, OrderPolicy::default(), now)
@@ -108,7 +111,7 @@ fn a_strict_merchant_needs_future_dates_for_new_refunds() {
 fn a_line_of_a_new_refund_cannot_belong_to_another_refund() {
     let now = time("2026-02-01T00:00:00Z");
     let snapshot = snapshot(|_| {});
-    let decide = |owner: &'static str, refunds: &HashMap<String, KnownRefund>| {
+    let decide = |owner: &'static str, refunds: &HashMap<String, RefundVersion>| {
         let decided = snapshot.decide(
             None,
             |id| refunds.get(id),

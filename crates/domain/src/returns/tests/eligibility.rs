@@ -20,7 +20,7 @@ fn facts() -> UnitFacts<'static> {
 
 const NOW: &str = "2026-02-20T10:00:00Z";
 
-fn verdict(unit: &UnitFacts<'_>, settings: &Settings, now: &str) -> String {
+fn eligibility(unit: &UnitFacts<'_>, settings: &Settings, now: &str) -> String {
     match check_eligibility(unit, settings, time(now), None) {
         Ok(_) => "yes".to_owned(),
         Err(Ineligible { code, detail }) => {
@@ -47,7 +47,7 @@ fn every_reason_has_a_code_and_a_detail() {
     ];
     let settings = Settings::new("Acme");
     let table: String =
-        cases.iter().map(|case| format!("{}\n", verdict(case, &settings, NOW))).collect();
+        cases.iter().map(|case| format!("{}\n", eligibility(case, &settings, NOW))).collect();
     expect![[r#"
         yes
         order_cancelled (final): the order was cancelled
@@ -138,7 +138,7 @@ fn a_unit_above_the_weight_limit_cannot_use_express_returns() {
     ];
     let table: String = cases
         .iter()
-        .map(|(unit, settings)| format!("{}\n", verdict(unit, settings, NOW)))
+        .map(|(unit, settings)| format!("{}\n", eligibility(unit, settings, NOW)))
         .collect();
     expect![[r#"
         yes

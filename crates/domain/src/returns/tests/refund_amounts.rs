@@ -27,7 +27,7 @@ fn check(refunds: &[(i64, &[(&str, i64)])], expected: &str) {
 
 #[test]
 fn a_refund_above_the_amount_paid_is_a_discrepancy() {
-    // The dearest unit with shipping.
+    // The most expensive unit with shipping.
     check(&[(601, &[("L1", 1)])], "");
     check(
         &[(602, &[("L1", 1)])],

@@ -84,8 +84,8 @@ fn an_asn_is_validated() {
     let same = ("/cartons/0/details/1/line_identifier", Some(json!("L-1")));
     let errors = reader.errors(&[same]);
     assert_eq!(errors, [("$.cartons[0].details[1].line_identifier".to_owned(), Code::Invalid)]);
-    let nameless = [("/cartons/0/details/0/sku", None), ("/cartons/0/details/0/upc", None)];
-    let errors = reader.errors(&nameless);
+    let unidentified = [("/cartons/0/details/0/sku", None), ("/cartons/0/details/0/upc", None)];
+    let errors = reader.errors(&unidentified);
     assert_eq!(errors, [("$.cartons[0].details[0].sku".to_owned(), Code::MissingField)]);
 }
 
@@ -189,14 +189,14 @@ fn a_line_of_several_units_identifies_no_unit() {
         ],
     );
     let own = ["/client_unit_identifier", "/serial_number"];
-    let nameless = changed(receipt("IN-1", 1), &own.map(|field| (field, None)));
-    assert_eq!(completed(&asn, &nameless).unwrap_err(), "$.unit_identifier");
-    let named = changed(nameless.clone(), &[("/unit_identifier", Some(json!("U-7")))]);
+    let unidentified = changed(receipt("IN-1", 1), &own.map(|field| (field, None)));
+    assert_eq!(completed(&asn, &unidentified).unwrap_err(), "$.unit_identifier");
+    let named = changed(unidentified.clone(), &[("/unit_identifier", Some(json!("U-7")))]);
     let unit = completed(&asn, &named).unwrap();
     assert_eq!(unit.unit_identifier.unwrap().to_string(), "U-7");
     assert!(unit.client_unit_identifier.is_none() && unit.serial_number.is_none());
     let one = changed(asn, &[(quantity, Some(json!(1)))]);
-    let unit = completed(&one, &nameless).unwrap();
+    let unit = completed(&one, &unidentified).unwrap();
     assert_eq!(unit.unit_identifier.unwrap().to_string(), "U-1");
     assert_eq!(unit.serial_number, Some("SN-1".into()));
 }
@@ -307,8 +307,8 @@ fn fields_of_the_receipt_take_precedence() {
 
 #[test]
 fn a_unit_needs_an_identifier() {
-    let nameless = ("/cartons/0/details/0/unit_identifier", None);
-    let asn = changed(inbound_asn("IN-1", 1), &[nameless]);
+    let unidentified = ("/cartons/0/details/0/unit_identifier", None);
+    let asn = changed(inbound_asn("IN-1", 1), &[unidentified]);
     let message = completed(&asn, &receipt("IN-1", 1)).unwrap();
     assert_eq!(json!(message.unit_identifier), 1, "the client's license plate");
     let receipt = changed(receipt("IN-1", 1), &[("/client_unit_identifier", None)]);

@@ -108,7 +108,8 @@ async fn a_response_keeps_the_memory_it_needs_until_it_is_sent() {
         let request = request(&memory, 1, None);
         reserve_for_response(request.request(), reserved).unwrap();
         let response = HttpResponse::Ok().body("x".repeat(10 * KIB));
-        let (request, response) = RequestMemory::keep(request.into_response(response)).into_parts();
+        let (request, response) =
+            RequestMemory::reserve_for_response(request.into_response(response)).into_parts();
         drop(request);
         assert_eq!(memory.budget.used_bytes(), 10 * KIB);
         assert_eq!(to_bytes(response.into_body()).await.unwrap().len(), 10 * KIB);
@@ -127,7 +128,10 @@ fn a_read_without_memory_for_its_response_is_refused_and_a_change_is_not() {
     ] {
         let request = request.app_data(memory.clone()).to_srv_request();
         let response = HttpResponse::Ok().body("x".repeat(length));
-        assert_eq!(RequestMemory::keep(request.into_response(response)).status(), status);
+        assert_eq!(
+            RequestMemory::reserve_for_response(request.into_response(response)).status(),
+            status
+        );
     }
     assert_eq!(memory.budget.used_bytes(), 990 * KIB);
 }
