@@ -1,7 +1,7 @@
 //! Discrepancies of one merchant or, for staff, of all.
 
+mod resolve;
 mod row;
-mod settle;
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
@@ -20,7 +20,7 @@ use crate::{
 pub(crate) use row::DiscrepancyRow;
 
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
-    app.service(list_discrepancies).configure(settle::routes);
+    app.service(list_discrepancies).configure(resolve::routes);
 }
 
 const PATH: &str = "v1/discrepancies";

@@ -15,7 +15,7 @@ use url::form_urlencoded;
 
 use crate::{
     cookies::no_session,
-    kept_form::{KeptForm, Problem},
+    failed_form::{FailedForm, Problem},
 };
 
 /// The reason why a page cannot be shown.
@@ -31,7 +31,7 @@ pub(crate) enum PageError {
     TooManyRequests,
     Rejected(String),
     /// A form that may have to be sent again. The page keeps the fields.
-    Form(KeptForm),
+    Form(FailedForm),
     BadForm,
     FormTooLarge,
     Internal,
@@ -70,7 +70,7 @@ struct ErrorPage<'a> {
     title: &'a str,
     text: &'a str,
     /// The form to send again.
-    repeat: Option<&'a KeptForm>,
+    repeat: Option<&'a FailedForm>,
 }
 
 /// The part of a page context that pages without a signed-in person have.

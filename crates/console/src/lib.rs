@@ -1,5 +1,5 @@
 //! The web console shows operators and merchants their deliveries, orders, returns and settings, and
-//! lets them replay, pause, rotate and settle.
+//! lets them replay deliveries, pause endpoints, rotate secrets and resolve discrepancies.
 //!
 //! It owns nothing: it has no database and no broker connection. Every page calls the services over
 //! HTTP with the token of the signed-in person, so a page can show and do only what that person may.
@@ -15,11 +15,11 @@ mod endpoint_health;
 mod error;
 mod events;
 mod exchange_orders;
+mod failed_form;
 #[cfg(test)]
 mod fixtures;
 mod home;
 mod invitation;
-mod kept_form;
 mod listing;
 mod lookup;
 mod merchant;

@@ -59,6 +59,13 @@ pub(crate) struct Merchant {
     pub(crate) created_at: DateTime<Utc>,
 }
 
+/// The query of a list: the `next` of the page before.
+#[derive(Deserialize)]
+struct After {
+    #[serde(default)]
+    after: String,
+}
+
 /// An endpoint as auth describes it. Secrets are placeholders.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]

@@ -17,7 +17,7 @@ pub(crate) enum Notice {
     ReplayStopped,
     ReturnCanceled,
     ExchangeOrderAbandoned,
-    DiscrepancySettled,
+    DiscrepancyResolved,
     Welcome,
     SessionEnded,
     SessionsEnded,
@@ -53,7 +53,7 @@ impl Notice {
             Self::ExchangeOrderAbandoned => {
                 "The exchange order is abandoned. Its units are refunded instead."
             }
-            Self::DiscrepancySettled => "The discrepancy is settled.",
+            Self::DiscrepancyResolved => "The discrepancy is resolved.",
             Self::Welcome => "Welcome. Your password is set and you are signed in.",
             Self::SessionEnded => "The session is ended.",
             Self::SessionsEnded => "All sessions of this person are ended.",

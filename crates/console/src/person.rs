@@ -130,7 +130,7 @@ impl<T: DeserializeOwned + 'static> FromRequest for Posted<T> {
             let signed_in = sign_in(&request)
                 .await
                 .map_err(|error| sent_form::not_identified(&request, body.clone(), error))?;
-            sent_form::remember(&request, body.clone());
+            sent_form::store(&request, body.clone());
             let form = serde_html_form::from_bytes(&body).map_err(|error| {
                 tracing::info!(%error, "a form cannot be read");
                 PageError::BadForm

@@ -19,7 +19,7 @@ const MAX_FORM_BYTES: usize = 256 * 1024;
 pub(crate) fn configure(app: &mut web::ServiceConfig) {
     app.service(
         web::scope("")
-            .wrap(from_fn(sent_form::keep))
+            .wrap(from_fn(sent_form::show_failed_form))
             .wrap(from_fn(security::protect))
             .wrap(Compress::default())
             .app_data(web::PayloadConfig::new(MAX_FORM_BYTES))

@@ -1,4 +1,4 @@
-//! Keeps the fields of a form whose request failed.
+//! Shows the fields of a form whose request failed, so that it can be sent again.
 
 use actix_web::{
     HttpMessage as _, HttpRequest, HttpResponse,
@@ -11,7 +11,7 @@ use url::form_urlencoded;
 
 use crate::{
     error::PageError,
-    kept_form::{KeptForm, Problem},
+    failed_form::{FailedForm, Problem},
 };
 
 /// A form as the browser sent it.
@@ -22,14 +22,14 @@ struct SentForm {
 }
 
 impl SentForm {
-    fn keep(&self, problem: Problem) -> PageError {
+    fn failed(&self, problem: Problem) -> PageError {
         let (action, fields) = (self.action.clone(), repeatable_fields(&self.body));
-        PageError::Form(KeptForm { problem, action, fields })
+        PageError::Form(FailedForm { problem, action, fields })
     }
 }
 
 /// The problem of a form that was read. A service did not respond as it should to a change or to a
-/// request before it, so nobody knows which.
+/// request before it, so it is not known which.
 fn problem_of(error: &PageError) -> Option<Problem> {
     match error {
         PageError::SignedOut { .. } => Some(Problem::SessionEnded),
@@ -43,19 +43,19 @@ fn problem_of(error: &PageError) -> Option<Problem> {
 pub(crate) fn not_identified(request: &HttpRequest, body: Bytes, error: PageError) -> PageError {
     let sent = SentForm { action: request.path().to_owned(), body };
     match problem_of(&error) {
-        Some(Problem::Unknown(service)) => sent.keep(Problem::NotDone(service)),
-        Some(problem) => sent.keep(problem),
+        Some(Problem::Unknown(service)) => sent.failed(Problem::NotDone(service)),
+        Some(problem) => sent.failed(problem),
         None => error,
     }
 }
 
-/// Remembers a form, so that [`keep`] can show its fields.
-pub(crate) fn remember(request: &HttpRequest, body: Bytes) {
+/// Stores a form in the request, so that [`show_failed_form`] can show its fields.
+pub(crate) fn store(request: &HttpRequest, body: Bytes) {
     request.extensions_mut().insert(SentForm { action: request.path().to_owned(), body });
 }
 
 /// Middleware that shows the fields of a form whose request failed.
-pub(crate) async fn keep(
+pub(crate) async fn show_failed_form(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse, actix_web::Error> {
@@ -64,7 +64,7 @@ pub(crate) async fn keep(
     let sent = response.request().extensions().get::<SentForm>().cloned();
     match error.and_then(problem_of).zip(sent) {
         Some((problem, sent)) => {
-            let page = HttpResponse::from_error(sent.keep(problem));
+            let page = HttpResponse::from_error(sent.failed(problem));
             Ok(response.into_response(page))
         }
         None => Ok(response),
@@ -111,11 +111,11 @@ mod tests {
     async fn page(method: Method, fail: fn() -> PageError) -> (StatusCode, String) {
         let handler = move |request: HttpRequest, body: Bytes| async move {
             if request.method() == Method::POST {
-                remember(&request, body);
+                store(&request, body);
             }
             Err::<HttpResponse, _>(fail())
         };
-        let app = App::new().wrap(from_fn(keep)).default_service(web::to(handler));
+        let app = App::new().wrap(from_fn(show_failed_form)).default_service(web::to(handler));
         let app = init_service(app).await;
         let form = "name=Acme%20%26%20Co&password=battery";
         let request = TestRequest::with_uri("/merchants/acme").method(method).set_payload(form);

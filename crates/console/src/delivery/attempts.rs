@@ -68,6 +68,12 @@ impl Attempt {
         }
     }
 
+    /// The reason for the result. Empty if it only repeats the status, which the title has.
+    pub(super) fn detail(&self) -> &str {
+        let status = self.view.status.map(|status| format!("responded with {status}"));
+        if status.as_ref() == Some(&self.view.detail) { "" } else { &self.view.detail }
+    }
+
     /// The id of the element with the details, so that it stays open when the page refreshes.
     pub(super) fn id(&self) -> String {
         format!("attempt-{}", self.view.started_at.timestamp_micros())

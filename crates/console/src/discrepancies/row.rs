@@ -14,12 +14,12 @@ pub(crate) struct DiscrepancyRow {
     /// Identifier and URL.
     pub(crate) order: Option<(String, String)>,
     pub(crate) rma: Option<(String, String)>,
-    pub(crate) settled: Option<Settled>,
+    pub(crate) resolution: Option<ResolutionView>,
     pub(crate) discrepancy: Discrepancy,
 }
 
-/// The end of a discrepancy.
-pub(crate) struct Settled {
+/// The resolution of a discrepancy.
+pub(crate) struct ResolutionView {
     pub(crate) at: Moment,
     pub(crate) by: String,
     pub(crate) note: String,
@@ -32,10 +32,10 @@ impl DiscrepancyRow {
     }
 
     /// Whether there is something to decide. A refund can still be assigned after a note.
-    pub(super) fn is_open_for_settling(&self) -> bool {
-        match &self.settled {
+    pub(super) fn can_be_resolved(&self) -> bool {
+        match &self.resolution {
             None => true,
-            Some(settled) => self.is_assignable() && settled.rma_identifier.is_none(),
+            Some(resolution) => self.is_assignable() && resolution.rma_identifier.is_none(),
         }
     }
 }
@@ -54,7 +54,7 @@ impl Discrepancy {
         };
         let order = self.detail.order().map(|order| linked("orders", order));
         let rma = self.detail.existing_return().map(|rma| linked("returns", rma));
-        let settled = self.resolution.take().map(|resolution| Settled {
+        let resolution = self.resolution.take().map(|resolution| ResolutionView {
             at: page.moment(resolution.at),
             by: resolution.by,
             note: resolution.note,
@@ -67,7 +67,7 @@ impl Discrepancy {
             at: page.moment(self.at),
             order,
             rma,
-            settled,
+            resolution,
             discrepancy: self,
         }
     }

@@ -33,10 +33,10 @@ fn step(
     Step { title, state, text, link }
 }
 
-/// Looks at facts, if they are known.
-fn evidence<T>(part: &Part<T>, look: impl FnOnce(&T) -> Option<String>) -> Evidence {
+/// The evidence in the facts of a service, if they were loaded.
+fn evidence<T>(part: &Part<T>, find: impl FnOnce(&T) -> Option<String>) -> Evidence {
     match part {
-        Part::Loaded(facts) => Part::Loaded(look(facts)),
+        Part::Loaded(facts) => Part::Loaded(find(facts)),
         Part::Missing(service) => Part::Missing(*service),
     }
 }

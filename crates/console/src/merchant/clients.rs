@@ -13,7 +13,7 @@ use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Frame, Merchant, Tab, page, require_manage};
+use super::{After, Frame, Merchant, Tab, page, require_manage};
 use crate::{
     App,
     confirm::{Confirmation, RotateForm, SecretPage},
@@ -80,12 +80,6 @@ struct ClientsPage {
     merchant: Frame,
     clients: Vec<ClientRow>,
     next: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct After {
-    #[serde(default)]
-    after: String,
 }
 
 pub(super) fn routes(app: &mut web::ServiceConfig) {

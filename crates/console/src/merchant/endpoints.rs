@@ -28,7 +28,7 @@ struct EndpointRow {
     url: Option<String>,
     /// Tone and name.
     state: (&'static str, &'static str),
-    why: Option<String>,
+    explanation: Option<String>,
     since: Option<Moment>,
     health: Option<HealthTexts>,
     can_resume: bool,
@@ -124,7 +124,7 @@ fn row(
         title: title(interface),
         url: endpoint.map(|endpoint| shown_url(base_url, endpoint, interface)),
         state,
-        why: why(state.1, health.and_then(|health| health.reason.as_deref())),
+        explanation: explanation(state.1, health.and_then(|health| health.reason.as_deref())),
         since: health.and_then(|health| health.since).map(|at| page.moment(at)),
         health: health.map(|health| HealthTexts::new(page, health)),
         can_resume: is_set && is_stopped,
@@ -154,8 +154,8 @@ fn state(
     }
 }
 
-/// The state in one sentence.
-fn why(state: &str, reason: Option<&str>) -> Option<String> {
+/// The reason for a state that needs attention, and how to end it.
+fn explanation(state: &str, reason: Option<&str>) -> Option<String> {
     match state {
         "failing" => Some(sentence(reason.unwrap_or("the last attempt failed"))),
         "paused" => Some("Messages wait until you resume it.".to_owned()),

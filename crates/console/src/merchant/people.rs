@@ -3,9 +3,8 @@
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use futures_util::future::join;
-use serde::Deserialize;
 
-use super::{Frame, Merchant, Tab, page};
+use super::{After, Frame, Merchant, Tab, page};
 use crate::{
     App,
     error::PageError,
@@ -21,12 +20,6 @@ struct PeoplePage {
     merchant: Frame,
     people: Vec<PersonRow>,
     next: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct After {
-    #[serde(default)]
-    after: String,
 }
 
 pub(super) fn routes(app: &mut web::ServiceConfig) {

@@ -190,6 +190,7 @@ impl Confirmation {
         Ok(format!("{part} {reason}"))
     }
 
+    /// The page of the replays that were started before one failed.
     fn started_url(&self) -> Option<String> {
         replay_url(&self.started)
     }

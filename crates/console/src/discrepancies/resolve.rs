@@ -1,4 +1,4 @@
-//! One discrepancy, and the form that settles it with a note or assigns its refund to a return.
+//! One discrepancy, and the form that resolves it with a note or assigns its refund to a return.
 
 use actix_web::{HttpResponse, get, post, web};
 use askama::Template;
@@ -22,7 +22,7 @@ use crate::{
 };
 
 pub(super) fn routes(app: &mut web::ServiceConfig) {
-    app.service(show_discrepancy).service(settle_discrepancy);
+    app.service(show_discrepancy).service(resolve_discrepancy);
 }
 
 #[derive(Template)]
@@ -30,14 +30,14 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 struct DiscrepancyDetailsPage {
     page: Page,
     row: DiscrepancyRow,
-    form: SettleFields,
+    form: ResolveFields,
 }
 
 #[derive(Default)]
-struct SettleFields {
+struct ResolveFields {
     note: Field,
     rma_identifier: Field,
-    /// The reason why the discrepancy was not settled.
+    /// The reason why the discrepancy was not resolved.
     problem: Option<String>,
 }
 
@@ -51,11 +51,11 @@ async fn show_discrepancy(
     let discrepancy = find(&signed_in, &merchant, position).await?;
     let page = Page::new(&app, &signed_in, Section::Discrepancies);
     let row = discrepancy.row(&page);
-    html(&DiscrepancyDetailsPage { page, row, form: SettleFields::default() })
+    html(&DiscrepancyDetailsPage { page, row, form: ResolveFields::default() })
 }
 
 #[derive(Deserialize)]
-struct SettleForm {
+struct ResolveForm {
     #[serde(default)]
     note: String,
     #[serde(default)]
@@ -63,22 +63,22 @@ struct SettleForm {
 }
 
 #[post("/merchants/{merchant}/discrepancies/{position}")]
-async fn settle_discrepancy(
+async fn resolve_discrepancy(
     app: web::Data<App>,
-    posted: Posted<SettleForm>,
+    posted: Posted<ResolveForm>,
     path: web::Path<(String, i64)>,
 ) -> Result<HttpResponse, PageError> {
     let Posted { signed_in, form } = posted;
     let (merchant, position) = path.into_inner();
     let own = signed_in.merchant(&merchant)?;
     let resolve_path = path!("v1", "discrepancies", position.to_string(), "resolve");
-    let settled: Result<IgnoredAny, _> = signed_in
+    let resolved: Result<IgnoredAny, _> = signed_in
         .api
         .send_json(Service::RmaEngine, Method::POST, Some(own), &resolve_path, &form.body())
         .await;
     let mut fields = form.fields();
-    match settled {
-        Ok(_) => return Ok(Notice::DiscrepancySettled.redirect(&url(&merchant, position))),
+    match resolved {
+        Ok(_) => return Ok(Notice::DiscrepancyResolved.redirect(&url(&merchant, position))),
         Err(ApiError::Conflict(body)) => fields.problem = Some(sentence(&body.message)),
         Err(ApiError::Invalid(body)) => {
             fields.note.error = body.field("$.note");
@@ -99,7 +99,7 @@ async fn settle_discrepancy(
     rejected(&DiscrepancyDetailsPage { page, row, form: fields })
 }
 
-impl SettleForm {
+impl ResolveForm {
     fn body(&self) -> Value {
         let (note, rma) = (self.note.trim(), self.rma_identifier.trim());
         if rma.is_empty() {
@@ -109,8 +109,8 @@ impl SettleForm {
         }
     }
 
-    fn fields(&self) -> SettleFields {
-        SettleFields {
+    fn fields(&self) -> ResolveFields {
+        ResolveFields {
             note: Field::new(self.note.as_str()),
             rma_identifier: Field::new(self.rma_identifier.as_str()),
             problem: None,
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_return_is_sent_only_if_one_is_named() {
-        let form = |rma: &str| SettleForm { note: " ok ".into(), rma_identifier: rma.into() };
+        let form = |rma: &str| ResolveForm { note: " ok ".into(), rma_identifier: rma.into() };
         assert_eq!(form(" ").body(), json!({ "note": "ok" }));
         assert_eq!(form("RMA-1").body(), json!({ "note": "ok", "rma_identifier": "RMA-1" }));
     }

@@ -5,7 +5,7 @@ use pages::api::Service;
 
 /// A form with its fields, and the reason why it may have to be sent again.
 #[derive(Debug)]
-pub(crate) struct KeptForm {
+pub(crate) struct FailedForm {
     pub(crate) problem: Problem,
     pub(crate) action: String,
     pub(crate) fields: Vec<(String, String)>,
