@@ -51,11 +51,12 @@ pub(crate) fn start(process: &Process, settings: &Bootstrap) {
         secret: portal_client_secret,
     };
     for client in [operator, portal].into_iter().filter(|client| !client.id.is_empty()) {
-        keep(process, client);
+        start_creating(process, client);
     }
 }
 
-fn keep(process: &Process, client: Configured) {
+/// Starts a task that creates or updates the client. The service is ready when the task is done.
+fn start_creating(process: &Process, client: Configured) {
     let done = Arc::new(AtomicBool::new(false));
     let is_done = done.clone();
     process.health.add(client.name, move || {

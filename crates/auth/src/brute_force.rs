@@ -20,7 +20,7 @@ const MAX_LOCKOUT: Duration = Duration::from_secs(60);
 const MAX_LOCKOUTS: u64 = 100_000;
 /// Longest wait between two attempts to sign in as a person.
 const MAX_WAIT: Duration = Duration::from_secs(15 * 60);
-/// Failures of a person are forgotten after this time without another one.
+/// Failures of a person are cleared after this time without another one.
 const MEMORY: Duration = Duration::from_secs(3600);
 
 pub(crate) struct BruteForceGuard {
@@ -31,7 +31,7 @@ pub(crate) struct BruteForceGuard {
     /// End of each lockout, for one account or (with `None`) for all accounts.
     lockouts: Cache<(IpAddr, Option<String>), Instant>,
     /// Failed sign-ins in a row from all addresses, by e-mail address, and the time of the next attempt.
-    /// Addresses of nobody count too, so that the wait does not tell which people exist.
+    /// Addresses of nobody count too, so that the wait does not reveal which people exist.
     person_failures: Cache<String, (u32, Timestamp)>,
     free_failures: u32,
     min_failure_latency: Duration,
@@ -87,13 +87,13 @@ impl BruteForceGuard {
         });
     }
 
-    /// Forgets the failures of a person who signed in.
-    pub(crate) fn forget_failures(&self, person: &str) {
+    /// Clears the failures of a person who signed in.
+    pub(crate) fn clear_failures(&self, person: &str) {
         self.person_failures.invalidate(person);
     }
 
     /// Counts a failed authentication and waits until the end of its time step, so that the response time
-    /// does not tell how far the check went.
+    /// does not reveal how far the check went.
     pub(crate) async fn refuse(&self, address: IpAddr, account: Option<&str>, started_at: Instant) {
         self.record_failure(address, account);
         let time = rounded_up(started_at.elapsed(), self.min_failure_latency);

@@ -134,31 +134,14 @@ pub(crate) async fn rotate_secret(
     EndpointView::new(stored, interface, Some(secret))
 }
 
-pub(crate) async fn pause(
+pub(crate) async fn set_paused(
     app: &App,
     actor: &str,
     merchant: &str,
     interface: Interface,
+    paused: bool,
 ) -> Result<MerchantView, Error> {
-    set_paused(app, actor, merchant, interface, ("endpoint.paused", true)).await
-}
-
-pub(crate) async fn resume(
-    app: &App,
-    actor: &str,
-    merchant: &str,
-    interface: Interface,
-) -> Result<MerchantView, Error> {
-    set_paused(app, actor, merchant, interface, ("endpoint.resumed", false)).await
-}
-
-async fn set_paused(
-    app: &App,
-    actor: &str,
-    merchant: &str,
-    interface: Interface,
-    (action, paused): (&'static str, bool),
-) -> Result<MerchantView, Error> {
+    let action = if paused { "endpoint.paused" } else { "endpoint.resumed" };
     let (stored, ()) = update_with(app, actor, merchant, action, |merchant, _| {
         find(merchant, interface)?.paused = paused;
         Ok(((), json!({ "interface": interface })))

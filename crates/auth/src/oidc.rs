@@ -59,7 +59,7 @@ impl Oidc {
     }
 }
 
-/// The secrets of one sign-in.
+/// The secrets of one sign-in, which the console keeps sealed in a cookie.
 #[derive(Serialize, Deserialize)]
 struct Flow {
     state: String,
@@ -79,6 +79,7 @@ pub(crate) struct StartedFlow {
 
 /// The parameters with which the browser comes back from the provider.
 pub(crate) struct Callback {
+    /// The sealed [`Flow`] from the cookie.
     pub(crate) flow: String,
     pub(crate) code: String,
     pub(crate) state: String,

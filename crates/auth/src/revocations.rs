@@ -66,13 +66,13 @@ impl RevocationPoller {
         let now = self.clock.now();
         let mut conn = self.pool.get().await?;
         let since = self.newest_created_at - POLL_OVERLAP;
-        let known = self.verifier.revocations();
+        let revocations = self.verifier.revocations();
         for (revocation, created_at) in revocations::created_since(&mut conn, since).await? {
             self.newest_created_at = self.newest_created_at.max(created_at);
-            known.add(revocation);
+            revocations.add(revocation);
         }
-        known.set_known();
-        known.forget_expired(now);
+        revocations.set_loaded();
+        revocations.remove_expired(now);
         revocations::delete_expired(&mut conn, now).await
     }
 }

@@ -31,7 +31,7 @@ use crate::{
 const MAX_LENGTH: usize = 1000;
 /// A person with this many wrong codes in a row needs a new invitation.
 const MAX_WRONG_CODES: i32 = 100;
-/// Author of refused sign-ins in the audit log, because nobody knows who tried.
+/// Author of refused sign-ins in the audit log, because the person is not known.
 const ACTOR: &str = "sign_in";
 
 /// The reason why a sign-in of a person was refused, for the audit log.
@@ -122,7 +122,7 @@ async fn admit(
         if is_right { start_session(app, person, code, browser).await? } else { Err("password") };
     match started {
         Ok(started) => {
-            app.brute_force.forget_failures(person.email.as_str());
+            app.brute_force.clear_failures(person.email.as_str());
             Ok(Some(started))
         }
         Err(reason) => {

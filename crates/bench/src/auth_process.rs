@@ -57,7 +57,7 @@ impl Auth {
     }
 
     /// The settings with which a service accepts tokens of this auth.
-    pub(crate) fn identity(&self) -> [(&str, &str); 2] {
+    pub(crate) fn identity_settings(&self) -> [(&str, &str); 2] {
         [("IDENTITY__ISSUER", &self.program.url), ("IDENTITY__JWKS_URL", &self.jwks_url)]
     }
 

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use testkit::Namespace;
 
-use self::fixture::{Flood, TEN};
+use self::fixture::{Burst, TEN};
 use crate::{process::Program, report::Report, size::Size};
 
 pub(crate) use bare_loop::run_bare_loop;
@@ -55,9 +55,9 @@ pub(crate) async fn run(size: Size, only: Option<Part>) -> anyhow::Result<Report
         let messages = size.items(DELIVERIES);
         fixture.write_batched(messages).await?;
         if selected(Part::Batched) {
-            let flood = fixture.write_batched(messages).await?;
-            flood.report(&mut report, "batched");
-            compare_with_bare_loop(&fixture, &mut report, &flood, messages).await?;
+            let burst = fixture.write_batched(messages).await?;
+            burst.report(&mut report, "batched");
+            compare_with_bare_loop(&fixture, &mut report, &burst, messages).await?;
         }
         if selected(Part::OneByOne) {
             one_by_one(&fixture, &mut report, messages).await?;
@@ -83,7 +83,7 @@ pub(crate) async fn run(size: Size, only: Option<Part>) -> anyhow::Result<Report
 async fn compare_with_bare_loop(
     fixture: &Fixture,
     report: &mut Report,
-    flood: &Flood,
+    burst: &Burst,
     messages: usize,
 ) -> anyhow::Result<()> {
     let (namespace, url) = (&fixture.namespace, fixture.sandbox.url());
@@ -93,7 +93,7 @@ async fn compare_with_bare_loop(
     report.figure("bare_loop.cpu.publish", publish, "CPU-us each");
     report.figure("bare_loop.cpu.consume_post_ack", each, "CPU-us each");
     report.figure("bare_loop.cpu.acknowledged_together", together, "CPU-us each");
-    let all = flood.cost.all();
+    let all = burst.cost.all();
     report.figure("batched.cpu_in_bare_loops", all / each, "bare loops");
     report.figure("batched.cpu_in_published_loops", all / (publish + each), "with publishing");
     report.figure("batched.cpu_in_cheapest_loops", all / together, "acknowledged together");
@@ -119,8 +119,8 @@ async fn run_bare_loop_once(
 async fn one_by_one(fixture: &Fixture, report: &mut Report, messages: usize) -> anyhow::Result<()> {
     for (name, merchants) in [("ten_endpoints", TEN), ("one_endpoint", 0..1)] {
         let name = format!("one_by_one.{name}");
-        let (flood, round) = fixture.write_one_by_one(messages, merchants).await?;
-        flood.report(report, &name);
+        let (burst, round) = fixture.write_one_by_one(messages, merchants).await?;
+        burst.report(report, &name);
         report.latencies(&format!("{name}.commit_to_arrival"), &round);
     }
     Ok(())
@@ -138,8 +138,8 @@ async fn with_history(fixture: &Fixture, report: &mut Report, size: Size) -> any
     let messages = size.items(DELIVERIES);
     let before = fixture.write_batched(messages).await?;
     history::fill(&fixture.pool, size.items(HISTORY)).await?;
-    let flood = fixture.write_batched(messages).await?;
-    flood.report(report, "history");
-    report.figure("history.cpu_growth", flood.cost.growth(&before.cost), "%");
+    let burst = fixture.write_batched(messages).await?;
+    burst.report(report, "history");
+    report.figure("history.cpu_growth", burst.cost.growth(&before.cost), "%");
     Ok(())
 }

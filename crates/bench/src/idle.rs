@@ -65,7 +65,8 @@ async fn start<S: Service>(auth: &Auth, settings: &[(&str, &str)]) -> anyhow::Re
     let database = Database::create(S::migrations()).await;
     let namespace: &Namespace = &auth.namespace;
     let program =
-        Program::start_service::<S>(&database, namespace, &auth.identity(), settings).await?;
+        Program::start_service::<S>(&database, namespace, &auth.identity_settings(), settings)
+            .await?;
     Ok(Idle { name: S::NAME, program, _database: Some(database) })
 }
 

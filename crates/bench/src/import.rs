@@ -88,15 +88,19 @@ impl Fixture {
             let create = format!("CREATE TABLE copied_{table} (LIKE {table} INCLUDING ALL)");
             postgres.execute(&create).await?;
         }
-        let intake =
-            Program::start_service::<App>(&database, &auth.namespace, &auth.identity(), &[])
-                .await?;
+        let intake = Program::start_service::<App>(
+            &database,
+            &auth.namespace,
+            &auth.identity_settings(),
+            &[],
+        )
+        .await?;
         auth.create_merchant(MERCHANT).await?;
         let (client_id, client_secret) = auth.create_client(MERCHANT, "orders").await?;
         let token = auth.token(&client_id, &client_secret).await?;
         let client = platform::http_client(Duration::from_secs(5))?;
         let unknown_order = format!("{}/v1/orders/none", intake.url);
-        testkit::eventually("the merchant is known", TIMEOUT, async || {
+        testkit::eventually("the merchant is replicated", TIMEOUT, async || {
             let response = client.get(&unknown_order).bearer_auth(&token).send().await.ok()?;
             (response.status() == 404).then_some(())
         })

@@ -8,7 +8,7 @@ use domain::order::sample::{Orders, document, message};
 use messaging::RELAY_LOCK;
 use order_intake::App;
 use platform::Service as _;
-use testkit::{Database, Issuer, Namespace, introduce, merchant};
+use testkit::{Database, Issuer, Namespace, merchant, publish_merchant};
 
 use crate::postgres::Postgres;
 use crate::process::Program;
@@ -61,10 +61,10 @@ impl Intake {
     }
 
     async fn create_merchant(&self) -> anyhow::Result<()> {
-        introduce(&self.namespace, App::NAME, merchant(MERCHANT)).await;
+        publish_merchant(&self.namespace, App::NAME, merchant(MERCHANT)).await;
         let client = platform::http_client(Duration::from_secs(5))?;
         let unknown_order = format!("{}/v1/orders/none", self.program.url);
-        testkit::eventually("the merchant is known", Duration::from_secs(30), async || {
+        testkit::eventually("the merchant is replicated", Duration::from_secs(30), async || {
             let response = client.get(&unknown_order).bearer_auth(&self.token).send().await.ok()?;
             (response.status() == 404).then_some(())
         })

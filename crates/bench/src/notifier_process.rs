@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use domain::warehouse::sample::{inbound_asn, outbound_shipment, receipt};
 use platform::Service as _;
 use serde_json::{Value, json};
-use testkit::{Database, Issuer, Namespace, introduce, sealing_keys};
+use testkit::{Database, Issuer, Namespace, publish_merchant, sealing_keys};
 use warehouse_notifier::App;
 
 use crate::merchant::paused_merchant;
@@ -60,9 +60,9 @@ impl Notifier {
     }
 
     async fn create_merchant_and_asns(&self) -> anyhow::Result<()> {
-        introduce(&self.namespace, App::NAME, paused_merchant(MERCHANT)).await;
+        publish_merchant(&self.namespace, App::NAME, paused_merchant(MERCHANT)).await;
         let unknown_asn = format!("{}/v1/inbound_asns/none", self.program.url);
-        testkit::eventually("the merchant is known", Duration::from_secs(30), async || {
+        testkit::eventually("the merchant is replicated", Duration::from_secs(30), async || {
             let response =
                 self.client.get(&unknown_asn).bearer_auth(&self.token).send().await.ok()?;
             (response.status() == 404).then_some(())

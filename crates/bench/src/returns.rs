@@ -2,12 +2,12 @@
 //! events over 32 connections, with a paused endpoint and until their messages are delivered.
 
 mod engine_process;
-mod front_door;
+mod request_to_delivery;
 
 use std::time::{Duration, Instant};
 
 use self::engine_process::{CONNECTIONS, Engine};
-use self::front_door::FrontDoor;
+use self::request_to_delivery::RequestToDelivery;
 use crate::cpu::CpuMeter;
 use crate::intake_process::Intake;
 use crate::raw_http::drive;
@@ -36,9 +36,9 @@ pub(crate) async fn run(size: Size) -> anyhow::Result<Report> {
     cost.report(&mut report, "started");
     report.latencies("started.response", &round);
 
-    let front_door = FrontDoor::open(&intake, &mut engine, returns * 3).await?;
+    let benchmark = RequestToDelivery::start(&intake, &mut engine, returns * 3).await?;
     let requests = engine.return_requests(&mut intake, returns).await?;
-    front_door.run(&mut report, &mut engine, requests).await?;
+    benchmark.run(&mut report, &mut engine, requests).await?;
     let (now, highest) = engine.program.memory()?;
     report.figure("memory", now, "MiB");
     report.figure("memory_highest", highest, "MiB");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use exchange::App;
 use platform::Service as _;
-use testkit::{Database, Issuer, Namespace, eventually, introduce, merchant, sealing_keys};
+use testkit::{Database, Issuer, Namespace, eventually, merchant, publish_merchant, sealing_keys};
 
 use crate::load::Round;
 use crate::process::Program;
@@ -93,11 +93,11 @@ impl Fixture {
             Program::start_service::<App>(&database, &namespace, &identity, &settings).await?;
         let mut acme = merchant(MERCHANT);
         acme.settings.base_url = Some(sandbox.url().to_owned());
-        introduce(&namespace, "exchange", acme).await;
+        publish_merchant(&namespace, "exchange", acme).await;
         let token = issuer.token(Some(MERCHANT), "returns");
         let client = platform::http_client(Duration::from_secs(5))?;
         let url = format!("{}/v1/variants/TEE", service.url);
-        eventually("the merchant is known", Duration::from_secs(20), async || {
+        eventually("the merchant is replicated", Duration::from_secs(20), async || {
             let response = client.get(&url).bearer_auth(&token).send().await.ok()?;
             response.text().await.ok()?.contains("\"available\":true").then_some(())
         })

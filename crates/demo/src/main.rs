@@ -1,14 +1,14 @@
-//! Development tool that seeds a demo merchant and walks a return through a running stack.
+//! Development tool that seeds a demo merchant and runs the demo scenario on a running stack.
 
 mod poll;
+mod scenario;
 mod seed;
-mod tour;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Seed and tour a development stack
+/// Seed a development stack and run the demo scenario
 ///
 /// Service URLs and credentials come from environment variables, then from the
 /// settings file that the backhaul command line reads too.
@@ -22,14 +22,14 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Seed(seed::Arguments),
-    Tour(tour::Arguments),
+    Scenario(scenario::Arguments),
 }
 
 #[tokio::main]
 async fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Seed(arguments) => seed::run(arguments).await,
-        Command::Tour(arguments) => tour::run(arguments).await,
+        Command::Scenario(arguments) => scenario::run(arguments).await,
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

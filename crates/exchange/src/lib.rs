@@ -97,7 +97,7 @@ impl Service for App {
         let Settings { broker, identity, sealing, shopper, delivery, variants, placing } = settings;
         let sealer = Arc::new(Sealer::new(&sealing)?);
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
-        verifier.follow(&identity, &process.tasks)?;
+        verifier.start_refreshing_keys(&identity, &process.tasks)?;
         let topology = Topology::backhaul(&broker.namespace);
         let broker = Broker::start(Self::NAME, process, broker, topology);
         let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);

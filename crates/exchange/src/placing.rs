@@ -59,8 +59,8 @@ enum Step {
 impl Placer {
     pub(crate) async fn run(self, stop: CancellationToken) {
         let placer = Arc::new(self);
-        let most = placer.settings.batch.get().try_into().unwrap_or(usize::MAX);
-        let mut in_flight = InFlight::new(most);
+        let max_concurrency = placer.settings.max_concurrency.get();
+        let mut in_flight = InFlight::new(max_concurrency.try_into().unwrap_or(usize::MAX));
         let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(3));
         while !stop.is_cancelled() {
             let Err(error) = placer.run_once(&mut in_flight, &stop).await else {
@@ -131,7 +131,7 @@ impl Placer {
         let span = tracing::info_span!(
             "place", merchant = %confirmed.merchant, order.id = confirmed.original_order_id
         );
-        telemetry::adopt(&span, claimed.traceparent.as_deref());
+        telemetry::set_parent(&span, claimed.traceparent.as_deref());
         let placing = async {
             if !claimed.has_order {
                 let checked = self.check(claimed).await;

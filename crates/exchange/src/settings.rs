@@ -40,7 +40,7 @@ pub(crate) struct Variants {
 pub(crate) struct Placing {
     #[serde(with = "humantime_serde")]
     pub(crate) poll_interval: Duration,
-    pub(crate) batch: NonZeroU32,
+    pub(crate) max_concurrency: NonZeroU32,
     #[serde(with = "humantime_serde")]
     pub(crate) lease: Duration,
 }

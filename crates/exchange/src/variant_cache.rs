@@ -133,7 +133,7 @@ impl VariantCache {
     ) -> Result<Arc<Offer>, Unavailable> {
         let requested_at = self.clock.now();
         let (endpoint, timeout) = self.endpoint(merchant, product, requested_at)?;
-        let permit = self.breakers.enter(merchant, Instant::now())?;
+        let permit = self.breakers.acquire(merchant, Instant::now())?;
         let query = Query {
             merchant: merchant.identifier.to_string(),
             api_version: VARIANTS_API_VERSION,

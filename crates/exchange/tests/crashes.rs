@@ -11,17 +11,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::Duration;
 
-use diesel::QueryableByName;
-use diesel::sql_types::BigInt;
 use domain::event::Event;
 use domain::exchange::{ExchangeFailed, ExchangePlaced, FailureReason};
 use domain::returns::ReturnConfirmed;
-use messaging::{BrokerConnection, Envelope, Message, Publisher, Subscription, Topology};
+use messaging::{BrokerConnection, Envelope, Subscription, Topology};
 use platform::database::Pool;
 use platform::{Clock, Service as _, Tasks};
 use sandbox::journal::{Entry, Page};
 use serde_json::{Value, json};
-use testkit::{Database, Issuer, Namespace, Replica, eventually, introduce, merchant};
+use testkit::{
+    CRASH_SETTINGS, Database, Issuer, Namespace, Replica, eventually, merchant, publish_merchant,
+};
 
 const RETURNS: usize = 500;
 const HALF: usize = RETURNS / 2;
@@ -66,7 +66,7 @@ impl TestApp {
         app.start_replica(1).await;
         let mut acme = merchant("acme");
         acme.settings.base_url = Some(app.sandbox.url(""));
-        introduce(&app.namespace, "exchange", acme).await;
+        publish_merchant(&app.namespace, "exchange", acme).await;
         eventually("the merchant is copied", TIMEOUT, || async {
             (app.count("SELECT count(*) AS n FROM replica_merchants").await == 1).then_some(())
         })
@@ -75,19 +75,8 @@ impl TestApp {
     }
 
     async fn start_replica(&mut self, number: usize) {
-        let settings = [
-            ("DATABASE__ACQUIRE_TIMEOUT", "5s"),
-            ("SEALING__KEYS", testkit::sealing_keys()),
-            ("SHOPPER__PROOF_KEYS", testkit::sealing_keys()),
-            ("DELIVERY__HTTPS_ONLY", "false"),
-            ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
-            ("DELIVERY__RETRY_BASE", "100ms"),
-            ("DELIVERY__RETRY_FACTOR", "1"),
-            ("DELIVERY__ATTEMPT_TIMEOUT", "2s"),
-            ("DELIVERY__LEASE", "5s"),
-            ("PLACING__BATCH", "2"),
-            ("PLACING__LEASE", "2s"),
-        ];
+        let placing = [("PLACING__MAX_CONCURRENCY", "2"), ("PLACING__LEASE", "2s")];
+        let settings = [&CRASH_SETTINGS[..], &placing[..]].concat();
         let dependencies = (&self.database, &self.namespace, &self.issuer);
         let program = env!("CARGO_BIN_EXE_exchange");
         self.replicas[number] =
@@ -107,15 +96,7 @@ impl TestApp {
     }
 
     async fn count(&self, query: &str) -> i64 {
-        use diesel_async::RunQueryDsl as _;
-
-        #[derive(QueryableByName)]
-        struct Counted {
-            #[diesel(sql_type = BigInt)]
-            n: i64,
-        }
-        let mut conn = self.pool.get().await.unwrap();
-        diesel::sql_query(query).get_result::<Counted>(&mut conn).await.unwrap().n
+        testkit::count(&mut self.pool.get().await.unwrap(), query).await
     }
 
     async fn count_already_exchanged(&self) -> i64 {
@@ -125,26 +106,15 @@ impl TestApp {
 
     /// Publishes every return twice: half with the same event id, half with a new one.
     async fn confirm(&self, returns: Range<usize>) {
-        let publisher = Publisher::new(self.connection.clone());
-        let mut messages = Vec::new();
-        for number in returns.clone() {
-            let event = confirmed(number);
-            let envelope = Envelope::new("rma-engine", Clock::system().now(), &event);
-            let mut again = envelope.clone();
-            if number % 2 == 0 {
-                again.id = Envelope::new("rma-engine", again.time, &event).id;
-            }
-            messages.extend([envelope, again].iter().map(|envelope| Message {
-                exchange: self.topology.events_exchange(),
-                routing_key: ReturnConfirmed::TYPE.to_owned(),
-                id: envelope.id.to_string(),
-                content_type: "application/cloudevents+json",
-                headers: Vec::new(),
-                body: serde_json::to_vec(envelope).unwrap(),
-            }));
+        let events: Vec<_> = returns.map(confirmed).collect();
+        let mut envelopes = Vec::new();
+        for (number, event) in events.iter().enumerate() {
+            let new = || Envelope::new("rma-engine", Clock::system().now(), event);
+            let first = new();
+            let second = if number % 2 == 0 { new() } else { first.clone() };
+            envelopes.extend([first, second]);
         }
-        let confirms = publisher.publish(&messages).await.unwrap();
-        assert!(confirms.len() == 2 * returns.len() && confirms.iter().all(Result::is_ok));
+        self.namespace.publish_events(&envelopes).await;
     }
 
     /// Receives events of a type until the expected number of ids has arrived.

@@ -6,20 +6,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use diesel::QueryableByName;
-use diesel::sql_types::BigInt;
-use diesel_async::{RunQueryDsl as _, SimpleAsyncConnection as _};
-use domain::event::Event as _;
+use diesel_async::SimpleAsyncConnection as _;
 use domain::merchant::{Authentication, Endpoint, Interface, Sealed};
 use domain::message_kind::MessageKind;
 use domain::returns::ReturnConfirmed;
-use messaging::{BrokerConnection, Envelope, Message, Publisher, Topology};
+use messaging::Envelope;
 use platform::database::Pool;
-use platform::{Clock, Service as _, Tasks};
+use platform::{Clock, Service as _};
 use serde_json::json;
 use testkit::{
     DELIVERY_SETTINGS, Database, Issuer, MEMORY_LIMIT_KIB, Namespace, Replica, eventually,
-    introduce, merchant,
+    merchant, publish_merchant,
 };
 
 const TIMEOUT: Duration = Duration::from_secs(300);
@@ -62,36 +59,18 @@ fn confirmed(number: usize) -> ReturnConfirmed {
     serde_json::from_value(event).unwrap()
 }
 
-async fn confirm_all(namespace: &Namespace, topology: &Topology) {
-    let url = namespace.settings().url;
-    let connection = BrokerConnection::start(&url, topology, "test", &Tasks::default());
-    let message = |number| {
-        let event = confirmed(number);
-        let envelope = Envelope::new("rma-engine", Clock::system().now(), &event);
-        Message {
-            exchange: topology.events_exchange(),
-            routing_key: ReturnConfirmed::TYPE.to_owned(),
-            id: envelope.id.to_string(),
-            content_type: "application/cloudevents+json",
-            headers: Vec::new(),
-            body: serde_json::to_vec(&envelope).unwrap(),
-        }
-    };
-    let messages: Vec<_> = (0..ORDERS).map(message).collect();
-    let confirms = Publisher::new(connection).publish(&messages).await.unwrap();
-    assert!(confirms.iter().all(Result::is_ok));
+async fn confirm_all(namespace: &Namespace) {
+    let now = Clock::system().now();
+    let events: Vec<_> = (0..ORDERS).map(confirmed).collect();
+    let envelopes: Vec<_> =
+        events.iter().map(|event| Envelope::new("rma-engine", now, event)).collect();
+    namespace.publish_events(&envelopes).await;
 }
 
 async fn wait_for(pool: &Pool, what: &str, query: &str, expected: usize) {
-    #[derive(QueryableByName)]
-    struct Counted {
-        #[diesel(sql_type = BigInt)]
-        n: i64,
-    }
     eventually(what, TIMEOUT, || async {
-        let mut conn = pool.get().await.unwrap();
-        let counted: Counted = diesel::sql_query(query).get_result(&mut conn).await.unwrap();
-        (usize::try_from(counted.n).unwrap() == expected).then_some(())
+        let found = testkit::count(&mut pool.get().await.unwrap(), query).await;
+        (usize::try_from(found).unwrap() == expected).then_some(())
     })
     .await;
 }
@@ -101,7 +80,6 @@ async fn large_exchange_orders_in_flight_fit_into_512_mib() {
     let sandbox = sandbox::start(&sandbox::settings::Settings::for_tests().unwrap()).unwrap();
     let database = Database::create(exchange::App::migrations()).await;
     let (namespace, issuer, pool) = (Namespace::create(), Issuer::start(), database.pool());
-    let topology = Topology::backhaul(&namespace.name);
     let settings: Vec<_> = DELIVERY_SETTINGS
         .into_iter()
         .chain([
@@ -124,8 +102,8 @@ async fn large_exchange_orders_in_flight_fit_into_512_mib() {
     let mut acme = merchant("acme");
     acme.settings.base_url = Some(sandbox.url(""));
     acme.endpoints.insert(EXCHANGE_ORDERS, endpoint(true));
-    introduce(&namespace, "exchange", acme.clone()).await;
-    confirm_all(&namespace, &topology).await;
+    publish_merchant(&namespace, "exchange", acme.clone()).await;
+    confirm_all(&namespace).await;
     let placed = "SELECT count(*) AS n FROM exchange_orders";
     wait_for(&pool, "all orders are placed", placed, ORDERS).await;
     let larger = format!(
@@ -135,7 +113,7 @@ async fn large_exchange_orders_in_flight_fit_into_512_mib() {
 
     acme.endpoints.insert(EXCHANGE_ORDERS, endpoint(false));
     acme.version += 1;
-    introduce(&namespace, "exchange", acme).await;
+    publish_merchant(&namespace, "exchange", acme).await;
     let accepted = "SELECT count(*) AS n FROM exchange_orders WHERE state = 'placed'";
     wait_for(&pool, "every order was accepted", accepted, ORDERS).await;
     assert!(replica.peak_memory_kib() < MEMORY_LIMIT_KIB, "{} KiB", replica.peak_memory_kib());

@@ -23,7 +23,7 @@ const MAX_CHUNK_BYTES: usize = 8 * 1024 * 1024;
 pub(crate) struct AffectedReturns(BTreeMap<(String, String), Entry>);
 
 struct Entry {
-    known: CandidateReturn,
+    candidate: CandidateReturn,
     locked: Locked,
     /// Units that each snapshot refunds.
     covered: Vec<Vec<RefundedUnit>>,
@@ -46,9 +46,9 @@ impl AffectedReturns {
             let found = load(conn, chunk).await?;
             for (locked, rma) in chunk.iter().zip(found) {
                 let does_matter = |order: &str| wanted.contains(&(locked.merchant.as_str(), order));
-                let known = CandidateReturn::new(&rma, does_matter);
+                let candidate = CandidateReturn::new(&rma, does_matter);
                 let key = (locked.merchant.clone(), locked.rma_identifier.clone());
-                let entry = Entry { known, locked: locked.clone(), covered: Vec::new() };
+                let entry = Entry { candidate, locked: locked.clone(), covered: Vec::new() };
                 entries.insert(key, entry);
             }
         }
@@ -63,7 +63,7 @@ impl AffectedReturns {
         names: &[&str],
     ) -> impl Iterator<Item = &CandidateReturn> {
         let own = self.0.iter().filter(|((owner, _), _)| owner == merchant.as_str());
-        own.map(|(_, entry)| &entry.known).filter(move |it| {
+        own.map(|(_, entry)| &entry.candidate).filter(move |it| {
             it.awaits_refund(order) || names.contains(&it.rma_identifier.as_str())
         })
     }
@@ -77,7 +77,7 @@ impl AffectedReturns {
         }
         for (key, covered) in by_return {
             let Some(entry) = self.0.get_mut(&key) else { continue };
-            covered.iter().for_each(|it| entry.known.mark_refunded(&it.unit));
+            covered.iter().for_each(|it| entry.candidate.mark_refunded(&it.unit));
             entry.covered.push(covered);
         }
     }

@@ -1,4 +1,4 @@
-//! The events that tell the exchange service about confirmed exchanges.
+//! The events about confirmed exchanges, which the exchange service consumes.
 
 use std::collections::BTreeMap;
 

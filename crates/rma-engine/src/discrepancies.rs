@@ -1,4 +1,4 @@
-//! Discrepancies that people have to look at, and their resolutions.
+//! Discrepancies that people have to resolve, and their resolutions.
 
 use chrono::{DateTime, Utc};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};

@@ -1,4 +1,4 @@
-//! Erases a shopper's data after order-intake did, and tells the other services.
+//! Erases a shopper's data after order-intake did, and publishes the erasure to the other services.
 //!
 //! Open returns need the data: the warehouse, the merchant and the exchange order depend on it. Unless the
 //! event forces it, their orders keep the data, and order-intake learns which these are.

@@ -18,9 +18,9 @@ use crate::store;
 
 /// Records that the merchant accepted an exchange order. The returned units get its identifier and the
 /// refund type of the price that the merchant had for the variant, and returns of the exchange order
-/// name the original order. The exchange service does not know ordinary orders, so it is told if the
-/// identifier in the merchant's response is not used. A repeated event may come from a restored exchange
-/// service, so it is told again.
+/// name the original order. The exchange service does not have ordinary orders, so an event reports that
+/// the identifier in the merchant's response is not used. A repeated event may come from a restored exchange
+/// service, so the report is repeated.
 pub(crate) async fn record_placed(
     conn: &mut AsyncPgConnection,
     deliveries: &Deliveries,
@@ -36,7 +36,7 @@ pub(crate) async fn record_placed(
     let mut change = rma
         .exchange_placed(&units, identifier, now)
         .map_err(|refusal| Error::Refused(rma_identifier.clone(), refusal))?;
-    // A repeated event changes no unit, and its discrepancy is known.
+    // A repeated event changes no unit, and its discrepancy is stored already.
     if let Some(rejected) = rejected.filter(|_| !change.units.is_empty()) {
         change.discrepancies.push(Discrepancy::ExchangeOrderIdentifierTaken {
             rma_identifier: rma_identifier.clone(),

@@ -84,7 +84,7 @@ impl Service for App {
         delivery::TAG,
         messaging::TAG,
         ("shoppers", "Portals of merchants, and proofs that shoppers know their orders"),
-        ("discrepancies", "Facts that contradict each other, for people to look at"),
+        ("discrepancies", "Facts that contradict each other, for people to resolve"),
         ("parcels", "Reports of carriers about parcels"),
         ("receiving", "Findings of the warehouse about returned units"),
         ("returns", "Returns and the units that can be returned"),
@@ -121,7 +121,7 @@ impl Service for App {
     async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
         let Settings { broker, delivery, identity, idempotency: keys, .. } = settings;
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
-        verifier.follow(&identity, &process.tasks)?;
+        verifier.start_refreshing_keys(&identity, &process.tasks)?;
         let sealer = Arc::new(Sealer::new(&settings.sealing)?);
         let topology = Topology::backhaul(&broker.namespace);
         let broker = Broker::start(Self::NAME, process, broker, topology);

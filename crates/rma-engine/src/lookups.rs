@@ -20,7 +20,7 @@ use utoipa::ToSchema;
 
 use crate::App;
 use crate::error::Error;
-use crate::store::lookups::{self as store, Attempt, KnownFacts, Limits};
+use crate::store::lookups::{self as store, Attempt, Limits, StoredFacts};
 
 /// Failures count for this long.
 const WINDOW: TimeDelta = TimeDelta::hours(1);
@@ -145,7 +145,7 @@ fn is_right(
     merchant: &Merchant,
     lookup: &Lookup,
     link: Option<&ProvenOrder>,
-    facts: Option<&KnownFacts>,
+    facts: Option<&StoredFacts>,
 ) -> bool {
     let allowed = &merchant.settings.appearance.lookup_keys;
     let (is_allowed, is_same) = match lookup {
@@ -155,7 +155,7 @@ fn is_right(
             (allowed.contains(&LookupKey::Email), is_same(given, email, normalized_email))
         }
         Lookup::Order { key: Key::ZipCode(given), .. } => {
-            let zip_code = facts.and_then(KnownFacts::zip_code);
+            let zip_code = facts.and_then(StoredFacts::zip_code);
             (allowed.contains(&LookupKey::ZipCode), is_same(given, zip_code, normalized_zip_code))
         }
         Lookup::Order { order_identifier, key: Key::GiftCode(code) } => {
@@ -166,10 +166,10 @@ fn is_right(
 }
 
 /// The placeholder of an erased fact proves nothing.
-fn is_same(given: &str, known: Option<&str>, normalized: fn(&str) -> String) -> bool {
-    let known = known.filter(|fact| !is_erased(fact));
-    let (given, known) = (normalized(given), normalized(known.unwrap_or_default()));
-    is_same_secret(&given, &known) && !given.is_empty()
+fn is_same(given: &str, stored: Option<&str>, normalized: fn(&str) -> String) -> bool {
+    let stored = stored.filter(|fact| !is_erased(fact));
+    let (given, stored) = (normalized(given), normalized(stored.unwrap_or_default()));
+    is_same_secret(&given, &stored) && !given.is_empty()
 }
 
 fn normalized_email(email: &str) -> String {
@@ -181,7 +181,7 @@ fn normalized_zip_code(code: &str) -> String {
     letters.flat_map(char::to_uppercase).collect()
 }
 
-impl KnownFacts {
+impl StoredFacts {
     /// The zip code of the shipping address, else of the billing address.
     fn zip_code(&self) -> Option<&str> {
         let codes = [&self.shipping_address.zip_code, &self.billing_address.zip_code];

@@ -11,7 +11,7 @@ use merchants::Merchants;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// The look of a merchant's portal and the choices in it.
+/// The appearance of a merchant's portal and the choices in it.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Portal {
     merchant: MerchantId,
@@ -65,38 +65,42 @@ pub(crate) fn find(merchants: &Merchants, name: &str) -> Option<Arc<Merchant>> {
 impl Portal {
     pub(crate) fn new(merchant: &Merchant) -> Self {
         let settings = &merchant.settings;
-        let (look, policy) = (settings.appearance.clone(), settings.returns.clone());
+        let (appearance, policy) = (settings.appearance.clone(), settings.returns.clone());
         Self {
             merchant: merchant.identifier.clone(),
             version: merchant.version,
             name: settings.portal_name().to_owned(),
             time_zone: settings.time_zone.clone(),
             currency: settings.currency.clone(),
-            reasons: policy.reasons.into_iter().map(|it| PortalReason::new(it, &look)).collect(),
+            reasons: policy
+                .reasons
+                .into_iter()
+                .map(|it| PortalReason::new(it, &appearance))
+                .collect(),
             methods: policy.methods,
             free_exchange_shipping: policy.free_exchange_shipping,
             gift_card: policy.gift_card,
-            logo_url: look.logo_url,
-            colors: look.colors,
-            languages: look.languages,
-            policy_url: look.policy_url,
-            contact_url: look.contact_url,
-            contact_email: look.contact_email,
-            image_hosts: look.image_hosts,
-            lookup_keys: look.lookup_keys,
-            withdrawal: look.withdrawal,
+            logo_url: appearance.logo_url,
+            colors: appearance.colors,
+            languages: appearance.languages,
+            policy_url: appearance.policy_url,
+            contact_url: appearance.contact_url,
+            contact_email: appearance.contact_email,
+            image_hosts: appearance.image_hosts,
+            lookup_keys: appearance.lookup_keys,
+            withdrawal: appearance.withdrawal,
         }
     }
 }
 
 impl PortalReason {
-    fn new(reason: ReturnReason, look: &Appearance) -> Self {
-        let own = look.reason_labels.get(&reason.code);
+    fn new(reason: ReturnReason, appearance: &Appearance) -> Self {
+        let own = appearance.reason_labels.get(&reason.code);
         let label = |language: &Language| {
             let label = own.and_then(|labels| labels.get(language)).unwrap_or(&reason.label);
             (*language, label.clone())
         };
-        let labels = look.languages.iter().map(label).collect();
+        let labels = appearance.languages.iter().map(label).collect();
         Self { reason, labels }
     }
 }

@@ -51,17 +51,17 @@ pub(crate) async fn project(
         if let Some(reset) = snapshots.iter().rfind(|it| it.resets(stored.version)) {
             stored.version = reset.version();
         }
-        let has_news = |it: &Snapshot<'_>| {
+        let has_changes = |it: &Snapshot<'_>| {
             it.stored_at < stored.stored_at
                 || stored.shipped_units.new_refunds(&it.stored.order).next().is_some()
         };
-        snapshots.retain(|it| !it.is_older_than(stored.version) || has_news(it));
+        snapshots.retain(|it| !it.is_older_than(stored.version) || has_changes(it));
     }
     orders.retain(|_, snapshots| !snapshots.is_empty());
     // A unit can be in a return only if its order was stored before.
-    let known: Vec<_> =
+    let stored: Vec<_> =
         orders.keys().copied().filter(|key| stored_orders.contains_key(key)).collect();
-    let held = store::units::held(conn, &known).await?;
+    let held = store::units::held(conn, &stored).await?;
     let mut batch = ProjectionBatch::open(orders, &mut stored_orders);
     batch.apply(conn, deliveries, &held, now).await?;
     batch.write(conn, now).await

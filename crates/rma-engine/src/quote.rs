@@ -12,7 +12,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::order_units::{OrderUnits, UnitView};
-use crate::quote_terms::{QuoteTerms, QuotedTerms};
+use crate::quote_terms::{QuoteTerms, UnitTerms};
 
 /// Costs, refunds and eligibility of a return at this moment.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -73,7 +73,8 @@ pub(crate) struct AssessedUnit {
     requested: RequestedUnit,
     title: String,
     pub(crate) unit: RmaUnit,
-    pub(crate) verdict: Result<Option<IneligibleCode>, Ineligible>,
+    /// The reason that staff overrode, if there was one, or the reason why the unit cannot be returned.
+    pub(crate) eligibility: Result<Option<IneligibleCode>, Ineligible>,
 }
 
 /// Checks a request against its orders. Unknown orders, lines and units are validation errors.
@@ -83,31 +84,31 @@ pub(crate) fn assess(
     merchant: &Merchant,
     now: Timestamp,
 ) -> Result<Assessment, ValidationError> {
-    let mut faults = Vec::new();
-    let mut known = Vec::new();
+    let mut errors = Vec::new();
+    let mut found = Vec::new();
     for (index, requested) in request.units.iter().enumerate() {
         match order_units.unit(&requested.id) {
-            Some(unit) => known.push((index, requested, unit)),
-            None => faults.push(no_such_unit(order_units, index, requested)),
+            Some(unit) => found.push((index, requested, unit)),
+            None => errors.push(no_such_unit(order_units, index, requested)),
         }
     }
-    faults.extend(known.iter().filter_map(|(index, _, unit)| mismatch(*index, unit, &known)));
-    faults
+    errors.extend(found.iter().filter_map(|(index, _, unit)| mismatch(*index, unit, &found)));
+    errors
         .extend(request.exchange_errors(|id| order_units.unit(id).map(|unit| unit.has_variants())));
-    if !faults.is_empty() {
-        return Err(ValidationError { errors: faults, omitted: 0 });
+    if !errors.is_empty() {
+        return Err(ValidationError { errors, omitted: 0 });
     }
-    let currency = known.first().map(|(_, _, unit)| unit.projected.order.currency);
+    let currency = found.first().map(|(_, _, unit)| unit.projected.order.currency);
     let currency = currency.map_or_else(String::new, |it| it.code().to_owned());
     let settings = merchant.settings.in_currency(&currency);
     let staff = request.staff_override.as_ref();
-    let units: Vec<_> = known
+    let units: Vec<_> = found
         .iter()
         .map(|(_, requested, unit)| AssessedUnit {
             requested: (*requested).clone(),
             title: unit.line.title.clone(),
             unit: RmaUnit::new(requested, unit.purchased()),
-            verdict: {
+            eligibility: {
                 let facts = unit.facts(&requested.resolution, Some(request.return_method));
                 check_eligibility(&facts, &settings, now, staff)
             },
@@ -144,9 +145,9 @@ fn no_such_unit(order_units: &OrderUnits, index: usize, requested: &RequestedUni
 fn mismatch(
     index: usize,
     unit: &UnitView<'_>,
-    known: &[(usize, &RequestedUnit, UnitView<'_>)],
+    found: &[(usize, &RequestedUnit, UnitView<'_>)],
 ) -> Option<FieldError> {
-    let (order, first) = (&unit.projected.order, &known.first()?.2.projected.order);
+    let (order, first) = (&unit.projected.order, &found.first()?.2.projected.order);
     let field = format!("$.units[{index}].order_identifier");
     if order.customer.identifier != first.customer.identifier {
         return Some(FieldError::invalid(field, "the order is another shopper's"));
@@ -164,7 +165,7 @@ impl Assessment {
 
     pub(crate) fn ineligible(&self) -> Vec<IneligibleUnit> {
         let refused = |it: &AssessedUnit| {
-            let ineligible = it.verdict.clone().err()?;
+            let ineligible = it.eligibility.clone().err()?;
             Some(IneligibleUnit { id: it.unit.id.clone(), ineligible })
         };
         self.units.iter().filter_map(refused).collect()
@@ -175,8 +176,8 @@ impl Assessment {
             self.units.iter().map(|it| amount(it.unit.refund_financials())).sum()
         };
         Quote {
-            quote: self.terms().write(),
-            possible: self.units.iter().all(|it| it.verdict.is_ok()),
+            quote: self.terms().to_token(),
+            possible: self.units.iter().all(|it| it.eligibility.is_ok()),
             return_method: self.return_method,
             return_shipping_cost_cents: self.return_shipping_cost_cents,
             estimated_refund_amount_cents: sum(|it| it.estimated_refund_amount_cents),
@@ -188,11 +189,11 @@ impl Assessment {
 
     pub(crate) fn terms(&self) -> QuoteTerms {
         let shown = |cents: i64| if self.is_for_giftee { 0 } else { cents };
-        let unit = |it: &AssessedUnit| QuotedTerms {
+        let unit = |it: &AssessedUnit| UnitTerms {
             id: it.unit.id.clone(),
             refund_type: it.unit.refund_type,
             refund_amount_cents: shown(it.unit.refund_financials().estimated_refund_amount_cents),
-            ineligible: it.verdict.as_ref().err().map(|it| it.code),
+            ineligible: it.eligibility.as_ref().err().map(|it| it.code),
         };
         QuoteTerms {
             return_shipping_cost_cents: shown(self.return_shipping_cost_cents),
@@ -209,9 +210,9 @@ impl AssessedUnit {
             title: self.title.clone(),
             refund_type: self.unit.refund_type,
             refund_financials: self.unit.refund_financials(),
-            returnable: self.verdict.is_ok(),
-            ineligible: self.verdict.clone().err(),
-            overridden: self.verdict.clone().ok().flatten(),
+            returnable: self.eligibility.is_ok(),
+            ineligible: self.eligibility.clone().err(),
+            overridden: self.eligibility.clone().ok().flatten(),
         }
     }
 }

@@ -27,11 +27,12 @@ pub(crate) struct QuoteChange {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct QuoteTerms {
     pub(crate) return_shipping_cost_cents: i64,
-    pub(crate) units: Vec<QuotedTerms>,
+    pub(crate) units: Vec<UnitTerms>,
 }
 
+/// The terms of one unit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct QuotedTerms {
+pub(crate) struct UnitTerms {
     #[serde(flatten)]
     pub(crate) id: UnitId,
     pub(crate) refund_type: RefundType,
@@ -40,13 +41,15 @@ pub(crate) struct QuotedTerms {
 }
 
 impl QuoteTerms {
-    pub(crate) fn read(text: &str) -> Result<Self, &'static str> {
+    /// Parses a quote token.
+    pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok();
         let terms = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         terms.ok_or("is not a valid quote")
     }
 
-    pub(crate) fn write(&self) -> String {
+    /// The quote token with these terms.
+    pub(crate) fn to_token(&self) -> String {
         URL_SAFE_NO_PAD.encode(json!(self).to_string())
     }
 
@@ -64,7 +67,7 @@ impl QuoteTerms {
         for id in ids {
             let terms = [self, current].map(|it| it.units.iter().find(|it| it.id == *id));
             let values =
-                |of: fn(&QuotedTerms) -> Value| terms.map(|terms| terms.map_or(Value::Null, of));
+                |of: fn(&UnitTerms) -> Value| terms.map(|terms| terms.map_or(Value::Null, of));
             compare(Some(id), "refund_amount_cents", values(|it| json!(it.refund_amount_cents)));
             compare(Some(id), "refund_type", values(|it| json!(it.refund_type)));
             compare(Some(id), "ineligible", values(|it| json!(it.ineligible)));

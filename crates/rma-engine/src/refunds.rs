@@ -35,8 +35,8 @@ pub(crate) fn apply(
     returns: &mut AffectedReturns,
 ) -> Vec<Discrepancy> {
     let identifiers: HashSet<_> = refunds.iter().map(|it| it.identifier.as_str()).collect();
-    shipped_units.uncover(&identifiers);
-    let units = shipped_units.known_units(&order.identifier, |it| is_held(held, merchant, it));
+    shipped_units.unmatch(&identifiers);
+    let units = shipped_units.candidate_units(&order.identifier, |it| is_held(held, merchant, it));
     let mut matched = shipped_units.matched_refunds();
     matched.retain(|identifier, _| !identifiers.contains(identifier));
     let names: Vec<_> = refunds.iter().filter_map(|it| it.rma_identifier.as_deref()).collect();

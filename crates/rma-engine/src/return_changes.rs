@@ -90,7 +90,7 @@ async fn save(
     }
 }
 
-/// The message that tells the merchant about the change, if there is one.
+/// The message to the merchant about the change, if there is one.
 fn message(
     merchant: &MerchantId,
     rma: &Rma,

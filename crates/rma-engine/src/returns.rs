@@ -114,7 +114,7 @@ fn overrides(request: &ReturnRequest, assessment: &Assessment) -> serde_json::Va
         .units
         .iter()
         .filter_map(|it| {
-            let code = it.verdict.as_ref().ok()?.as_ref()?;
+            let code = it.eligibility.as_ref().ok()?.as_ref()?;
             Some(json!({ "unit": it.unit.id, "code": code }))
         })
         .collect();

@@ -43,7 +43,7 @@ impl ShippedUnits {
         order: &Order,
         returned: impl Fn(&UnitId) -> bool,
     ) -> Vec<Discrepancy> {
-        let known = self.lines.iter().map(|(line, units)| {
+        let stored = self.lines.iter().map(|(line, units)| {
             let unit = |it: &Unit| ShippedUnit {
                 unit: it.unit,
                 amounts: it.amounts,
@@ -52,12 +52,12 @@ impl ShippedUnits {
             };
             (line.clone(), units.iter().map(unit).collect())
         });
-        let UnitChanges { lines, discrepancies } = reconcile_units(order, &known.collect());
+        let UnitChanges { lines, discrepancies } = reconcile_units(order, &stored.collect());
         for (line, changes) in lines {
             self.apply(line, changes);
         }
         if !self.refunds.is_empty() {
-            let units = self.known_units(&order.identifier, returned);
+            let units = self.candidate_units(&order.identifier, returned);
             let covered = match_unallocated_refunds(order, &self.matched_refunds(), &units);
             self.cover(&covered);
         }
@@ -66,9 +66,9 @@ impl ShippedUnits {
 
     /// Refunds of a snapshot that were not applied yet.
     pub(crate) fn new_refunds<'o>(&self, order: &'o Order) -> impl Iterator<Item = &'o Refund> {
-        let known: BTreeSet<_> = self.refunds.iter().map(|it| it.identifier.as_str()).collect();
-        let is_known = move |refund: &Refund| known.contains(refund.identifier.as_str());
-        order.refunds.iter().filter(move |it| !it.is_ignored() && !is_known(it))
+        let applied: BTreeSet<_> = self.refunds.iter().map(|it| it.identifier.as_str()).collect();
+        let is_applied = move |refund: &Refund| applied.contains(refund.identifier.as_str());
+        order.refunds.iter().filter(move |it| !it.is_ignored() && !is_applied(it))
     }
 
     /// Applied refunds to which a snapshot gives another `rma_identifier`, as they were applied and as
@@ -77,10 +77,10 @@ impl ShippedUnits {
         &self,
         order: &'o Order,
     ) -> impl Iterator<Item = (&AppliedRefund, &'o Refund)> {
-        let known: HashMap<_, _> =
+        let applied: HashMap<_, _> =
             self.refunds.iter().map(|it| (it.identifier.as_str(), it)).collect();
         let pairs = order.refunds.iter().filter(|it| !it.is_ignored()).filter_map(move |refund| {
-            known.get(refund.identifier.as_str()).map(|applied| (*applied, refund))
+            applied.get(refund.identifier.as_str()).map(|applied| (*applied, refund))
         });
         pairs.filter(|(applied, refund)| applied.rma_identifier != refund.rma_identifier)
     }
@@ -124,7 +124,7 @@ impl ShippedUnits {
 
     /// Makes the units of applied refunds unrefunded, so that the refunds can be matched again. Units of
     /// an unmatched refund are in no return.
-    pub(crate) fn uncover(&mut self, refunds: &HashSet<&str>) {
+    pub(crate) fn unmatch(&mut self, refunds: &HashSet<&str>) {
         let named = |(place, it): (usize, &AppliedRefund)| {
             refunds.contains(it.identifier.as_str()).then_some(place)
         };
@@ -139,7 +139,7 @@ impl ShippedUnits {
         self.refunds.iter().map(|it| (it.identifier.as_str(), &it.quantities)).collect()
     }
 
-    /// Records refunds as applied. Those that are known are replaced.
+    /// Records refunds as applied. Those that were applied before are replaced.
     pub(crate) fn record_refunds(&mut self, refunds: &[&Refund], unmatched: &HashSet<&str>) {
         let applied = |refund: &Refund| {
             let is_unmatched = unmatched.contains(refund.identifier.as_str());
@@ -147,9 +147,9 @@ impl ShippedUnits {
         };
         let mut new: BTreeMap<_, _> =
             refunds.iter().map(|it| (it.identifier.as_str(), it)).collect();
-        for known in &mut self.refunds {
-            if let Some(refund) = new.remove(known.identifier.as_str()) {
-                *known = applied(refund);
+        for stored in &mut self.refunds {
+            if let Some(refund) = new.remove(stored.identifier.as_str()) {
+                *stored = applied(refund);
             }
         }
         let is_new = |it: &&&Refund| new.contains_key(it.identifier.as_str());
@@ -173,19 +173,19 @@ impl ShippedUnits {
     }
 
     /// Every unit of the order, for matching with refunds.
-    pub(crate) fn known_units(
+    pub(crate) fn candidate_units(
         &self,
         order: &str,
         returned: impl Fn(&UnitId) -> bool,
     ) -> Vec<CandidateUnit> {
         let names = self.refunds.iter().map(|refund| Arc::from(refund.identifier.as_str()));
         let names: Vec<Arc<str>> = names.collect();
-        let known = |(id, unit): (UnitId, &Unit)| CandidateUnit {
+        let candidate = |(id, unit): (UnitId, &Unit)| CandidateUnit {
             is_returned: returned(&id),
             id,
             refunded_by: unit.refund.and_then(|place| names.get(place).cloned()),
         };
-        self.all(order).map(known).collect()
+        self.all(order).map(candidate).collect()
     }
 
     /// The units of a line, in the order of their numbers.

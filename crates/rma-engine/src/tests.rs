@@ -26,7 +26,6 @@ mod transitions;
 use std::time::Duration;
 
 use diesel::QueryableByName;
-use diesel::sql_types::BigInt;
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::event::Event;
 use domain::merchant::Merchant;
@@ -35,7 +34,7 @@ use messaging::Envelope;
 use platform::{Clock, Service as _};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use testkit::{Issuer, TestService, eventually, introduce, merchant};
+use testkit::{Issuer, TestService, eventually, merchant, publish_merchant};
 
 use crate::App;
 use bodies::{choice, refund_of, unit};
@@ -104,8 +103,8 @@ impl TestApp {
     async fn add_merchant(&self, mut merchant: Merchant) {
         let name = merchant.identifier.to_string();
         merchant.settings.base_url = Some(self.sandbox.url(&format!("/{name}")));
-        introduce(&self.service.namespace, App::NAME, merchant).await;
-        eventually("the merchant is known", SOON, || async {
+        publish_merchant(&self.service.namespace, App::NAME, merchant).await;
+        eventually("the merchant is replicated", SOON, || async {
             let (status, _) = self.get("/v1/orders/none/returnable", &name).await;
             (status == StatusCode::NOT_FOUND).then_some(())
         })
@@ -113,14 +112,14 @@ impl TestApp {
     }
 
     async fn get(&self, path: &str, merchant: &str) -> (StatusCode, Value) {
-        self.ask(Method::GET, path, merchant, &[], None).await
+        self.send_as(Method::GET, path, merchant, &[], None).await
     }
 
     async fn post(&self, path: &str, merchant: &str, body: &Value) -> (StatusCode, Value) {
-        self.ask(Method::POST, path, merchant, &[], Some(body)).await
+        self.send_as(Method::POST, path, merchant, &[], Some(body)).await
     }
 
-    async fn ask(
+    async fn send_as(
         &self,
         method: Method,
         path: &str,
@@ -220,7 +219,7 @@ impl TestApp {
     }
 
     async fn number(&self, query: &str) -> i64 {
-        number(&mut self.pool.get().await.unwrap(), query).await
+        testkit::count(&mut self.pool.get().await.unwrap(), query).await
     }
 
     /// All messages that a merchant received, once no delivery is left.
@@ -240,13 +239,4 @@ impl TestApp {
         };
         page.entries.into_iter().map(arrival).collect()
     }
-}
-
-async fn number(conn: &mut AsyncPgConnection, query: &str) -> i64 {
-    #[derive(QueryableByName)]
-    struct Counted {
-        #[diesel(sql_type = BigInt)]
-        n: i64,
-    }
-    diesel::sql_query(query).get_result::<Counted>(conn).await.unwrap().n
 }

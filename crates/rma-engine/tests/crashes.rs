@@ -11,20 +11,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use diesel::QueryableByName;
-use diesel::sql_types::BigInt;
-use diesel_async::RunQueryDsl as _;
-use domain::event::Event as _;
 use domain::order::sample::Orders;
 use domain::order::{Order, OrderStored};
 use futures_util::future::join_all;
-use messaging::{BrokerConnection, Envelope, Message, Publisher, Topology};
+use messaging::Envelope;
 use platform::database::Pool;
-use platform::{Clock, Service as _, Tasks};
+use platform::{Clock, Service as _};
 use reqwest::StatusCode;
 use sandbox::journal::Page;
 use serde_json::{Value, json};
-use testkit::{Database, Issuer, Namespace, Replica, eventually, introduce, merchant};
+use testkit::{
+    CRASH_SETTINGS, Database, Issuer, Namespace, Replica, eventually, merchant, publish_merchant,
+};
 
 const ORDERS: usize = 3000;
 /// Number of orders of which one unit is returned.
@@ -38,8 +36,6 @@ struct TestApp {
     sandbox: sandbox::Running,
     client: reqwest::Client,
     pool: Pool,
-    connection: BrokerConnection,
-    topology: Topology,
     namespace: Namespace,
     database: Database,
 }
@@ -49,14 +45,6 @@ impl TestApp {
         let mut own = sandbox::settings::Settings::for_tests().unwrap();
         own.journal.capacity = 10 * RETURNS;
         let database = Database::create(rma_engine::App::migrations()).await;
-        let namespace = Namespace::create();
-        let topology = Topology::backhaul(&namespace.name);
-        let connection = BrokerConnection::start(
-            &namespace.settings().url,
-            &topology,
-            "test",
-            &Tasks::default(),
-        );
         let mut app = Self {
             replica: None,
             url: String::new(),
@@ -64,34 +52,21 @@ impl TestApp {
             sandbox: sandbox::start(&own).unwrap(),
             client: platform::http_client(Duration::from_secs(300)).unwrap(),
             pool: database.pool(),
-            connection,
-            topology,
-            namespace,
+            namespace: Namespace::create(),
             database,
         };
         app.start_replica().await;
         let mut acme = merchant("acme");
         acme.settings.base_url = Some(app.sandbox.url(""));
-        introduce(&app.namespace, "rma-engine", acme).await;
+        publish_merchant(&app.namespace, "rma-engine", acme).await;
         app.until("the merchant is copied", "SELECT count(*) AS n FROM replica_merchants", 1).await;
         app
     }
 
     async fn start_replica(&mut self) {
-        let settings = [
-            ("DATABASE__ACQUIRE_TIMEOUT", "5s"),
-            ("SEALING__KEYS", testkit::sealing_keys()),
-            ("SHOPPER__PROOF_KEYS", testkit::sealing_keys()),
-            ("DELIVERY__HTTPS_ONLY", "false"),
-            ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
-            ("DELIVERY__RETRY_BASE", "100ms"),
-            ("DELIVERY__RETRY_FACTOR", "1"),
-            ("DELIVERY__ATTEMPT_TIMEOUT", "2s"),
-            ("DELIVERY__LEASE", "5s"),
-        ];
         let places = (&self.database, &self.namespace, &self.issuer);
         let program = env!("CARGO_BIN_EXE_rma-engine");
-        let replica = Replica::start("rma-engine", program, places, &settings).await;
+        let replica = Replica::start("rma-engine", program, places, &CRASH_SETTINGS).await;
         self.url.clone_from(&replica.url);
         self.replica = Some(replica);
     }
@@ -99,25 +74,19 @@ impl TestApp {
     /// Publishes every event twice.
     async fn publish(&self) {
         let order = order();
-        let mut messages = Vec::new();
-        for number in 0..ORDERS {
+        let stored = |number| {
             let mut order = order.clone();
             order.identifier = identifier(number);
             order.items[0].identifier = format!("{}-1", order.identifier);
-            let event = OrderStored { merchant: "acme".parse().unwrap(), order, is_reset: false };
-            let envelope = Envelope::new("order-intake", Clock::system().now(), &event);
-            let message = Message {
-                exchange: self.topology.events_exchange(),
-                routing_key: OrderStored::TYPE.to_owned(),
-                id: envelope.id.to_string(),
-                content_type: "application/cloudevents+json",
-                headers: Vec::new(),
-                body: serde_json::to_vec(&envelope).unwrap(),
-            };
-            messages.extend([message.clone(), message]);
+            OrderStored { merchant: "acme".parse().unwrap(), order, is_reset: false }
+        };
+        let events: Vec<_> = (0..ORDERS).map(stored).collect();
+        let mut envelopes = Vec::new();
+        for event in &events {
+            let envelope = Envelope::new("order-intake", Clock::system().now(), event);
+            envelopes.extend([envelope.clone(), envelope]);
         }
-        let confirms = Publisher::new(self.connection.clone()).publish(&messages).await.unwrap();
-        assert!(confirms.iter().all(Result::is_ok));
+        self.namespace.publish_events(&envelopes).await;
     }
 
     /// Requests a return of an order's first unit; `None` without a successful response.
@@ -143,13 +112,7 @@ impl TestApp {
     }
 
     async fn count(&self, query: &str) -> i64 {
-        #[derive(QueryableByName)]
-        struct Counted {
-            #[diesel(sql_type = BigInt)]
-            n: i64,
-        }
-        let mut conn = self.pool.get().await.unwrap();
-        diesel::sql_query(query).get_result::<Counted>(&mut conn).await.unwrap().n
+        testkit::count(&mut self.pool.get().await.unwrap(), query).await
     }
 
     async fn until(&self, what: &str, query: &str, expected: usize) {
@@ -159,7 +122,7 @@ impl TestApp {
     }
 
     /// Waits for the first rows, kills the service, and starts it again.
-    async fn kill_amid(&mut self, counting: &str, all: usize, doing: impl AsyncFnOnce(&Self)) {
+    async fn kill_during(&mut self, counting: &str, all: usize, doing: impl AsyncFnOnce(&Self)) {
         let replica = self.replica.take();
         let app = &*self;
         let kill = async {
@@ -197,11 +160,11 @@ fn order() -> Order {
 async fn a_killed_service_loses_nothing_and_repeats_nothing() {
     let mut app = TestApp::start().await;
     let orders = "SELECT count(*) AS n FROM orders";
-    app.kill_amid(orders, ORDERS, async |app| app.publish().await).await;
+    app.kill_during(orders, ORDERS, async |app| app.publish().await).await;
     app.until("every order is projected", orders, ORDERS).await;
 
     let returns = "SELECT count(*) AS n FROM returns";
-    app.kill_amid(returns, RETURNS, async |app| {
+    app.kill_during(returns, RETURNS, async |app| {
         drop(join_all((0..RETURNS).map(|number| app.request_return(number))).await);
     })
     .await;

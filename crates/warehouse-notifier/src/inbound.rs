@@ -152,9 +152,9 @@ pub(crate) async fn register(
                 insert_keys(conn, &new).await?;
                 new.at
             } else {
-                let known = store::find(conn, new.merchant, new.number).await?;
-                let known = known.filter(|known| known.digest == new.digest.as_bytes());
-                known.map(|known| known.updated_at).ok_or_else(|| number_taken(new.number))?
+                let stored = store::find(conn, new.merchant, new.number).await?;
+                let stored = stored.filter(|stored| stored.digest == new.digest.as_bytes());
+                stored.map(|stored| stored.updated_at).ok_or_else(|| number_taken(new.number))?
             };
             let response = Registered::new(new.header, new.lines.len(), new.units, created_at);
             Ok(response)
@@ -191,9 +191,9 @@ pub(crate) async fn change(
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
         store::lock(conn, merchant, number).await?;
-        let known = store::find(conn, merchant, number).await?.ok_or_else(|| not_found(number))?;
-        if known.digest != digest.as_bytes() {
-            if known.received > 0 {
+        let stored = store::find(conn, merchant, number).await?.ok_or_else(|| not_found(number))?;
+        if stored.digest != digest.as_bytes() {
+            if stored.received > 0 {
                 return Err(Error::field(
                     "$.asn_number",
                     "units of this ASN were already received",
@@ -202,8 +202,8 @@ pub(crate) async fn change(
             store::replace(conn, &new).await?;
             insert_keys(conn, &new).await?;
         }
-        let known = store::find(conn, merchant, number).await?.ok_or_else(|| not_found(number))?;
-        Ok(AsnView::new(known, store::lines(conn, merchant, number).await?))
+        let stored = store::find(conn, merchant, number).await?.ok_or_else(|| not_found(number))?;
+        Ok(AsnView::new(stored, store::lines(conn, merchant, number).await?))
     })
     .await
 }
@@ -216,11 +216,12 @@ pub(crate) async fn show(
     number: &str,
 ) -> Result<AsnView, Problem> {
     let mut conn = app.pool.get().await?;
-    let known = store::find(&mut conn, merchant, number).await?.ok_or_else(|| not_found(number))?;
+    let stored =
+        store::find(&mut conn, merchant, number).await?.ok_or_else(|| not_found(number))?;
     // Reserved before the lines are loaded: an ASN can have 20,000 lines and 16 MB.
     let bytes = store::lines_bytes(&mut conn, merchant, number).await?;
     reserve_for_response(request, usize::try_from(bytes).unwrap_or(usize::MAX))?;
-    Ok(AsnView::new(known, store::lines(&mut conn, merchant, number).await?))
+    Ok(AsnView::new(stored, store::lines(&mut conn, merchant, number).await?))
 }
 
 /// Lists the ASNs of a merchant or of all merchants, sorted by merchant and number.

@@ -128,7 +128,7 @@ impl Service for App {
     async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
         let Settings { broker, identity, sealing, delivery, idempotency: keys } = settings;
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
-        verifier.follow(&identity, &process.tasks)?;
+        verifier.start_refreshing_keys(&identity, &process.tasks)?;
         let sealer = Arc::new(Sealer::new(&sealing)?);
         let topology = Topology::backhaul(&broker.namespace);
         let broker = Broker::start(Self::NAME, process, broker, topology);

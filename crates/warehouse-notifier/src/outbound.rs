@@ -70,9 +70,9 @@ async fn first_reported_at(
     conn: &mut AsyncPgConnection,
     new: &NewShipment<'_>,
 ) -> Result<Timestamp, Error> {
-    let known = store::find(conn, new.merchant, &new.header.asn_number, Lock::None).await?;
-    let known = known.filter(|known| known.digest == new.digest.as_bytes());
-    known.map(|known| known.created_at).ok_or_else(|| number_taken(new.header))
+    let stored = store::find(conn, new.merchant, &new.header.asn_number, Lock::None).await?;
+    let stored = stored.filter(|stored| stored.digest == new.digest.as_bytes());
+    stored.map(|stored| stored.created_at).ok_or_else(|| number_taken(new.header))
 }
 
 fn number_taken(header: &OutboundHeader) -> Error {
@@ -90,19 +90,19 @@ pub(crate) async fn change(
     let now = app.clock.now();
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
-        let mut known = store::find(conn, merchant, number, Lock::Update)
+        let mut stored = store::find(conn, merchant, number, Lock::Update)
             .await?
             .ok_or_else(|| not_found(number))?;
-        let parts = if known.header.change(change, now)? {
+        let parts = if stored.header.change(change, now)? {
             let parts = parts_store::load(conn, merchant, number).await?;
-            store::change(conn, merchant, &known.header, now).await?;
-            known.updated_at = now;
-            enqueue_messages(app, conn, merchant, &known.header, &parts, now).await?;
+            store::change(conn, merchant, &stored.header, now).await?;
+            stored.updated_at = now;
+            enqueue_messages(app, conn, merchant, &stored.header, &parts, now).await?;
             parts
         } else {
             parts_store::load_numbers(conn, merchant, number).await?
         };
-        Ok(ShipmentView::from_stored(&known, &parts))
+        Ok(ShipmentView::from_stored(&stored, &parts))
     })
     .await
 }
@@ -114,10 +114,10 @@ pub(crate) async fn show(
     number: &str,
 ) -> Result<ShipmentView, Error> {
     let mut conn = app.pool.get().await?;
-    let known = store::find(&mut conn, merchant, number, Lock::None).await?;
-    let known = known.ok_or_else(|| not_found(number))?;
+    let stored = store::find(&mut conn, merchant, number, Lock::None).await?;
+    let stored = stored.ok_or_else(|| not_found(number))?;
     let parts = parts_store::load_numbers(&mut conn, merchant, number).await?;
-    Ok(ShipmentView::from_stored(&known, &parts))
+    Ok(ShipmentView::from_stored(&stored, &parts))
 }
 
 /// Lists the shipments of a merchant or of all merchants, sorted by merchant and number.

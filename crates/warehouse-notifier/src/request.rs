@@ -1,9 +1,12 @@
 //! The common parts of a request that can be repeated.
 
 use domain::access::MerchantId;
-use domain::json::Digest;
+use domain::json::{Digest, Document};
+use domain::merchant::Merchant;
 use platform::Timestamp;
-use platform::idempotency::IdempotencyKey;
+use platform::idempotency::{IdempotencyKey, KeyHeader};
+
+use crate::App;
 
 #[derive(Debug)]
 pub(crate) struct Request<'a> {
@@ -12,4 +15,20 @@ pub(crate) struct Request<'a> {
     /// The digest of the body.
     pub(crate) digest: Digest,
     pub(crate) at: Timestamp,
+}
+
+impl<'a> Request<'a> {
+    /// Takes and drops the document, because it may be large and the transaction needs only its digest.
+    pub(crate) fn new(
+        app: &App,
+        merchant: &'a Merchant,
+        key: &'a KeyHeader,
+        operation: &'static str,
+        document: Document,
+    ) -> Self {
+        let (merchant, digest) = (&merchant.identifier, Digest::of(document.value()));
+        drop(document);
+        let key = key.key_for(merchant, operation, digest);
+        Self { merchant, key, digest, at: app.clock.now() }
+    }
 }

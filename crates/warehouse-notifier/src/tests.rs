@@ -19,7 +19,7 @@ use platform::config::List;
 use platform::sealing::{self, Sealer};
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
-use testkit::{Issuer, TestService, eventually, introduce};
+use testkit::{Issuer, TestService, eventually, publish_merchant};
 use uuid::Uuid;
 
 use crate::{App, KINDS};
@@ -80,7 +80,7 @@ impl TestApp {
     /// Publishes a merchant and waits until the service has stored it.
     async fn add_merchant(&self, name: &str, base_url: Option<&str>) {
         let merchant = merchant(name, base_url);
-        introduce(&self.service.namespace, "warehouse-notifier", merchant).await;
+        publish_merchant(&self.service.namespace, "warehouse-notifier", merchant).await;
         eventually("the merchant is stored", TIMEOUT, || async {
             let (status, _) = self.get(name, "/v1/outbound_shipments/none").await;
             let response = self.get(name, "/v1/outbound_shipments").await;
@@ -175,27 +175,16 @@ impl TestApp {
 
     /// Waits until no message is in flight, and returns the messages that arrived.
     async fn delivered(&self, count: usize) -> Vec<Arrival> {
-        let pool = self.service.database.pool();
         eventually("all messages are delivered", TIMEOUT, || async {
-            (deliveries_in_flight(&pool).await == 0).then_some(())
+            let mut conn = self.service.pool.get().await.unwrap();
+            let left = testkit::count(&mut conn, "SELECT count(*) FROM deliveries").await;
+            (left == 0).then_some(())
         })
         .await;
         let arrivals = self.arrivals().await;
         assert_eq!(arrivals.len(), count);
         arrivals
     }
-}
-
-async fn deliveries_in_flight(pool: &platform::database::Pool) -> i64 {
-    use diesel_async::RunQueryDsl as _;
-    #[derive(diesel::QueryableByName)]
-    struct Counted {
-        #[diesel(sql_type = diesel::sql_types::BigInt)]
-        n: i64,
-    }
-    let mut conn = pool.get().await.unwrap();
-    let query = diesel::sql_query("SELECT count(*) AS n FROM deliveries");
-    query.get_result::<Counted>(&mut conn).await.unwrap().n
 }
 
 async fn send(request: RequestBuilder) -> (u16, Value) {

@@ -10,7 +10,7 @@ use reqwest::RequestBuilder;
 use serde_json::json;
 use testkit::{
     DELIVERY_SETTINGS, Database, Issuer, MEMORY_LIMIT_KIB, Namespace, Replica, eventually,
-    introduce,
+    publish_merchant,
 };
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
@@ -48,7 +48,7 @@ async fn unread_responses_of_the_largest_asn_fit_into_512_mib() {
     let client = platform::http_client(TIMEOUT).unwrap();
     let url = |path: &str| format!("{}{path}", replica.url);
     let address = replica.url.trim_start_matches("http://");
-    introduce(&namespace, "warehouse-notifier", testkit::merchant("acme")).await;
+    publish_merchant(&namespace, "warehouse-notifier", testkit::merchant("acme")).await;
     let token = issuer.token(None, "warehouse");
     let of_acme =
         |request: RequestBuilder| request.bearer_auth(&token).header("X-Service-Id", "acme");

@@ -45,8 +45,14 @@ pub(crate) struct SetEndpointRequest {
     timeout_ms: Option<u32>,
 }
 
-fn parse_interface(name: &str) -> Result<Interface, Error> {
-    Ok(name.parse::<Interface>()?)
+/// The actor and the interface of a request that manages an endpoint.
+fn require_endpoint<'a>(
+    caller: &'a Caller,
+    path: &EndpointPath,
+) -> Result<(&'a str, Interface), Problem> {
+    let actor = require_manage(caller)?;
+    check_merchant(caller, &path.0)?;
+    Ok((actor, path.1.parse::<Interface>().map_err(Error::from)?))
 }
 
 /// List the endpoints of a merchant
@@ -93,9 +99,7 @@ pub(crate) async fn set_endpoint(
     Sequential(caller, Json(body)): Sequential<Caller, Json>,
     path: EndpointPath,
 ) -> Result<HttpResponse, Problem> {
-    let actor = require_manage(&caller)?;
-    check_merchant(&caller, &path.0)?;
-    let interface = parse_interface(&path.1)?;
+    let (actor, interface) = require_endpoint(&caller, &path)?;
     let new = body.read(object(|body| Endpoint::read(body, interface, &app.guard)))?;
     let expected = expected_version(&request);
     let endpoint = endpoints::set(&app, actor, &path.0, interface, new, expected).await?;
@@ -119,9 +123,8 @@ pub(crate) async fn delete_endpoint(
     caller: Caller,
     path: EndpointPath,
 ) -> Result<HttpResponse, Problem> {
-    let actor = require_manage(&caller)?;
-    check_merchant(&caller, &path.0)?;
-    endpoints::delete(&app, actor, &path.0, parse_interface(&path.1)?).await?;
+    let (actor, interface) = require_endpoint(&caller, &path)?;
+    endpoints::delete(&app, actor, &path.0, interface).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -144,9 +147,7 @@ pub(crate) async fn rotate_endpoint_secret(
     Sequential(caller, Json(body)): Sequential<Caller, Json>,
     path: EndpointPath,
 ) -> Result<HttpResponse, Problem> {
-    let actor = require_manage(&caller)?;
-    check_merchant(&caller, &path.0)?;
-    let interface = parse_interface(&path.1)?;
+    let (actor, interface) = require_endpoint(&caller, &path)?;
     let overlap = body.read(object(read_overlap))?.unwrap_or(app.settings.secrets.overlap);
     let endpoint = endpoints::rotate_secret(&app, actor, &path.0, interface, overlap).await?;
     Ok(HttpResponse::Ok().json(endpoint))
@@ -169,9 +170,8 @@ pub(crate) async fn pause_endpoint(
     caller: Caller,
     path: EndpointPath,
 ) -> Result<HttpResponse, Problem> {
-    let actor = require_manage(&caller)?;
-    check_merchant(&caller, &path.0)?;
-    let merchant = endpoints::pause(&app, actor, &path.0, parse_interface(&path.1)?).await?;
+    let (actor, interface) = require_endpoint(&caller, &path)?;
+    let merchant = endpoints::set_paused(&app, actor, &path.0, interface, true).await?;
     Ok(HttpResponse::Ok().json(merchant))
 }
 
@@ -192,8 +192,7 @@ pub(crate) async fn resume_endpoint(
     caller: Caller,
     path: EndpointPath,
 ) -> Result<HttpResponse, Problem> {
-    let actor = require_manage(&caller)?;
-    check_merchant(&caller, &path.0)?;
-    let merchant = endpoints::resume(&app, actor, &path.0, parse_interface(&path.1)?).await?;
+    let (actor, interface) = require_endpoint(&caller, &path)?;
+    let merchant = endpoints::set_paused(&app, actor, &path.0, interface, false).await?;
     Ok(HttpResponse::Ok().json(merchant))
 }

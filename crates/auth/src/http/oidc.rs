@@ -90,7 +90,7 @@ pub(crate) async fn start_oidc(
 /// Finish signing in with the OpenID provider
 ///
 /// Exchanges the code for an ID token of the provider and starts a session. The person is created, or gets
-/// the name, role and merchant that the provider's groups give. A refusal does not tell its reason.
+/// the name, role and merchant that the provider's groups give. A rejection does not reveal its reason.
 #[utoipa::path(
     tag = "sessions", security(()),
     request_body(content = FinishOidcRequest, example = json!({ "flow": "k1.c2VhbGVk", "code": "4f1d", "state": "0xk3" })),
@@ -118,6 +118,7 @@ pub(crate) async fn finish_oidc(
     Ok(HttpResponse::Created().json(session))
 }
 
+/// Reads a [`FinishOidcRequest`].
 fn read_callback(body: &Object<'_>, address: IpAddr) -> Option<(Callback, Browser)> {
     body.reject_unknown(&[&["flow", "code", "state"][..], &Browser::FIELDS].concat());
     let flow = body.required("flow", text(0..=8192));

@@ -32,7 +32,7 @@ pub(super) struct Identity {
 pub(super) async fn disable(app: &App, oidc: &OidcSubject) -> Result<(), Error> {
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
-        if let Some(email) = store::people::find_by_subject(conn, oidc).await? {
+        if let Some(email) = store::people::find_email_by_subject(conn, oidc).await? {
             let person = people::lock(conn, &email).await?;
             people::disable_locked(app, conn, ACTOR, person).await?;
         }
@@ -49,7 +49,7 @@ pub(super) async fn save(
     identity: Identity,
 ) -> Result<Person, Error> {
     let Identity { oidc, email, name, role, merchant } = identity;
-    let email = store::people::find_by_subject(conn, &oidc).await?.unwrap_or(email);
+    let email = store::people::find_email_by_subject(conn, &oidc).await?.unwrap_or(email);
     if people::find(conn, &email).await?.is_none() {
         let name = name.unwrap_or_else(|| email.to_string());
         return create_person(app, conn, NewPerson { email, name, role, merchant }, oidc).await;

@@ -150,8 +150,8 @@ pub(crate) async fn find(
     row.map(Person::try_from).transpose()
 }
 
-/// The e-mail address of the person who signed in as `oidc` before.
-pub(crate) async fn find_by_subject(
+/// The e-mail address of the person who signed in before as this subject of the OpenID provider.
+pub(crate) async fn find_email_by_subject(
     conn: &mut AsyncPgConnection,
     oidc: &OidcSubject,
 ) -> Result<Option<Email>, Error> {

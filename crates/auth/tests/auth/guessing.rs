@@ -48,7 +48,7 @@ async fn failures_from_many_addresses_delay_the_next_attempt() {
     assert_eq!(response.headers()[header::RETRY_AFTER], "1");
     clock.advance(TimeDelta::seconds(1));
     assert_eq!(sign_in(&app, address, EMAIL, PASSWORD).await, StatusCode::CREATED);
-    // A sign-in forgets the failures.
+    // A sign-in clears the failures.
     assert_eq!(sign_in(&app, "192.0.2.7", EMAIL, "wrong").await, refused);
     assert_eq!(sign_in(&app, "192.0.2.8", EMAIL, PASSWORD).await, StatusCode::CREATED);
     app.stop().await;

@@ -182,7 +182,7 @@ async fn codes_of_a_person_are_limited_over_all_addresses() {
         let refused = sign_in_from(&app, address, &ada.email, "wrong").await;
         assert_eq!(refused, StatusCode::UNAUTHORIZED);
     }
-    // The response does not tell that the password was right.
+    // The response does not reveal that the password was right.
     let refused = sign_in_from(&app, "192.0.2.4", &ada.email, &code).await;
     assert_eq!(refused, StatusCode::UNAUTHORIZED);
     clock.advance(TimeDelta::seconds(61));

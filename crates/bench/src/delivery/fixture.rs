@@ -58,7 +58,7 @@ pub(crate) struct Fixture {
 }
 
 /// A load of many messages at once.
-pub(crate) struct Flood {
+pub(crate) struct Burst {
     messages: usize,
     elapsed: Duration,
     pub(crate) cost: CpuCost,
@@ -113,13 +113,13 @@ impl Fixture {
     }
 
     /// Writes messages to ten merchants in large transactions and waits until they are delivered.
-    pub(crate) async fn write_batched(&self, messages: usize) -> anyhow::Result<Flood> {
+    pub(crate) async fn write_batched(&self, messages: usize) -> anyhow::Result<Burst> {
         let (before, started) = (self.meter.read([&self.engine])?, Instant::now());
         let written = self.write(&WriteRequest::new(0..messages, TEN)).await?;
         self.await_settled(&written.ids).await?;
         let elapsed = started.elapsed();
         let cost = self.meter.read([&self.engine])?.since(&before, messages);
-        Ok(Flood { messages, elapsed, cost })
+        Ok(Burst { messages, elapsed, cost })
     }
 
     /// Writes messages with 32 writers, one message per request and transaction. Also returns the times from
@@ -128,7 +128,7 @@ impl Fixture {
         &self,
         messages: usize,
         merchants: Range<usize>,
-    ) -> anyhow::Result<(Flood, Round)> {
+    ) -> anyhow::Result<(Burst, Round)> {
         let request = |number| {
             let one = WriteRequest::new(number..number + 1, merchants.clone());
             let body = serde_json::to_vec(&one)?;
@@ -147,7 +147,7 @@ impl Fixture {
         let commits = written.iter().flat_map(|it| it.ids.iter().map(|id| (*id, it.committed_at)));
         let arrivals = self.arrivals(arrived).await?;
         let round = latencies(&arrivals, commits, elapsed)?;
-        Ok((Flood { messages, elapsed, cost }, round))
+        Ok((Burst { messages, elapsed, cost }, round))
     }
 
     /// Writes 50 messages per second, one by one, to ten merchants.
@@ -172,7 +172,7 @@ impl Fixture {
         Ok(Paced { from_request, from_commit, cost })
     }
 
-    /// Waits until deliveries are settled. The last ones are looked at first, because the CPU time of the
+    /// Waits until deliveries are settled. The last ones are queried first, because the CPU time of the
     /// queries counts as the engine's.
     pub(super) async fn await_settled(&self, ids: &[Uuid]) -> anyhow::Result<()> {
         let settled = async {
@@ -204,7 +204,7 @@ impl Fixture {
     }
 }
 
-impl Flood {
+impl Burst {
     pub(super) fn report(&self, report: &mut Report, name: &str) {
         let rate = count(self.messages) / self.elapsed.as_secs_f64();
         report.figure(&format!("{name}.per_second"), rate, "deliveries/s");

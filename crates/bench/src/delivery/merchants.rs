@@ -75,11 +75,11 @@ async fn measure(
     name: &str,
     size: Size,
 ) -> anyhow::Result<Plain> {
-    let flood = fixture.write_batched(size.items(DELIVERIES)).await?;
-    flood.report(report, name);
+    let burst = fixture.write_batched(size.items(DELIVERIES)).await?;
+    burst.report(report, name);
     let paced = fixture.pace(size.items(PACED_MESSAGES)).await?;
     report.latencies(&format!("{name}.commit_to_arrival"), &paced.from_commit);
-    Ok(Plain { cost: flood.cost, p99: paced.from_commit.millis(0.99) })
+    Ok(Plain { cost: burst.cost, p99: paced.from_commit.millis(0.99) })
 }
 
 /// Creates the merchant that hangs, and its backlog.

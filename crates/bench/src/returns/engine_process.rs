@@ -9,7 +9,7 @@ use platform::Service as _;
 use platform::{Clock, Timestamp};
 use rma_engine::App;
 use serde_json::{Value, json};
-use testkit::{Database, introduce, merchant, sealing_keys};
+use testkit::{Database, merchant, publish_merchant, sealing_keys};
 
 use crate::intake_process::{Intake, MERCHANT};
 use crate::merchant::paused_merchant;
@@ -49,7 +49,7 @@ impl Engine {
         let program =
             Program::start_service::<App>(&database, &intake.namespace, &identity, &settings)
                 .await?;
-        introduce(&intake.namespace, App::NAME, paused_merchant(MERCHANT)).await;
+        publish_merchant(&intake.namespace, App::NAME, paused_merchant(MERCHANT)).await;
         let token = intake.issuer.token(Some(MERCHANT), "returns carrier");
         Ok(Self { postgres, program, token, seed: 9, _database: database })
     }
@@ -59,7 +59,7 @@ impl Engine {
         let mut resumed: Merchant = merchant(MERCHANT);
         resumed.version += 1;
         resumed.settings.base_url = Some(base_url.to_owned());
-        introduce(&intake.namespace, App::NAME, resumed).await;
+        publish_merchant(&intake.namespace, App::NAME, resumed).await;
     }
 
     /// Publishes the events of the intake and waits until the engine has processed them.

@@ -22,7 +22,7 @@ pub(crate) enum Decision {
     AlreadyExchanged,
     /// No unit can be exchanged.
     NotExchangeable,
-    /// The stored JSON cannot be parsed; an operator has to look at it.
+    /// The stored JSON cannot be parsed; an operator has to inspect it.
     Unreadable,
 }
 

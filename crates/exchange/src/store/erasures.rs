@@ -20,10 +20,10 @@ pub(crate) async fn add_erased_orders(
     sequence: i64,
 ) -> Result<(), DatabaseError> {
     let insert = diesel::sql_query(
-        "INSERT INTO erased_orders AS known (merchant, original_order_id, sequence) \
+        "INSERT INTO erased_orders AS stored (merchant, original_order_id, sequence) \
          SELECT $1, name, $3 FROM unnest($2) AS new (name) ORDER BY name \
          ON CONFLICT ON CONSTRAINT erased_orders_pkey DO UPDATE \
-         SET sequence = greatest(known.sequence, excluded.sequence)",
+         SET sequence = greatest(stored.sequence, excluded.sequence)",
     )
     .bind::<Text, _>(merchant.as_str())
     .bind::<Array<Text>, _>(orders)

@@ -14,7 +14,7 @@ use platform::{Clock, Tasks};
 use reqwest::{Method, StatusCode};
 use sandbox::journal::{Entry, Page};
 use serde_json::{Value, json};
-use testkit::{Issuer, TestService, eventually, introduce, merchant};
+use testkit::{Issuer, TestService, eventually, merchant, publish_merchant};
 
 use crate::App;
 
@@ -69,16 +69,16 @@ impl TestApp {
         let connection =
             BrokerConnection::start(&settings.url, &topology, "listener", &Tasks::default());
         let app = Self { service, issuer, sandbox, client, connection };
-        app.introduce_merchant(acme).await;
-        app.introduce_merchant(merchant("rival")).await;
+        app.add_merchant(acme).await;
+        app.add_merchant(merchant("rival")).await;
         app
     }
 
     /// Publishes a merchant and waits until the service knows it.
-    async fn introduce_merchant(&self, merchant: Merchant) {
+    async fn add_merchant(&self, merchant: Merchant) {
         let name = merchant.identifier.to_string();
-        introduce(&self.service.namespace, "exchange", merchant).await;
-        eventually("the merchant is known", SOON, || async {
+        publish_merchant(&self.service.namespace, "exchange", merchant).await;
+        eventually("the merchant is replicated", SOON, || async {
             let (status, _) = self.get("/v1/exchange_orders/none", &name).await;
             (status == StatusCode::NOT_FOUND).then_some(())
         })
@@ -193,11 +193,10 @@ impl TestApp {
 
     /// Waits until nothing is in flight, and checks that no event is left unread.
     pub(super) async fn wait_until_idle(&self) {
-        let pool = self.service.database.pool();
         let busy = "SELECT (SELECT count(*) FROM confirmations WHERE state = 'waiting') \
                     + (SELECT count(*) FROM deliveries) + (SELECT count(*) FROM outbox) AS n";
         eventually("nothing is in flight", SOON, || async {
-            (count(&pool, busy).await == 0).then_some(())
+            (self.count(busy).await == 0).then_some(())
         })
         .await;
         for event in [ExchangePlaced::TYPE, ExchangeFailed::TYPE, ExchangeUndeliverable::TYPE] {
@@ -233,12 +232,15 @@ impl TestApp {
     }
 
     pub(super) async fn count(&self, query: &str) -> i64 {
-        count(&self.service.database.pool(), query).await
+        testkit::count(&mut self.service.pool.get().await.unwrap(), query).await
     }
 }
 
 /// Adds an endpoint for variants with this authentication.
-pub(super) fn ask_at(merchant: &mut Merchant, authentication: Authentication<Sealed>) {
+pub(super) fn add_variants_endpoint(
+    merchant: &mut Merchant,
+    authentication: Authentication<Sealed>,
+) {
     let endpoint = Endpoint {
         url: None,
         path: None,
@@ -252,7 +254,7 @@ pub(super) fn ask_at(merchant: &mut Merchant, authentication: Authentication<Sea
 }
 
 /// Adds an endpoint for variants with OAuth tokens from the sandbox.
-pub(super) fn ask_with_tokens(acme: &mut Merchant) {
+pub(super) fn add_oauth_variants_endpoint(acme: &mut Merchant) {
     let keys = List(vec![testkit::sealing_keys().into()]);
     let sealer = Sealer::new(&sealing::Settings { keys }).unwrap();
     let context = Interface::Variants.sealing_context(&acme.identifier);
@@ -263,20 +265,7 @@ pub(super) fn ask_with_tokens(acme: &mut Merchant) {
         scope: None,
         credentials_in: CredentialsIn::Body,
     };
-    ask_at(acme, authentication);
-}
-
-async fn count(pool: &platform::database::Pool, query: &str) -> i64 {
-    use diesel::sql_types::BigInt;
-    use diesel_async::RunQueryDsl as _;
-
-    #[derive(diesel::QueryableByName)]
-    struct Counted {
-        #[diesel(sql_type = BigInt)]
-        n: i64,
-    }
-    let mut conn = pool.get().await.unwrap();
-    diesel::sql_query(query).get_result::<Counted>(&mut conn).await.unwrap().n
+    add_variants_endpoint(acme, authentication);
 }
 
 /// The only reason why units failed.
@@ -321,7 +310,7 @@ pub(super) fn exchanged(line: &str, unit: u8, sku: &str, cents: i64) -> Value {
 }
 
 /// A unit that is refunded as a gift card.
-pub(super) fn carded(line: &str, unit: u8) -> Value {
+pub(super) fn gift_card_unit(line: &str, unit: u8) -> Value {
     unit_of(line, unit, &json!({"resolution": "gift_card"}))
 }
 

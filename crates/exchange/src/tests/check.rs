@@ -4,7 +4,9 @@ use domain::exchange::FailureReason;
 use domain::returns::{RefundType, UnitId};
 use serde_json::json;
 
-use super::app::{TestApp, ask_with_tokens, carded, confirmed, exchanged, reason};
+use super::app::{
+    TestApp, add_oauth_variants_endpoint, confirmed, exchanged, gift_card_unit, reason,
+};
 
 #[tokio::test]
 async fn a_variant_that_sold_out_is_refunded() {
@@ -18,7 +20,7 @@ async fn a_variant_that_sold_out_is_refunded() {
         exchanged("L1", 1, "TEE-M", 2500),
         exchanged("L2", 1, "TEE-S", 2500),
         exchanged("L2", 2, "TEE-S", 2500),
-        carded("L3", 1),
+        gift_card_unit("L3", 1),
     ];
     app.confirm(&confirmed("R-1", "1001", &units)).await;
     let line = |unit: &UnitId| format!("{}:{}", unit.order_line_item_identifier, unit.unit);
@@ -56,7 +58,7 @@ async fn without_stock_no_order_is_placed_and_another_return_can_place_one() {
     assert!(app.journal("/exchange_orders").await.is_empty());
     let (_, shown) = app.get("/v1/exchange_orders/1001", "acme").await;
     assert_eq!(shown["state"], "not_exchangeable");
-    app.confirm(&confirmed("R-2", "1001", &[carded("L2", 1)])).await;
+    app.confirm(&confirmed("R-2", "1001", &[gift_card_unit("L2", 1)])).await;
     assert_eq!(app.placed().await.rma_identifier, "R-2");
     let (_, shown) = app.get("/v1/exchange_orders/1001", "acme").await;
     assert_eq!((&shown["state"], &shown["rma_identifier"]), (&json!("placed"), &json!("R-2")));
@@ -85,7 +87,7 @@ async fn a_failed_lookup_does_not_stop_the_order() {
 
 #[tokio::test]
 async fn a_hostile_token_error_does_not_stop_the_order() {
-    let app = TestApp::with_merchant(&[], ask_with_tokens).await;
+    let app = TestApp::with_merchant(&[], add_oauth_variants_endpoint).await;
     let error = format!("no\0{}", "x".repeat(10_000));
     let refusal =
         json!({"do": "respond", "status": 400, "body": {"error": error}, "times": "always"});
@@ -132,6 +134,6 @@ async fn a_changed_price_is_refunded() {
     let (_, shown) = app.get("/v1/exchange_orders/1002", "acme").await;
     assert_eq!(shown["state"], "not_exchangeable");
     assert_eq!(shown["failed"][0]["reason"], "price_changed");
-    app.confirm(&confirmed("R-3", "1002", &[carded("L2", 1)])).await;
+    app.confirm(&confirmed("R-3", "1002", &[gift_card_unit("L2", 1)])).await;
     assert_eq!(app.placed().await.rma_identifier, "R-3");
 }

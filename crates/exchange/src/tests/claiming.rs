@@ -9,7 +9,7 @@ use platform::{Clock, Service as _};
 use serde_json::json;
 use testkit::Database;
 
-use super::app::{carded, confirmed};
+use super::app::{confirmed, gift_card_unit};
 use crate::App;
 use crate::store::confirmations::{Capacity, claim};
 
@@ -17,7 +17,7 @@ const MIB: usize = 1024 * 1024;
 
 /// Inserts confirmations of a merchant, each with its own order and this many bytes long.
 async fn insert(conn: &mut AsyncPgConnection, merchant: &str, many: i32, bytes: usize) {
-    let mut document = confirmed("R", "1", &[carded("L1", 1)]);
+    let mut document = confirmed("R", "1", &[gift_card_unit("L1", 1)]);
     document.merchant = merchant.parse().unwrap();
     let mut document = json!(document).to_string();
     let padding = bytes.saturating_sub(document.len());

@@ -7,7 +7,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::json;
 use testkit::eventually;
 
-use super::app::{SOON, TestApp, carded, confirmed};
+use super::app::{SOON, TestApp, confirmed, gift_card_unit};
 
 /// Memory for one body of the largest size: 5 MiB.
 const SMALL_BUDGET: [(&str, &str); 4] = [
@@ -62,7 +62,7 @@ async fn unsent_request_bodies_are_limited() {
 #[tokio::test]
 async fn unread_responses_are_limited() {
     let app = TestApp::with_settings(&SMALL_BUDGET).await;
-    app.confirm(&confirmed("R-1", "1001", &[carded("L1", 1)])).await;
+    app.confirm(&confirmed("R-1", "1001", &[gift_card_unit("L1", 1)])).await;
     let placed = app.placed().await;
     assert_eq!(placed.original_order_id, "1001");
     app.wait_until_idle().await;

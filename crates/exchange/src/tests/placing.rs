@@ -9,7 +9,7 @@ use messaging::Envelope;
 use platform::Clock;
 use serde_json::{Value, json};
 
-use super::app::{TestApp, carded, confirmed, exchanged, reason};
+use super::app::{TestApp, confirmed, exchanged, gift_card_unit, reason};
 
 /// Fields that the contract lists for a replacement variant, a gift card, its returned items and the
 /// exchange order.
@@ -107,8 +107,8 @@ async fn an_even_exchange() {
 #[tokio::test]
 async fn an_uneven_exchange_has_the_price_of_the_variant() {
     let app = TestApp::start().await;
-    let dearer = json!([{"sku": "TEE-S", "title": "Small", "unit_price_amount_cents": 3000}]);
-    app.behave("/sku/TEE/variants", json!([{"do": "respond", "body": dearer}])).await;
+    let higher_price = json!([{"sku": "TEE-S", "title": "Small", "unit_price_amount_cents": 3000}]);
+    app.behave("/sku/TEE/variants", json!([{"do": "respond", "body": higher_price}])).await;
     let units = [exchanged("L1", 1, "TEE-S", 3000), exchanged("L1", 2, "TEE-S", 3000)];
     let body = delivered(&app, &confirmed("R-1", "1001", &units)).await;
     let item = &body["items"][0];
@@ -129,8 +129,11 @@ async fn the_event_has_the_refund_type_and_price_of_each_unit() {
         {"sku": "TEE-M", "title": "Medium", "unit_price_amount_cents": 2500},
     ]);
     app.behave("/sku/TEE/variants", json!([{"do": "respond", "body": variants}])).await;
-    let units =
-        [exchanged("L1", 1, "TEE-S", 3000), exchanged("L2", 1, "TEE-M", 2500), carded("L3", 1)];
+    let units = [
+        exchanged("L1", 1, "TEE-S", 3000),
+        exchanged("L2", 1, "TEE-M", 2500),
+        gift_card_unit("L3", 1),
+    ];
     app.confirm(&confirmed("R-1", "1001", &units)).await;
     let placed = app.placed().await;
     let terms: Vec<_> =
@@ -154,7 +157,11 @@ async fn an_item_without_a_concept_gets_the_merchants() {
     let mut confirmed = confirmed(
         "R-1",
         "1001",
-        &[exchanged("L1", 1, "TEE-M", 2500), exchanged("L2", 1, "TEE-M", 2500), carded("L3", 1)],
+        &[
+            exchanged("L1", 1, "TEE-M", 2500),
+            exchanged("L2", 1, "TEE-M", 2500),
+            gift_card_unit("L3", 1),
+        ],
     );
     confirmed.units[1].concept = None;
     confirmed.units[2].concept = None;
@@ -170,7 +177,7 @@ async fn an_item_without_a_concept_gets_the_merchants() {
 #[tokio::test]
 async fn a_gift_card_with_bonus_credit() {
     let app = TestApp::start().await;
-    let units = [carded("L1", 1), carded("L1", 2), carded("L2", 1)];
+    let units = [gift_card_unit("L1", 1), gift_card_unit("L1", 2), gift_card_unit("L2", 1)];
     let body = delivered(&app, &confirmed("R-1", "1001", &units)).await;
     let items = body["items"].as_array().unwrap();
     assert_eq!(items.len(), 1);
@@ -201,7 +208,7 @@ async fn a_gift_card_with_bonus_credit() {
 #[tokio::test]
 async fn an_exchange_and_a_gift_card_are_one_order() {
     let app = TestApp::start().await;
-    let units = [exchanged("L1", 1, "TEE-M", 2500), carded("L2", 1)];
+    let units = [exchanged("L1", 1, "TEE-M", 2500), gift_card_unit("L2", 1)];
     let body = delivered(&app, &confirmed("R-1", "1001", &units)).await;
     let items = body["items"].as_array().unwrap();
     assert_eq!(items.len(), 2);
@@ -235,7 +242,8 @@ async fn a_second_return_of_an_order_fails_and_a_repeat_changes_nothing() {
     // The same event again, and the same return with another event id.
     app.publish(&envelope).await;
     app.confirm(&first).await;
-    let second = confirmed("R-2", "1001", &[exchanged("L1", 2, "TEE-M", 2500), carded("L2", 1)]);
+    let second =
+        confirmed("R-2", "1001", &[exchanged("L1", 2, "TEE-M", 2500), gift_card_unit("L2", 1)]);
     app.confirm(&second).await;
     app.confirm(&second).await;
     let failed = app.failed().await;
@@ -257,17 +265,17 @@ async fn an_identifier_is_generated_if_the_merchant_returns_none() {
     let computed = json!({"total_amount_cents": 2700, "tax_amount_cents": 200, "id": null});
     let step = json!([{"do": "respond", "body": computed}, {"do": "respond", "body": {"id": 77}}]);
     app.behave("/exchange_orders", step).await;
-    app.confirm(&confirmed("R-1", "1001", &[carded("L1", 1)])).await;
+    app.confirm(&confirmed("R-1", "1001", &[gift_card_unit("L1", 1)])).await;
     let placed = app.placed().await;
     assert!(placed.exchange_order_identifier.starts_with("X-"), "{placed:?}");
     let (_, shown) = app.get("/v1/exchange_orders/1001", "acme").await;
     assert_eq!(shown["amounts"], json!({"total_amount_cents": 2700, "tax_amount_cents": 200}));
     assert_eq!(shown["exchange_order_identifier"], placed.exchange_order_identifier);
-    app.confirm(&confirmed("R-2", "1002", &[carded("L1", 1)])).await;
+    app.confirm(&confirmed("R-2", "1002", &[gift_card_unit("L1", 1)])).await;
     assert_eq!(app.placed().await.exchange_order_identifier, "77");
     // A 2xx response that is too long to read still places the order.
     app.behave("/exchange_orders", json!([{"do": "huge"}])).await;
-    app.confirm(&confirmed("R-3", "1003", &[carded("L1", 1)])).await;
+    app.confirm(&confirmed("R-3", "1003", &[gift_card_unit("L1", 1)])).await;
     let placed = app.placed().await;
     assert!(placed.exchange_order_identifier.starts_with("X-"), "{placed:?}");
     app.wait_until_idle().await;

@@ -4,7 +4,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 use testkit::eventually;
 
-use super::app::{SOON, TestApp, carded, confirmed};
+use super::app::{SOON, TestApp, confirmed, gift_card_unit};
 
 fn orders(page: &Value) -> Vec<&str> {
     let orders = page["exchange_orders"].as_array().unwrap();
@@ -15,7 +15,7 @@ fn orders(page: &Value) -> Vec<&str> {
 async fn a_merchant_sees_its_own_and_an_operator_everything() {
     let app = TestApp::start().await;
     for (rma, order) in [("R-1", "A/1"), ("R-2", "A/2"), ("R-3", "A/3")] {
-        app.confirm(&confirmed(rma, order, &[carded("L1", 1)])).await;
+        app.confirm(&confirmed(rma, order, &[gift_card_unit("L1", 1)])).await;
         app.placed().await;
     }
     let (_, all) = app.get("/v1/exchange_orders", "acme").await;
@@ -64,7 +64,7 @@ async fn a_merchant_sees_its_own_and_an_operator_everything() {
 async fn an_exchange_of_an_exchange_keeps_the_chain() {
     let app = TestApp::start().await;
     for (rma, order) in [("R-1", "1001"), ("R-2", "EX-1001"), ("R-3", "EX-EX-1001")] {
-        app.confirm(&confirmed(rma, order, &[carded("L1", 1)])).await;
+        app.confirm(&confirmed(rma, order, &[gift_card_unit("L1", 1)])).await;
         app.placed().await;
     }
     let earlier = async |order: &str| {
@@ -81,7 +81,7 @@ async fn cyclic_identifiers_are_followed_once() {
     let named = |name: &str| json!({"do": "respond", "body": {"order_identifier": name}});
     app.behave("/exchange_orders", json!([named("own"), named("B"), named("A")])).await;
     for (rma, order) in [("R-1", "own"), ("R-2", "A"), ("R-3", "B")] {
-        app.confirm(&confirmed(rma, order, &[carded("L1", 1)])).await;
+        app.confirm(&confirmed(rma, order, &[gift_card_unit("L1", 1)])).await;
         app.placed().await;
     }
     for (order, earlier) in [("own", json!([])), ("A", json!(["B"])), ("B", json!(["A"]))] {
@@ -94,7 +94,7 @@ async fn cyclic_identifiers_are_followed_once() {
 async fn a_page_is_limited_in_bytes() {
     let app = TestApp::start().await;
     for (rma, order) in [("R-1", "1"), ("R-2", "2"), ("R-3", "3")] {
-        app.confirm(&confirmed(rma, order, &[carded("L1", 1)])).await;
+        app.confirm(&confirmed(rma, order, &[gift_card_unit("L1", 1)])).await;
         app.placed().await;
     }
     app.execute("UPDATE exchange_orders SET items = items || repeat(' ', 3 * 1024 * 1024)").await;
@@ -108,10 +108,10 @@ async fn a_page_is_limited_in_bytes() {
 #[tokio::test]
 async fn a_token_without_a_merchant_searches_all_merchants() {
     let app = TestApp::start().await;
-    app.confirm(&confirmed("R-1", "1", &[carded("L1", 1)])).await;
+    app.confirm(&confirmed("R-1", "1", &[gift_card_unit("L1", 1)])).await;
     app.placed().await;
     // Identifiers are unique only within one merchant.
-    let mut of_rival = confirmed("R-1", "1", &[carded("L1", 1)]);
+    let mut of_rival = confirmed("R-1", "1", &[gift_card_unit("L1", 1)]);
     of_rival.merchant = "rival".parse().unwrap();
     app.confirm(&of_rival).await;
     eventually("rival has an exchange", SOON, async || {
@@ -152,7 +152,7 @@ async fn the_scope_read_reads_and_does_not_abandon() {
     let app = TestApp::with_settings(&[("DELIVERY__RETRIES", "0")]).await;
     let refusing = json!([{"do": "respond", "status": 503, "times": "always"}]);
     app.behave("/exchange_orders", refusing).await;
-    app.confirm(&confirmed("R-1", "1", &[carded("L1", 1)])).await;
+    app.confirm(&confirmed("R-1", "1", &[gift_card_unit("L1", 1)])).await;
     app.undeliverable().await;
     let support = app.issuer.token(None, "read replay");
     let list = "/v1/exchange_orders?state=undeliverable";

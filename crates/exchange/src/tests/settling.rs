@@ -4,7 +4,7 @@ use domain::exchange::{ExchangeRenamed, FailureReason};
 use serde_json::{Value, json};
 use testkit::eventually;
 
-use super::app::{SOON, TestApp, carded, confirmed, reason};
+use super::app::{SOON, TestApp, confirmed, gift_card_unit, reason};
 
 fn named(name: &str) -> Value {
     json!({"do": "respond", "body": {"order_identifier": name}})
@@ -16,7 +16,7 @@ async fn an_identifier_of_another_order_is_not_used() {
     // The merchant names the same order twice, and then the original order.
     app.behave("/exchange_orders", json!([named("N-1"), named("N-1"), named("1003")])).await;
     let place = async |rma: &str, order: &str| {
-        app.confirm(&confirmed(rma, order, &[carded("L1", 1)])).await;
+        app.confirm(&confirmed(rma, order, &[gift_card_unit("L1", 1)])).await;
         app.placed().await
     };
     let first = place("R-1", "1001").await;
@@ -42,7 +42,7 @@ async fn an_identifier_of_another_order_is_not_used() {
 async fn an_order_has_our_identifier_when_rma_engine_rejects_the_merchants() {
     let app = TestApp::start().await;
     app.behave("/exchange_orders", json!([named("N-1"), named("N-1")])).await;
-    app.confirm(&confirmed("R-1", "1001", &[carded("L1", 1)])).await;
+    app.confirm(&confirmed("R-1", "1001", &[gift_card_unit("L1", 1)])).await;
     let placed = app.placed().await;
     assert_eq!(placed.exchange_order_identifier, "N-1");
     let renamed = ExchangeRenamed {
@@ -72,7 +72,7 @@ async fn an_order_has_our_identifier_when_rma_engine_rejects_the_merchants() {
     };
     assert_eq!((found("N-1").await, found(&placed.own_identifier).await), (0, 1));
     // Another exchange order can have the identifier, unless rma-engine rejects it again.
-    app.confirm(&confirmed("R-2", "1002", &[carded("L1", 1)])).await;
+    app.confirm(&confirmed("R-2", "1002", &[gift_card_unit("L1", 1)])).await;
     assert_eq!(app.placed().await.exchange_order_identifier, "N-1");
     assert_eq!(identifier().await, placed.own_identifier);
     app.wait_until_idle().await;
@@ -86,7 +86,7 @@ async fn concurrent_responses_with_one_identifier_place_it_once() {
     app.behave("/exchange_orders", json!([always])).await;
     for number in 0..20 {
         let rma = format!("R-{number}");
-        app.confirm(&confirmed(&rma, &format!("O-{number}"), &[carded("L1", 1)])).await;
+        app.confirm(&confirmed(&rma, &format!("O-{number}"), &[gift_card_unit("L1", 1)])).await;
     }
     let placed = app.received::<domain::exchange::ExchangePlaced>(20).await;
     let used = placed.iter().filter(|event| event.exchange_order_identifier == "N-1").count();
@@ -99,7 +99,7 @@ async fn concurrent_responses_with_one_identifier_place_it_once() {
 async fn a_conflict_is_final() {
     let app = TestApp::start().await;
     app.behave("/exchange_orders", json!([{"do": "respond", "status": 409}])).await;
-    app.confirm(&confirmed("R-1", "1001", &[carded("L1", 1)])).await;
+    app.confirm(&confirmed("R-1", "1001", &[gift_card_unit("L1", 1)])).await;
     assert_eq!(app.undeliverable().await.rma_identifier, "R-1");
     app.wait_until_idle().await;
     assert_eq!(app.journal("/exchange_orders").await.len(), 1, "there is no retry");
@@ -116,7 +116,7 @@ async fn a_conflict_is_final() {
         (reason(&failed), failed.rma_identifier.as_str()),
         (FailureReason::Abandoned, "R-1")
     );
-    app.confirm(&confirmed("R-2", "1001", &[carded("L2", 1)])).await;
+    app.confirm(&confirmed("R-2", "1001", &[gift_card_unit("L2", 1)])).await;
     assert_eq!(reason(&app.failed().await), FailureReason::AlreadyExchanged);
     app.wait_until_idle().await;
 }

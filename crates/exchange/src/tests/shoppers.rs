@@ -21,7 +21,7 @@ fn proof(merchant: &str, is_gift: bool, issued_at: Timestamp) -> String {
 }
 
 /// Sends a request of the portal about acme.
-async fn ask(app: &TestApp, method: Method, path: &str, proof: &str) -> (StatusCode, Value) {
+async fn send(app: &TestApp, method: Method, path: &str, proof: &str) -> (StatusCode, Value) {
     let token = app.issuer.token_of("portal", None, "shopper");
     let url = format!("{}{path}", app.service.url);
     let request = app.client.request(method.clone(), url).bearer_auth(token);
@@ -73,7 +73,7 @@ async fn without_a_proof_nothing_is_open() {
     assert!(operations.len() > 10, "{operations:?}");
     for (method, path) in operations {
         for proof in ["", "nonsense"] {
-            let (status, response) = ask(&app, method.clone(), &path, proof).await;
+            let (status, response) = send(&app, method.clone(), &path, proof).await;
             let is_refused = [StatusCode::FORBIDDEN, StatusCode::NOT_FOUND].contains(&status);
             assert!(is_refused, "{method} {path} {proof:?}: {status} {response}");
         }
@@ -84,18 +84,18 @@ async fn without_a_proof_nothing_is_open() {
 async fn a_proof_opens_the_variants_of_its_merchant() {
     let app = TestApp::start().await;
     let now = Clock::system().now();
-    let (status, offer) = ask(&app, Method::GET, VARIANTS, &proof("acme", false, now)).await;
+    let (status, offer) = send(&app, Method::GET, VARIANTS, &proof("acme", false, now)).await;
     assert_eq!(status, StatusCode::OK, "{offer}");
     assert_eq!(offer["variants"][0]["unit_price_amount_cents"], 2500);
     for (proof, code) in [
         (proof("rival", false, now), "proof_required"),
         (proof("acme", false, now - TimeDelta::minutes(31)), "proof_expired"),
     ] {
-        let (status, refusal) = ask(&app, Method::GET, VARIANTS, &proof).await;
+        let (status, refusal) = send(&app, Method::GET, VARIANTS, &proof).await;
         assert_eq!((status, &refusal["code"]), (StatusCode::FORBIDDEN, &json!(code)));
     }
     let (status, _) =
-        ask(&app, Method::GET, "/v1/exchange_orders/A", &proof("acme", false, now)).await;
+        send(&app, Method::GET, "/v1/exchange_orders/A", &proof("acme", false, now)).await;
     assert_eq!(status, StatusCode::FORBIDDEN);
 }
 
@@ -104,11 +104,11 @@ async fn a_giftee_sees_variants_without_prices() {
     let app = TestApp::start().await;
     let now = Clock::system().now();
     let gift = proof("acme", true, now);
-    let (status, offer) = ask(&app, Method::GET, VARIANTS, &gift).await;
+    let (status, offer) = send(&app, Method::GET, VARIANTS, &gift).await;
     assert_eq!((status, &offer["variants"][0]["sku"]), (StatusCode::OK, &json!("TEE-S")));
     assert!(!offer.to_string().contains("_cents"), "{offer}");
     // One gift among several orders is enough.
     let both = format!("{}, {gift}", proof("acme", false, now));
-    let (_, offer) = ask(&app, Method::GET, VARIANTS, &both).await;
+    let (_, offer) = send(&app, Method::GET, VARIANTS, &both).await;
     assert!(!offer.to_string().contains("_cents"), "{offer}");
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::eventually;
 
-use super::app::{SOON, TestApp, carded, confirmed, exchanged};
+use super::app::{SOON, TestApp, confirmed, exchanged, gift_card_unit};
 
 /// Inserts waiting confirmations as if they had just been received.
 async fn waiting(app: &TestApp, merchant: &str, units: impl IntoIterator<Item = Value>) {
@@ -44,10 +44,14 @@ async fn still_waiting(app: &TestApp, merchant: &str) -> i64 {
 
 #[tokio::test]
 async fn a_slow_lookup_does_not_delay_other_returns() {
-    let more = [("PLACING__BATCH", "2"), ("VARIANTS__TIMEOUT", "60s"), ("PLACING__LEASE", "300s")];
+    let more = [
+        ("PLACING__MAX_CONCURRENCY", "2"),
+        ("VARIANTS__TIMEOUT", "60s"),
+        ("PLACING__LEASE", "300s"),
+    ];
     let app = TestApp::with_settings(&more).await;
     app.behave("/sku/TEE-0/variants", json!([{"do": "hang"}])).await;
-    let others = (1..20).map(|_| carded("L1", 1));
+    let others = (1..20).map(|_| gift_card_unit("L1", 1));
     waiting(&app, "acme", [product(0)].into_iter().chain(others)).await;
     eventually("all the others are decided", SOON, async || {
         (still_waiting(&app, "acme").await == 1).then_some(())
@@ -58,11 +62,11 @@ async fn a_slow_lookup_does_not_delay_other_returns() {
 
 #[tokio::test]
 async fn a_slow_merchant_with_many_returns_does_not_delay_the_others() {
-    let app = TestApp::with_settings(&[("PLACING__BATCH", "4")]).await;
+    let app = TestApp::with_settings(&[("PLACING__MAX_CONCURRENCY", "4")]).await;
     let slow = json!([{"do": "respond", "status": 404, "delay_ms": 250, "times": "always"}]);
     app.behave("/sku/*", slow).await;
     waiting(&app, "acme", (0..200).map(product)).await;
-    waiting(&app, "rival", (0..10).map(|_| carded("L1", 1))).await;
+    waiting(&app, "rival", (0..10).map(|_| gift_card_unit("L1", 1))).await;
     eventually("the other merchant has its orders", SOON, async || {
         (still_waiting(&app, "rival").await == 0).then_some(())
     })

@@ -9,7 +9,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use testkit::eventually;
 
-use super::app::{SOON, TestApp, carded, confirmed, reason};
+use super::app::{SOON, TestApp, confirmed, gift_card_unit, reason};
 
 const UNPROCESSABLE: StatusCode = StatusCode::UNPROCESSABLE_ENTITY;
 
@@ -18,7 +18,7 @@ async fn a_replay_places_an_undeliverable_order() {
     let app = TestApp::with_settings(&[("DELIVERY__RETRIES", "2")]).await;
     let refusing = json!([{"do": "respond", "status": 503, "times": 6}]);
     app.behave("/exchange_orders", refusing).await;
-    app.confirm(&confirmed("R-1", "1001", &[carded("L1", 1)])).await;
+    app.confirm(&confirmed("R-1", "1001", &[gift_card_unit("L1", 1)])).await;
     let undeliverable = app.undeliverable().await;
     assert_eq!(undeliverable.rma_identifier, "R-1");
     let unit = UnitId {
@@ -39,7 +39,7 @@ async fn a_replay_places_an_undeliverable_order() {
         assert!(response.status().is_success(), "{}", response.status());
     };
     // Another return fails while the exchange order is undeliverable.
-    app.confirm(&confirmed("R-2", "1001", &[carded("L2", 1)])).await;
+    app.confirm(&confirmed("R-2", "1001", &[gift_card_unit("L2", 1)])).await;
     assert_eq!(reason(&app.failed().await), FailureReason::AlreadyExchanged);
     again().await;
     eventually("the replay failed, too", SOON, async || {
@@ -64,7 +64,7 @@ async fn an_operator_abandons_an_undeliverable_order() {
             .await;
     let refusing = json!([{"do": "respond", "status": 503, "times": 2}, {"do": "hang"}]);
     app.behave("/exchange_orders", refusing).await;
-    app.confirm(&confirmed("R-1", "1001", &[carded("L1", 1)])).await;
+    app.confirm(&confirmed("R-1", "1001", &[gift_card_unit("L1", 1)])).await;
     app.undeliverable().await;
     app.wait_until_idle().await;
     let operator = app.issuer.token(None, "operator");
@@ -97,14 +97,14 @@ async fn an_operator_abandons_an_undeliverable_order() {
     assert_eq!((reason(&failed), failed.items.len()), (FailureReason::Abandoned, 1));
     assert_eq!(failed.rma_identifier, "R-1");
     assert_eq!(post(&replay).await.0, StatusCode::NOT_FOUND);
-    app.confirm(&confirmed("R-2", "1001", &[carded("L2", 1)])).await;
+    app.confirm(&confirmed("R-2", "1001", &[gift_card_unit("L2", 1)])).await;
     assert_eq!(reason(&app.failed().await), FailureReason::AlreadyExchanged);
     let (_, listed) = app.get("/v1/exchange_orders?state=abandoned", "acme").await;
     assert_eq!(listed["exchange_orders"][0]["rma_identifier"], "R-1");
     app.wait_until_idle().await;
 
     app.request_sandbox(Method::DELETE, "/behaviour", &Value::Null).await;
-    app.confirm(&confirmed("R-3", "1003", &[carded("L1", 1)])).await;
+    app.confirm(&confirmed("R-3", "1003", &[gift_card_unit("L1", 1)])).await;
     app.placed().await;
     assert_eq!(abandon("1003", "a reason").await.0, StatusCode::CONFLICT);
     app.wait_until_idle().await;
@@ -113,11 +113,11 @@ async fn an_operator_abandons_an_undeliverable_order() {
 #[tokio::test]
 async fn a_confirmation_that_cannot_become_an_order_is_dead_lettered() {
     let app = TestApp::start().await;
-    let mut nameless = confirmed("R-1", "1001", &[carded("L1", 1)]);
-    nameless.gift_card = None;
-    app.confirm(&nameless).await;
+    let mut without_gift_card = confirmed("R-1", "1001", &[gift_card_unit("L1", 1)]);
+    without_gift_card.gift_card = None;
+    app.confirm(&without_gift_card).await;
     app.confirm(&confirmed("R-2", "1002", &[])).await;
-    app.confirm(&confirmed("R-3", "1003", &[carded("L1", 1)])).await;
+    app.confirm(&confirmed("R-3", "1003", &[gift_card_unit("L1", 1)])).await;
     assert_eq!(app.placed().await.original_order_id, "1003");
     let dead = format!("exchange.{}.dead", ReturnConfirmed::TYPE);
     eventually("both events are dead-lettered", SOON, async || {
@@ -130,7 +130,7 @@ async fn a_confirmation_that_cannot_become_an_order_is_dead_lettered() {
 #[tokio::test]
 async fn an_unreadable_confirmation_does_not_block_others() {
     let app = TestApp::start().await;
-    let good = confirmed("R-2", "1002", &[carded("L1", 1)]);
+    let good = confirmed("R-2", "1002", &[gift_card_unit("L1", 1)]);
     // In one statement, so that they are claimed together.
     let both = format!(
         "INSERT INTO confirmations (merchant, original_order_id, rma_identifier, state, document, \

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use super::app::{TestApp, ask_at, ask_with_tokens};
+use super::app::{TestApp, add_oauth_variants_endpoint, add_variants_endpoint};
 
 #[tokio::test]
 async fn variants_in_stock_are_offered() {
@@ -194,7 +194,7 @@ async fn every_failure_has_its_reason() {
 #[tokio::test]
 async fn a_paused_endpoint_gets_no_request() {
     let app = TestApp::with_merchant(&[], |acme| {
-        ask_at(acme, Authentication::None);
+        add_variants_endpoint(acme, Authentication::None);
         acme.endpoints.get_mut(&Interface::Variants).unwrap().paused = true;
     })
     .await;
@@ -203,7 +203,7 @@ async fn a_paused_endpoint_gets_no_request() {
 
 #[tokio::test]
 async fn a_401_fetches_one_new_token() {
-    let app = TestApp::with_merchant(&[], ask_with_tokens).await;
+    let app = TestApp::with_merchant(&[], add_oauth_variants_endpoint).await;
     assert_eq!(app.variants("A").await["available"], true);
     app.behave("/sku/*", json!([{"do": "expire_token", "times": "always"}])).await;
     assert_eq!(app.variants("B").await["available"], true);

@@ -60,7 +60,7 @@ impl Breakers {
         }
     }
 
-    pub(super) fn enter(
+    pub(super) fn acquire(
         &self,
         merchant: &Merchant,
         now: Instant,
@@ -85,14 +85,14 @@ impl Breakers {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn leave(&self, permit: &Permit<'_>, well: Option<bool>, now: Instant) {
+    fn release(&self, permit: &Permit<'_>, is_success: Option<bool>, now: Instant) {
         let mut all = self.lock();
-        let known = all.get_mut(&permit.merchant);
-        let Some(breaker) = known.filter(|breaker| breaker.version == permit.version) else {
+        let current = all.get_mut(&permit.merchant);
+        let Some(breaker) = current.filter(|breaker| breaker.version == permit.version) else {
             return;
         };
         breaker.in_flight = breaker.in_flight.saturating_sub(1);
-        match well {
+        match is_success {
             Some(true) => {
                 if breaker.open_until.is_some() {
                     tracing::info!(merchant = %permit.merchant, "circuit breaker of merchant {} closed", permit.merchant);
@@ -114,10 +114,10 @@ impl Breakers {
 }
 
 impl Permit<'_> {
-    /// Records whether the merchant's system worked.
-    pub(super) fn settle(mut self, well: bool, now: Instant) {
+    /// Records whether the request succeeded.
+    pub(super) fn settle(mut self, is_success: bool, now: Instant) {
         self.settled = true;
-        self.breakers.leave(&self, Some(well), now);
+        self.breakers.release(&self, Some(is_success), now);
     }
 }
 
@@ -126,7 +126,7 @@ impl Drop for Permit<'_> {
         if !self.settled {
             let now = Instant::now();
             let failed = now.saturating_duration_since(self.since) >= SLOW;
-            self.breakers.leave(self, failed.then_some(false), now);
+            self.breakers.release(self, failed.then_some(false), now);
         }
     }
 }
@@ -149,7 +149,7 @@ mod tests {
     #[track_caller]
     fn fail(breakers: &Breakers, merchant: &Merchant, now: Instant, times: u32) {
         for _ in 0..times {
-            breakers.enter(merchant, now).unwrap().settle(false, now);
+            breakers.acquire(merchant, now).unwrap().settle(false, now);
         }
     }
 
@@ -157,10 +157,10 @@ mod tests {
     fn consecutive_failures_open_the_breaker() {
         let (breakers, acme, start) = (breakers(), merchant("acme"), Instant::now());
         fail(&breakers, &acme, start, 2);
-        breakers.enter(&acme, start).unwrap().settle(true, start);
+        breakers.acquire(&acme, start).unwrap().settle(true, start);
         fail(&breakers, &acme, start, 3);
-        assert_eq!(breakers.enter(&acme, start).err(), Some(BreakerError::Open));
-        assert!(breakers.enter(&merchant("rival"), start).is_ok());
+        assert_eq!(breakers.acquire(&acme, start).err(), Some(BreakerError::Open));
+        assert!(breakers.acquire(&merchant("rival"), start).is_ok());
     }
 
     #[test]
@@ -168,14 +168,14 @@ mod tests {
         let (breakers, acme, start) = (breakers(), merchant("acme"), Instant::now());
         fail(&breakers, &acme, start, 3);
         let later = start + Duration::from_secs(10);
-        let probe = breakers.enter(&acme, later).unwrap();
-        assert_eq!(breakers.enter(&acme, later).err(), Some(BreakerError::Open));
+        let probe = breakers.acquire(&acme, later).unwrap();
+        assert_eq!(breakers.acquire(&acme, later).err(), Some(BreakerError::Open));
         probe.settle(false, later);
-        assert_eq!(breakers.enter(&acme, later).err(), Some(BreakerError::Open));
+        assert_eq!(breakers.acquire(&acme, later).err(), Some(BreakerError::Open));
         let later = later + Duration::from_secs(10);
-        breakers.enter(&acme, later).unwrap().settle(true, later);
+        breakers.acquire(&acme, later).unwrap().settle(true, later);
         fail(&breakers, &acme, later, 2);
-        assert!(breakers.enter(&acme, later).is_ok());
+        assert!(breakers.acquire(&acme, later).is_ok());
     }
 
     #[test]
@@ -183,28 +183,28 @@ mod tests {
         let (breakers, acme, start) = (breakers(), merchant("acme"), Instant::now());
         fail(&breakers, &acme, start, 3);
         let later = start + Duration::from_secs(10);
-        drop(breakers.enter(&acme, later).unwrap());
-        assert!(breakers.enter(&acme, later).is_ok());
+        drop(breakers.acquire(&acme, later).unwrap());
+        assert!(breakers.acquire(&acme, later).is_ok());
     }
 
     #[test]
     fn concurrency_is_limited() {
         let (breakers, acme, start) = (breakers(), merchant("acme"), Instant::now());
-        let all: Vec<_> = (0..4).map(|_| breakers.enter(&acme, start).unwrap()).collect();
-        assert_eq!(breakers.enter(&acme, start).err(), Some(BreakerError::Busy));
+        let all: Vec<_> = (0..4).map(|_| breakers.acquire(&acme, start).unwrap()).collect();
+        assert_eq!(breakers.acquire(&acme, start).err(), Some(BreakerError::Busy));
         drop(all);
-        assert!(breakers.enter(&acme, start).is_ok());
+        assert!(breakers.acquire(&acme, start).is_ok());
     }
 
     #[test]
     fn a_change_of_the_merchant_resets_its_breaker() {
         let (breakers, mut acme, start) = (breakers(), merchant("acme"), Instant::now());
-        let old = breakers.enter(&acme, start).unwrap();
+        let old = breakers.acquire(&acme, start).unwrap();
         fail(&breakers, &acme, start, 3);
         acme.version += 1;
-        let permit = breakers.enter(&acme, start).unwrap();
+        let permit = breakers.acquire(&acme, start).unwrap();
         old.settle(false, start);
         permit.settle(true, start);
-        assert!(breakers.enter(&acme, start).is_ok());
+        assert!(breakers.acquire(&acme, start).is_ok());
     }
 }

@@ -88,7 +88,7 @@ pub(crate) async fn list_discrepancies(
 
 /// Resolve a discrepancy
 ///
-/// Records who looked at it and why nothing more has to be done. With `rma_identifier`, a refund that
+/// Records who checked it and why nothing more has to be done. With `rma_identifier`, a refund that
 /// names an unknown return is matched with that return, also if the discrepancy was resolved with only a
 /// note before. Possible for the merchant and for operators, not for portals. Operators need not name the
 /// merchant.

@@ -136,7 +136,7 @@ pub(crate) async fn show_timeline(
 }
 
 impl Listing {
-    /// Rejects other filters of a shopper than a proven order: they would tell whether, for example, an
+    /// Rejects other filters of a shopper than a proven order: they would reveal whether, for example, an
     /// e-mail address is the buyer's.
     fn check_filters_of(&self, shopper: &ProvenOrders) -> Result<(), Problem> {
         let texts = [&self.rma_identifier, &self.email, &self.tracking_number];

@@ -1,4 +1,4 @@
-//! `GET /v1/portals/{name}`: the look of a merchant's portal.
+//! `GET /v1/portals/{name}`: the appearance of a merchant's portal.
 
 use actix_web::{get, web};
 use domain::access::Scope;

@@ -69,7 +69,7 @@ pub(crate) enum FindingKind {
 
 /// Receive units of a return
 ///
-/// For merchants with managed receiving. Closing a receipt settles the units that have not arrived.
+/// For merchants with managed receiving. Closing a receipt marks the units that have not arrived as not received.
 #[utoipa::path(
     tag = "receiving", security(("bearer" = ["warehouse"])),
     request_body(content = NewReceipt, example = json!({ "findings": [{ "finding": "received", "order_identifier": "A-1001", "order_line_item_identifier": "1", "unit": 1 }], "close": true })),

@@ -131,7 +131,7 @@ pub(crate) async fn create_return(
     let (request, quoted) = document.read(object(|body| {
         body.reject_unknown(&[&ReturnRequest::FIELDS[..], &["quote"]].concat());
         let request = ReturnRequest::read_object(body, &options);
-        let quoted = body.optional("quote", parsed(1..=1_000_000, QuoteTerms::read));
+        let quoted = body.optional("quote", parsed(1..=1_000_000, QuoteTerms::parse));
         Some((request?, quoted?))
     }))?;
     check_request(&request, &requester, shopper)?;

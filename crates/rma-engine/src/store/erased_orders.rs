@@ -18,10 +18,10 @@ pub(crate) async fn add(
     sequence: i64,
 ) -> Result<(), DatabaseError> {
     let statement = diesel::sql_query(
-        "INSERT INTO erased_orders AS known (merchant, identifier, sequence) \
+        "INSERT INTO erased_orders AS stored (merchant, identifier, sequence) \
          SELECT $1, identifier, $3 FROM unnest($2) AS new (identifier) ORDER BY identifier \
          ON CONFLICT ON CONSTRAINT erased_orders_pkey DO UPDATE \
-         SET sequence = greatest(known.sequence, excluded.sequence)",
+         SET sequence = greatest(stored.sequence, excluded.sequence)",
     )
     .bind::<Text, _>(merchant.as_str())
     .bind::<Array<Text>, _>(identifiers)
@@ -45,10 +45,10 @@ pub(crate) async fn find<'a>(
 ) -> Result<HashMap<Key<'a>, i64>, DatabaseError> {
     let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
     let query = diesel::sql_query(
-        "SELECT asked.place, erased.sequence \
-         FROM unnest($1, $2) WITH ORDINALITY AS asked (merchant, identifier, place), LATERAL ( \
+        "SELECT requested.place, erased.sequence \
+         FROM unnest($1, $2) WITH ORDINALITY AS requested (merchant, identifier, place), LATERAL ( \
              SELECT sequence FROM erased_orders AS own \
-             WHERE own.merchant = asked.merchant AND own.identifier = asked.identifier LIMIT 1 \
+             WHERE own.merchant = requested.merchant AND own.identifier = requested.identifier LIMIT 1 \
          ) AS erased",
     )
     .bind::<Array<Text>, _>(merchants)

@@ -173,7 +173,7 @@ fn erased_details(rows: Vec<DetailRow>, erase: fn(&mut Value)) -> (Vec<i64>, Vec
     rows.into_iter().filter_map(erased).unzip()
 }
 
-/// Erases the remarks in timelines. The setting tells the trigger that this change is allowed.
+/// Erases the remarks in timelines. The setting makes the trigger allow this change.
 async fn erase_timelines(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,

@@ -38,21 +38,21 @@ pub(crate) async fn lock_affected(
     let (named_merchants, named): (Vec<_>, Vec<_>) = named.iter().copied().unzip();
     let query = diesel::sql_query(
         "WITH affected (merchant, rma_identifier) AS ( \
-             SELECT units.* FROM unnest($1, $2) AS asked (merchant, order_identifier), LATERAL ( \
+             SELECT units.* FROM unnest($1, $2) AS requested (merchant, order_identifier), LATERAL ( \
                  SELECT merchant, rma_identifier FROM return_units AS own \
-                 WHERE own.merchant = asked.merchant \
-                 AND own.order_identifier = asked.order_identifier AND held OFFSET 0 \
+                 WHERE own.merchant = requested.merchant \
+                 AND own.order_identifier = requested.order_identifier AND held OFFSET 0 \
              ) AS units \
              UNION SELECT * FROM unnest($3, $4) \
          ), sorted AS ( \
              SELECT * FROM affected ORDER BY merchant, rma_identifier \
          ) \
-         SELECT kept.* FROM sorted, LATERAL ( \
+         SELECT stored.* FROM sorted, LATERAL ( \
              SELECT merchant, rma_identifier, octet_length(document) AS weight \
              FROM returns AS own \
              WHERE own.merchant = sorted.merchant AND own.rma_identifier = sorted.rma_identifier \
              FOR NO KEY UPDATE \
-         ) AS kept",
+         ) AS stored",
     )
     .bind::<Array<Text>, _>(order_merchants)
     .bind::<Array<Text>, _>(orders)
@@ -74,12 +74,12 @@ pub(crate) async fn load(
     let key = |it: &Locked| (it.merchant.clone(), it.rma_identifier.clone());
     let (merchants, identifiers): (Vec<_>, Vec<_>) = locked.iter().map(key).unzip();
     let query = diesel::sql_query(
-        "SELECT kept.document FROM unnest($1, $2) WITH ORDINALITY \
-             AS asked (merchant, rma_identifier, place), LATERAL ( \
+        "SELECT stored.document FROM unnest($1, $2) WITH ORDINALITY \
+             AS requested (merchant, rma_identifier, place), LATERAL ( \
              SELECT document FROM returns AS own \
-             WHERE own.merchant = asked.merchant AND own.rma_identifier = asked.rma_identifier \
+             WHERE own.merchant = requested.merchant AND own.rma_identifier = requested.rma_identifier \
              OFFSET 0 \
-         ) AS kept ORDER BY asked.place",
+         ) AS stored ORDER BY requested.place",
     )
     .bind::<Array<Text>, _>(merchants)
     .bind::<Array<Text>, _>(identifiers);

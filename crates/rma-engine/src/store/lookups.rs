@@ -35,7 +35,7 @@ pub(crate) struct Limits {
 
 /// The parts of an order that shoppers know.
 #[derive(Debug, Deserialize)]
-pub(crate) struct KnownFacts {
+pub(crate) struct StoredFacts {
     pub(crate) customer: Customer,
     pub(crate) shipping_address: Address,
     pub(crate) billing_address: Address,
@@ -44,7 +44,7 @@ pub(crate) struct KnownFacts {
 /// The state that decides about a look-up.
 pub(crate) struct LookedUp {
     /// `None` if the order does not exist.
-    pub(crate) facts: Option<KnownFacts>,
+    pub(crate) facts: Option<StoredFacts>,
     /// If a limit is reached: the time of the failure after whose end another look-up is allowed.
     pub(crate) limited_since: Option<Timestamp>,
 }

@@ -74,11 +74,11 @@ pub(crate) async fn lock_stored<'a>(
     let most = if keys.len() > 1 { i64::try_from(most).unwrap_or(i64::MAX) } else { i64::MAX };
     let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
     let query = diesel::sql_query(
-        "SELECT asked.place, stored.updated_at, stored.sequence, stored.stored_at, \
+        "SELECT requested.place, stored.updated_at, stored.sequence, stored.stored_at, \
              CASE WHEN sum(octet_length(stored.shipped_units)) OVER () <= $3 THEN stored.shipped_units END AS shipped_units \
-         FROM unnest($1, $2) WITH ORDINALITY AS asked (merchant, identifier, place), LATERAL ( \
+         FROM unnest($1, $2) WITH ORDINALITY AS requested (merchant, identifier, place), LATERAL ( \
              SELECT updated_at, sequence, stored_at, shipped_units FROM orders \
-             WHERE orders.merchant = asked.merchant AND orders.identifier = asked.identifier \
+             WHERE orders.merchant = requested.merchant AND orders.identifier = requested.identifier \
              FOR NO KEY UPDATE \
          ) AS stored",
     )

@@ -47,10 +47,10 @@ pub(crate) async fn held(
     }
     let (merchants, identifiers): (Vec<_>, Vec<_>) = orders.iter().copied().unzip();
     let query = diesel::sql_query(
-        "SELECT units.* FROM unnest($1, $2) AS asked (merchant, order_identifier), LATERAL ( \
+        "SELECT units.* FROM unnest($1, $2) AS requested (merchant, order_identifier), LATERAL ( \
              SELECT merchant, rma_identifier, order_identifier, line_identifier, unit \
-             FROM return_units AS own WHERE own.merchant = asked.merchant \
-             AND own.order_identifier = asked.order_identifier AND held OFFSET 0 \
+             FROM return_units AS own WHERE own.merchant = requested.merchant \
+             AND own.order_identifier = requested.order_identifier AND held OFFSET 0 \
          ) AS units",
     )
     .bind::<Array<Text>, _>(merchants)
@@ -96,11 +96,11 @@ pub(crate) async fn returned(
     orders: &[&str],
 ) -> Result<ReturnedUnits, DatabaseError> {
     let query = diesel::sql_query(
-        "SELECT units.* FROM unnest($2) AS asked (order_identifier), LATERAL ( \
+        "SELECT units.* FROM unnest($2) AS requested (order_identifier), LATERAL ( \
              SELECT merchant, rma_identifier, order_identifier, line_identifier, unit, held, \
                  exchanged \
              FROM return_units AS own WHERE own.merchant = $1 \
-             AND own.order_identifier = asked.order_identifier AND (held OR exchanged) OFFSET 0 \
+             AND own.order_identifier = requested.order_identifier AND (held OR exchanged) OFFSET 0 \
          ) AS units",
     )
     .bind::<Text, _>(merchant.as_str())

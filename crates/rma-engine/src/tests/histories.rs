@@ -13,7 +13,7 @@ use domain::returns::RmaStatus;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use actions::{Action, World};
+use actions::{Action, Model};
 use test_engine::TestEngine;
 
 /// An action and the number of callers that run it concurrently.
@@ -24,56 +24,56 @@ fn histories() -> impl Strategy<Value = Vec<Vec<Step>>> {
     proptest::collection::vec(proptest::collection::vec(step, 1..=4), 3..=8)
 }
 
-async fn play(app: &TestEngine, number: usize, rounds: &[Vec<Step>]) {
-    let mut world = World::new(number);
+async fn run_history(app: &TestEngine, number: usize, rounds: &[Vec<Step>]) {
+    let mut model = Model::new(number);
     // Two replicas handle the first two snapshots of the order at the same time.
-    let (older, newer) = world.begin();
-    let (first, second) = tokio::join!(app.run(&newer, &world), app.run(&older, &world));
+    let (older, newer) = model.begin();
+    let (first, second) = tokio::join!(app.run(&newer, &model), app.run(&older, &model));
     assert!(first.is_ok() && second.is_ok(), "{first:?} {second:?}");
     let mut done = Vec::new();
     for round in rounds {
         let mut operations = Vec::new();
         for (action, copies) in round {
-            if let Some(operation) = world.plan(action) {
+            if let Some(operation) = model.plan(action) {
                 operations.extend(std::iter::repeat_n(operation, *copies));
             }
         }
         // The last action starts first, so that snapshots come out of order.
         operations.reverse();
         let outcomes =
-            futures_util::future::join_all(operations.iter().map(|it| app.run(it, &world))).await;
+            futures_util::future::join_all(operations.iter().map(|it| app.run(it, &model))).await;
         for (operation, outcome) in operations.into_iter().zip(outcomes) {
             if test_engine::accepted(&outcome) {
                 done.push(operation);
             }
         }
-        world.rmas = app.returns(&world).await;
-        invariants::hold(app, &world).await;
+        model.rmas = app.returns(&model).await;
+        invariants::check(app, &model).await;
     }
-    let before = app.records(&world).await;
+    let before = app.records(&model).await;
     for operation in &done {
         // An accepted action is accepted again or too late now; either way nothing changes.
-        drop(app.run(operation, &world).await);
+        drop(app.run(operation, &model).await);
     }
-    assert_eq!(app.records(&world).await, before, "replaying changed something");
+    assert_eq!(app.records(&model).await, before, "replaying changed something");
 }
 
 #[tokio::test]
 async fn no_refund_is_lost_between_snapshots_of_one_batch() {
     let app = TestEngine::open().await;
-    let mut world = World::new(0);
-    let (_, first) = world.begin();
-    app.run(&first, &world).await.unwrap();
+    let mut model = Model::new(0);
+    let (_, first) = model.begin();
+    app.run(&first, &model).await.unwrap();
     let wanted = Action::Return { units: vec![(0, 1)], exchange: false };
-    let wanted = world.plan(&wanted).unwrap();
-    app.run(&wanted, &world).await.unwrap();
-    let refund = world.plan(&Action::Refund { line: 0, units: 1, rma: None }).unwrap();
+    let wanted = model.plan(&wanted).unwrap();
+    app.run(&wanted, &model).await.unwrap();
+    let refund = model.plan(&Action::Refund { line: 0, units: 1, rma: None }).unwrap();
     // The newest snapshot omits the refund.
-    world.order.refunds.clear();
-    let newest = world.plan(&Action::Ship { line: 1, units: 1 }).unwrap();
+    model.order.refunds.clear();
+    let newest = model.plan(&Action::Ship { line: 1, units: 1 }).unwrap();
     app.project(&[&newest, &refund]).await.unwrap();
-    assert_eq!(app.returns(&world).await[0].status, RmaStatus::Refunded);
-    assert_eq!(app.order(&world).await.0, world.order);
+    assert_eq!(app.returns(&model).await[0].status, RmaStatus::Refunded);
+    assert_eq!(app.order(&model).await.0, model.order);
     app.close().await;
 }
 
@@ -81,11 +81,11 @@ async fn no_refund_is_lost_between_snapshots_of_one_batch() {
 fn invariants_hold_in_every_history() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let app = runtime.block_on(TestEngine::open());
-    let played = AtomicUsize::new(0);
+    let histories_run = AtomicUsize::new(0);
     let config = Config { cases: 48, failure_persistence: None, ..Config::default() };
     let outcome = TestRunner::new(config).run(&histories(), |rounds| {
-        let number = played.fetch_add(1, Ordering::Relaxed);
-        runtime.block_on(play(&app, number, &rounds));
+        let number = histories_run.fetch_add(1, Ordering::Relaxed);
+        runtime.block_on(run_history(&app, number, &rounds));
         Ok(())
     });
     runtime.block_on(app.close());

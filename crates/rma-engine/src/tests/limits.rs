@@ -26,12 +26,12 @@ async fn large_return(app: &TestApp, image: usize) -> String {
 async fn check_bound(app: &TestApp, path: &str, connections: usize) {
     let token = app.issuer.token(Some("acme"), "returns");
     // Larger than the connection's buffers.
-    let asked =
+    let request =
         format!("GET {path} HTTP/1.1\r\nHost: rma\r\nAuthorization: Bearer {token}\r\n\r\n")
             .repeat(16);
     let response =
         async |status: StatusCode| (app.get(path, "acme").await.0 == status).then_some(());
-    let unread = join_all((0..connections).map(|_| app.service.raw_connection(&asked))).await;
+    let unread = join_all((0..connections).map(|_| app.service.raw_connection(&request))).await;
     eventually("the memory budget is used up", TIMEOUT, || {
         response(StatusCode::SERVICE_UNAVAILABLE)
     })

@@ -67,14 +67,14 @@ pub(super) fn refunded(order: &Order, refund: &str, units: i64, rma: Option<&str
     order
 }
 
-async fn verdicts(app: &TestApp, order: &str) -> Vec<String> {
+async fn eligibility(app: &TestApp, order: &str) -> Vec<String> {
     let (status, shown) = app.get(&format!("/v1/orders/{order}/returnable"), "acme").await;
     assert_eq!(status, StatusCode::OK);
-    let verdict = |unit: &Value| match unit["ineligible"]["code"].as_str() {
+    let code = |unit: &Value| match unit["ineligible"]["code"].as_str() {
         None => format!("{} {}", unit["unit"], unit["refund_amount_cents"]),
         Some(code) => format!("{} {code}", unit["unit"]),
     };
-    shown["units"].as_array().unwrap().iter().map(verdict).collect()
+    shown["units"].as_array().unwrap().iter().map(code).collect()
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn units_of_an_order_are_shown_to_its_merchant_only() {
         (status == StatusCode::OK).then_some(())
     })
     .await;
-    assert_eq!(verdicts(&app, "A%2F1").await, ["1 9667", "2 9667", "3 9666"]);
+    assert_eq!(eligibility(&app, "A%2F1").await, ["1 9667", "2 9667", "3 9666"]);
     let (status, shown) = app.get("/v1/orders/A%2F1/returnable", "acme").await;
     assert_eq!(status, StatusCode::OK);
     assert_eq!(shown["reasons"][0]["code"], "TOO_SMALL");
@@ -123,7 +123,7 @@ async fn the_newest_snapshot_is_stored_in_any_order_of_arrival() {
     app.publish("acme", &first).await;
     // The queue is handled in order, so the last snapshot shows the effect of all.
     app.store("acme", &later(&whole, 1)).await;
-    assert_eq!(verdicts(&app, "A").await, ["1 2165", "2 2165", "3 2165"]);
+    assert_eq!(eligibility(&app, "A").await, ["1 2165", "2 2165", "3 2165"]);
     assert_eq!(app.number("SELECT count(*) AS n FROM orders").await, 1);
     assert_eq!(app.number("SELECT count(*) AS n FROM discrepancies").await, 0);
 }
@@ -144,10 +144,10 @@ async fn the_later_event_wins_for_the_same_updated_at() {
     app.publish_event_at(stored(&part), Some(9)).await;
     // The queue is handled in order.
     app.store("acme", &order("B", 1)).await;
-    assert_eq!(verdicts(&app, "A").await, ["1 2165", "2 2165"]);
+    assert_eq!(eligibility(&app, "A").await, ["1 2165", "2 2165"]);
     app.publish_event_at(stored(&part), Some(11)).await;
     app.store("acme", &order("C", 1)).await;
-    assert_eq!(verdicts(&app, "A").await, ["1 2165", "2 not_shipped"]);
+    assert_eq!(eligibility(&app, "A").await, ["1 2165", "2 not_shipped"]);
 }
 
 #[tokio::test]
@@ -164,17 +164,17 @@ async fn a_reset_order_replaces_a_snapshot_from_the_future() {
     // An older snapshot that is no reset is late.
     app.publish_event_at(stored(&correct, false), Some(11)).await;
     app.store("acme", &order("B", 1)).await;
-    assert_eq!(verdicts(&app, "A").await.len(), 1);
+    assert_eq!(eligibility(&app, "A").await.len(), 1);
     // The reset stores the same snapshot with an earlier time.
     app.publish_event_at(stored(&reset, true), Some(12)).await;
     app.projected("acme", &reset).await;
     app.publish_event_at(stored(&correct, false), Some(13)).await;
     app.projected("acme", &correct).await;
-    assert_eq!(verdicts(&app, "A").await.len(), 2);
+    assert_eq!(eligibility(&app, "A").await.len(), 2);
     // The event of a reset that arrives again changes nothing.
     app.publish_event_at(stored(&reset, true), Some(12)).await;
     app.store("acme", &order("C", 1)).await;
-    assert_eq!(verdicts(&app, "A").await.len(), 2);
+    assert_eq!(eligibility(&app, "A").await.len(), 2);
 }
 
 #[tokio::test]
@@ -196,7 +196,7 @@ async fn events_around_a_reset_that_are_published_again_do_not_replace_a_newer_s
         app.publish_event_at(stored(snapshot, is_reset), Some(sequence)).await;
         // The queue is handled in order.
         app.store("acme", &order(&format!("B{sequence}"), 1)).await;
-        assert_eq!(verdicts(&app, "A").await.len(), 3, "{sequence}");
+        assert_eq!(eligibility(&app, "A").await.len(), 3, "{sequence}");
     }
 }
 
@@ -209,12 +209,12 @@ async fn units_that_were_refunded_before_they_shipped_cannot_be_returned() {
     let paid = refunded(&first, "R1", 2, None);
     app.store("acme", &paid).await;
     let codes = ["1 already_refunded", "2 not_shipped", "3 not_shipped"];
-    assert_eq!(verdicts(&app, "A").await, codes);
+    assert_eq!(eligibility(&app, "A").await, codes);
     let mut whole = later(&order("A", 3), 5);
     whole.refunds = paid.refunds.clone();
     app.store("acme", &whole).await;
     let codes = ["1 already_refunded", "2 already_refunded", "3 2165"];
-    assert_eq!(verdicts(&app, "A").await, codes);
+    assert_eq!(eligibility(&app, "A").await, codes);
 }
 
 #[tokio::test]
@@ -226,9 +226,9 @@ async fn a_refund_that_a_newer_snapshot_omits_stays_applied() {
     line.quantity_canceled = 1;
     // The first refund is for the canceled unit, so the second is not.
     app.store("acme", &refunded(&first, "R1", 1, None)).await;
-    assert_eq!(verdicts(&app, "A").await, ["1 2165", "2 not_shipped"]);
+    assert_eq!(eligibility(&app, "A").await, ["1 2165", "2 not_shipped"]);
     app.store("acme", &refunded(&later(&first, 60), "R2", 1, None)).await;
-    assert_eq!(verdicts(&app, "A").await, ["1 already_refunded", "2 not_shipped"]);
+    assert_eq!(eligibility(&app, "A").await, ["1 already_refunded", "2 not_shipped"]);
 }
 
 #[tokio::test]
@@ -238,12 +238,12 @@ async fn units_are_added_when_they_ship_and_keep_their_amounts() {
     let line = &mut first.items[0];
     (line.quantity_shipped, line.product_amount_cents, line.tax_amount_cents) = (1, 2001, 0);
     app.store("acme", &first).await;
-    assert_eq!(verdicts(&app, "A").await, ["1 2001", "2 not_shipped", "3 not_shipped"]);
+    assert_eq!(eligibility(&app, "A").await, ["1 2001", "2 not_shipped", "3 not_shipped"]);
     let mut whole = later(&first, 1);
     let line = &mut whole.items[0];
     (line.quantity_shipped, line.product_amount_cents) = (3, 6004);
     app.store("acme", &whole).await;
-    assert_eq!(verdicts(&app, "A").await, ["1 2001", "2 2002", "3 2001"]);
+    assert_eq!(eligibility(&app, "A").await, ["1 2001", "2 2002", "3 2001"]);
 }
 
 #[tokio::test]
@@ -252,9 +252,9 @@ async fn a_refund_without_a_return_covers_a_unit() {
     let order = order("A", 2);
     let once = refunded(&order, "R1", 1, None);
     app.store("acme", &once).await;
-    assert_eq!(verdicts(&app, "A").await, ["1 already_refunded", "2 2165"]);
+    assert_eq!(eligibility(&app, "A").await, ["1 already_refunded", "2 2165"]);
     app.store("acme", &later(&once, 1)).await;
-    assert_eq!(verdicts(&app, "A").await, ["1 already_refunded", "2 2165"]);
+    assert_eq!(eligibility(&app, "A").await, ["1 already_refunded", "2 2165"]);
     let unknown = refunded(&later(&once, 1), "R2", 1, Some("nobody"));
     app.store("acme", &unknown).await;
     assert_eq!(app.number("SELECT count(*) AS n FROM discrepancies").await, 1);
@@ -276,14 +276,14 @@ async fn a_refund_in_a_late_snapshot_is_applied() {
         // The queue is handled in order.
         app.store("acme", &order(&format!("B{turn}"), 1)).await;
         let codes = ["1 already_refunded", "2 already_returned", "3 not_shipped"];
-        assert_eq!(verdicts(&app, "A").await, codes);
+        assert_eq!(eligibility(&app, "A").await, codes);
         let (_, shown) = app.get("/v1/orders/A/returnable", "acme").await;
         assert_eq!(shown["order_updated_at"], json!(newest.updated_at));
     }
     assert_eq!(app.sent_messages().await, ["rma.created", "rma.refunded"]);
     let again = later(&newest, 1);
     app.store("acme", &again).await;
-    assert_eq!(verdicts(&app, "A").await[0], "1 already_refunded");
+    assert_eq!(eligibility(&app, "A").await[0], "1 already_refunded");
 }
 
 #[tokio::test]
@@ -327,11 +327,11 @@ async fn a_query_plan_from_an_empty_table_stays_good() {
     let pool = database.pool();
     let mut conn = pool.get().await.unwrap();
     // The planner's statistics still say that the tables are empty.
-    let believe = "SET plan_cache_mode = force_generic_plan; \
+    let setup = "SET plan_cache_mode = force_generic_plan; \
                    ALTER TABLE orders SET (autovacuum_enabled = off); \
                    ALTER TABLE returns SET (autovacuum_enabled = off); \
                    ALTER TABLE return_units SET (autovacuum_enabled = off)";
-    conn.batch_execute(believe).await.unwrap();
+    conn.batch_execute(setup).await.unwrap();
     look_up(&mut conn).await;
     let fill = "INSERT INTO orders SELECT 'acme', 'A' || n, now(), 0, '{}', '{}', now() \
                 FROM generate_series(1, 5000) AS n; \
@@ -344,7 +344,7 @@ async fn a_query_plan_from_an_empty_table_stays_good() {
     look_up(&mut conn).await;
     let read = "SELECT sum(seq_tup_read)::bigint AS n FROM pg_stat_xact_user_tables \
                 WHERE relname IN ('orders', 'returns', 'return_units')";
-    assert_eq!(number(&mut conn, read).await, 0, "rows were read in vain");
+    assert_eq!(testkit::count(&mut conn, read).await, 0, "rows were read in vain");
     conn.batch_execute("ROLLBACK").await.unwrap();
 }
 

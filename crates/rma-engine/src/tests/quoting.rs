@@ -27,13 +27,13 @@ async fn a_stale_quote_is_rejected_with_its_changes() {
     assert_eq!(refusal["changes"], json!([change]));
     assert_eq!(refusal["quote"]["possible"], false);
 
-    let mut dearer = merchant("acme");
-    dearer.version = 2;
-    dearer.settings.returns.methods[0].shipping_cost_cents = 300;
+    let mut higher_cost = merchant("acme");
+    higher_cost.version = 2;
+    higher_cost.settings.returns.methods[0].shipping_cost_cents = 300;
     let mut body = refund_of("A", &[2]);
     body["quote"] = quote(&app, &body).await["quote"].clone();
-    dearer.settings.base_url = Some(app.sandbox.url("/acme"));
-    introduce(&app.service.namespace, App::NAME, dearer).await;
+    higher_cost.settings.base_url = Some(app.sandbox.url("/acme"));
+    publish_merchant(&app.service.namespace, App::NAME, higher_cost).await;
     eventually("the price is known", SOON, || async {
         let quote = quote(&app, &refund_of("A", &[2])).await;
         (quote["return_shipping_cost_cents"] == 300).then_some(())

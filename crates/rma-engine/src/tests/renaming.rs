@@ -18,7 +18,7 @@ async fn store_at(app: &TestApp, order: &Order, time: Timestamp) {
 
 /// The events that the exchange service gets, once there is one of each order.
 async fn renames(app: &TestApp, expected: usize) -> Vec<ExchangeRenamed> {
-    let events = eventually("the exchange service is told", SOON, || async {
+    let events = eventually("the event is published", SOON, || async {
         let events = app.service.namespace.peek("exchange.exchange.renamed.v1").await;
         (events.len() >= expected).then_some(events)
     })
@@ -47,7 +47,7 @@ async fn an_exchange_order_does_not_get_the_identifier_of_another_order() {
 }
 
 #[tokio::test]
-async fn the_exchange_service_is_told_of_our_identifier_by_each_event() {
+async fn each_event_reports_our_identifier_to_the_exchange_service() {
     let app = TestApp::start().await;
     for name in ["A", "B", "OLD"] {
         app.store("acme", &order(name, 2)).await;
@@ -75,14 +75,14 @@ async fn the_exchange_service_is_told_of_our_identifier_by_each_event() {
     })
     .await;
     let renames = renames(&app, 2).await;
-    let told: Vec<_> = renames
+    let reported: Vec<_> = renames
         .iter()
         .map(|it| {
             let names = (it.rejected_identifier.as_str(), it.exchange_order_identifier.as_str());
             (it.rma_identifier.as_str(), it.original_order_id.as_str(), names)
         })
         .collect();
-    assert_eq!(told, [(first.as_str(), "A", ("OLD", "X-A")); 2]);
+    assert_eq!(reported, [(first.as_str(), "A", ("OLD", "X-A")); 2]);
 }
 
 #[tokio::test]

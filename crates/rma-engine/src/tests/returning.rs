@@ -87,22 +87,24 @@ async fn a_repeated_request_with_the_same_key_gets_the_first_response() {
     app.store("acme", &order("A", 3)).await;
     let key = [("idempotency-key", "k-1")];
     let body = refund_of("A", &[1]);
-    let ask = |merchant, body| app.ask(Method::POST, "/v1/returns", merchant, &key, Some(body));
-    let responses = join_all((0..6).map(|_| ask("acme", &body))).await;
+    let create =
+        |merchant, body| app.send_as(Method::POST, "/v1/returns", merchant, &key, Some(body));
+    let responses = join_all((0..6).map(|_| create("acme", &body))).await;
     assert_eq!(responses[0].0, StatusCode::CREATED);
     assert!(responses.iter().all(|response| *response == responses[0]), "{responses:?}");
     let other = refund_of("A", &[2]);
-    let (status, refusal) = ask("acme", &other).await;
+    let (status, refusal) = create("acme", &other).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(refusal["errors"][0]["field"], "$");
     // Keys are scoped to the merchant: for another merchant the key is new and the order unknown.
-    let (status, refusal) = ask("rival", &body).await;
+    let (status, refusal) = create("rival", &body).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(refusal["errors"][0]["field"], "$.units[0].order_identifier");
     assert_eq!(app.sent_messages().await, ["rma.created"]);
     let long = "k".repeat(256);
     let headers = [("idempotency-key", long.as_str())];
-    let (status, _) = app.ask(Method::POST, "/v1/returns", "acme", &headers, Some(&other)).await;
+    let (status, _) =
+        app.send_as(Method::POST, "/v1/returns", "acme", &headers, Some(&other)).await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
 }
 
@@ -112,19 +114,19 @@ async fn a_repeated_request_gets_the_first_response_after_the_terms_changed() {
     app.store("acme", &order("A", 2)).await;
     let key = [("idempotency-key", "k-1")];
     let body = refund_of("A", &[1]);
-    let ask = || app.ask(Method::POST, "/v1/returns", "acme", &key, Some(&body));
-    let first = ask().await;
+    let create = || app.send_as(Method::POST, "/v1/returns", "acme", &key, Some(&body));
+    let first = create().await;
     assert_eq!(first.0, StatusCode::CREATED);
     let mut stricter = merchant("acme");
     stricter.version = 2;
     stricter.settings.returns.reasons.retain(|reason| reason.code != "TOO_SMALL");
-    introduce(&app.service.namespace, App::NAME, stricter).await;
+    publish_merchant(&app.service.namespace, App::NAME, stricter).await;
     eventually("the new terms are known", Duration::from_secs(300), async || {
         let (status, _) = app.post("/v1/returns/quote", "acme", &body).await;
         (status == StatusCode::UNPROCESSABLE_ENTITY).then_some(())
     })
     .await;
-    assert_eq!(ask().await, first);
+    assert_eq!(create().await, first);
 }
 
 #[tokio::test]

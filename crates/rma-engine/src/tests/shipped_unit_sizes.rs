@@ -64,7 +64,7 @@ async fn large_orders_are_loaded_one_by_one() {
 
 /// At this size, work for each pair of a refund and a unit would take many minutes.
 #[test]
-fn renamed_refunds_need_one_look_at_each_unit() {
+fn renamed_refunds_are_found_with_one_pass_over_the_units() {
     const UNITS: i64 = 50_000;
     let acme = "acme".parse().unwrap();
     let mut order = order("A", UNITS);
@@ -89,15 +89,15 @@ fn renamed_refunds_need_one_look_at_each_unit() {
         order.refunds.iter_mut().for_each(|it| it.rma_identifier = Some(to.to_owned()));
         order
     };
-    let looks = Cell::new(0);
+    let visited = Cell::new(0);
     let in_return = |_: &domain::returns::UnitId| {
-        looks.set(looks.get() + 1);
+        visited.set(visited.get() + 1);
         Some("RMA-1")
     };
     let others =
         |name: &str| shipped_units.refunds_of_other_returns(&renamed(name), in_return).len();
-    assert_eq!((others("RMA-1"), looks.take()), (0, UNITS));
-    assert_eq!((i64::try_from(others("RMA-2")).unwrap(), looks.take()), (UNITS, UNITS));
+    assert_eq!((others("RMA-1"), visited.take()), (0, UNITS));
+    assert_eq!((i64::try_from(others("RMA-2")).unwrap(), visited.take()), (UNITS, UNITS));
     // All of them are matched again, under a name that no return has.
     assert_eq!(apply(&mut shipped_units, &renamed("RMA-3")).len(), usize::try_from(UNITS).unwrap());
 }

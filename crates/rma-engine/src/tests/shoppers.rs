@@ -68,7 +68,7 @@ fn proof(order: &str, is_gift: bool) -> String {
 }
 
 /// Sends a request of the portal about acme.
-async fn ask(
+async fn send_from_portal(
     app: &TestApp,
     (method, path): (Method, &str),
     proofs: &str,
@@ -83,17 +83,17 @@ async fn ask(
 }
 
 async fn get(app: &TestApp, path: &str, proofs: &str) -> (StatusCode, Value) {
-    ask(app, (Method::GET, path), proofs, &[], None).await
+    send_from_portal(app, (Method::GET, path), proofs, &[], None).await
 }
 
 async fn post(app: &TestApp, path: &str, proofs: &str, body: &Value) -> (StatusCode, Value) {
-    ask(app, (Method::POST, path), proofs, &[], Some(body)).await
+    send_from_portal(app, (Method::POST, path), proofs, &[], Some(body)).await
 }
 
 /// Looks up an order of acme from an address.
 async fn look_up(app: &TestApp, address: &str, body: &Value) -> (StatusCode, Value) {
     let from = [("x-forwarded-for", address)];
-    ask(app, (Method::POST, "/v1/lookups"), "", &from, Some(body)).await
+    send_from_portal(app, (Method::POST, "/v1/lookups"), "", &from, Some(body)).await
 }
 
 /// Checks that the shopper gets 403 with a code.

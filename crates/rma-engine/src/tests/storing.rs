@@ -56,5 +56,5 @@ async fn a_change_of_a_return_adds_nothing_to_the_indexes() {
                       updated_at = now() WHERE rma_identifier = 'R-20'";
     conn.batch_execute(change).await.unwrap();
     let hot = "SELECT n_tup_hot_upd AS n FROM pg_stat_xact_user_tables WHERE relname = 'returns'";
-    assert_eq!(number(&mut conn, hot).await, 1);
+    assert_eq!(testkit::count(&mut conn, hot).await, 1);
 }

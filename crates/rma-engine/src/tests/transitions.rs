@@ -21,7 +21,7 @@ impl Gateway {
         let running =
             testkit::run::<order_intake::App>(&settings, clock, &database, namespace).await;
         for name in ["acme", "rival"] {
-            introduce(namespace, order_intake::App::NAME, merchant(name)).await;
+            publish_merchant(namespace, order_intake::App::NAME, merchant(name)).await;
         }
         Self { running, _database: database }
     }
@@ -102,7 +102,7 @@ async fn the_merchant_receives_the_exact_message_of_each_transition() {
     let mut managed = merchant("rival");
     (managed.version, managed.settings.managed_receiving) = (2, true);
     managed.settings.base_url = Some(app.sandbox.url("/rival"));
-    introduce(&app.service.namespace, App::NAME, managed).await;
+    publish_merchant(&app.service.namespace, App::NAME, managed).await;
     let gateway = Gateway::open(&app).await;
     for name in ["acme", "rival"] {
         let order = order("A", 2);

@@ -3,7 +3,6 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, post, web};
 use domain::access::MerchantId;
-use domain::json::Digest;
 use domain::warehouse::{
     DropShipment, DropShipmentCancellation, DropShipmentConfirmation, DropShipmentKind,
     DropShipmentPartialCancellation, sample,
@@ -156,10 +155,7 @@ async fn record(
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(app, caller)?;
     let shipment = DropShipment::read(kind, &document)?;
-    let (at, merchant) = (app.clock.now(), &merchant.identifier);
-    let digest = Digest::of(document.value());
-    let key = key.key_for(merchant, kind.as_str(), digest);
-    let request = Request { merchant, key, digest, at };
+    let request = Request::new(app, &merchant, &key, kind.as_str(), document);
     let response = drop_shipments::record(app, request, shipment).await?;
     Ok(json_response(StatusCode::CREATED, response))
 }

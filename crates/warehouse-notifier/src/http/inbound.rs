@@ -41,11 +41,7 @@ pub(crate) async fn register_asn(
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse_or_merchant(&app, &caller)?;
     let asn = InboundAsn::read(&document)?;
-    let digest = Digest::of(document.value());
-    drop(document);
-    let (at, merchant) = (app.clock.now(), &merchant.identifier);
-    let key = key.key_for(merchant, "inbound_asns", digest);
-    let request = Request { merchant, key, digest, at };
+    let request = Request::new(&app, &merchant, &key, "inbound_asns", document);
     let response = inbound::register(&app, request, asn).await?;
     Ok(json_response(StatusCode::CREATED, response))
 }

@@ -2,7 +2,6 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, patch, post, web};
-use domain::json::Digest;
 use domain::warehouse::{OutboundShipment, ShipmentChange, sample};
 use platform::Problem;
 use platform::http::{ErrorBody, Json, Sequential, json_response};
@@ -41,11 +40,7 @@ pub(crate) async fn report_shipment(
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(&app, &caller)?;
     let shipment = OutboundShipment::read(&document)?;
-    let digest = Digest::of(document.value());
-    drop(document);
-    let (at, merchant) = (app.clock.now(), &merchant.identifier);
-    let key = key.key_for(merchant, "outbound_shipments", digest);
-    let request = Request { merchant, key, digest, at };
+    let request = Request::new(&app, &merchant, &key, "outbound_shipments", document);
     let response = outbound::report(&app, request, shipment).await?;
     Ok(json_response(StatusCode::CREATED, response))
 }

@@ -3,7 +3,6 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, post, web};
 use domain::access::MerchantId;
-use domain::json::Digest;
 use domain::warehouse::{ReceiptBatch, ReceiptsRequest, sample};
 use platform::Problem;
 use platform::http::{BadCursor, ErrorBody, Json, PageLimit, Sequential, json_response};
@@ -59,11 +58,7 @@ pub(crate) async fn receive_units(
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(&app, &caller)?;
     let receipts = ReceiptBatch::read(&document)?;
-    let digest = Digest::of(document.value());
-    drop(document);
-    let (at, merchant) = (app.clock.now(), &merchant.identifier);
-    let key = key.key_for(merchant, "receipts", digest);
-    let request = Request { merchant, key, digest, at };
+    let request = Request::new(&app, &merchant, &key, "receipts", document);
     let response = receipts::receive(&app, request, receipts).await?;
     Ok(json_response(StatusCode::CREATED, response))
 }

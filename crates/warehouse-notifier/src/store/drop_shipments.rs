@@ -22,8 +22,8 @@ pub(crate) async fn lock_order(
     order: &str,
 ) -> Result<Option<Timestamp>, DatabaseError> {
     let statement = diesel::sql_query(
-        "INSERT INTO drop_orders AS known (merchant, identifier) VALUES ($1, $2) \
-         ON CONFLICT ON CONSTRAINT drop_orders_pkey DO UPDATE SET cancelled_at = known.cancelled_at \
+        "INSERT INTO drop_orders AS stored (merchant, identifier) VALUES ($1, $2) \
+         ON CONFLICT ON CONSTRAINT drop_orders_pkey DO UPDATE SET cancelled_at = stored.cancelled_at \
          RETURNING cancelled_at",
     )
     .bind::<Text, _>(merchant.as_str())

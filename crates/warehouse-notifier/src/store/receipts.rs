@@ -89,11 +89,11 @@ pub(crate) async fn lines(
 ) -> Result<HashMap<Key, InboundLine>, Error> {
     let (numbers, names): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
     let query = diesel::sql_query(
-        "SELECT known.* FROM unnest($2, $3) AS requested (asn_number, line_identifier), LATERAL ( \
+        "SELECT stored.* FROM unnest($2, $3) AS requested (asn_number, line_identifier), LATERAL ( \
              SELECT asn_number, line_identifier, line FROM inbound_lines AS own \
              WHERE own.merchant = $1 AND own.asn_number = requested.asn_number \
              AND own.line_identifier = requested.line_identifier LIMIT 1 \
-         ) AS known",
+         ) AS stored",
     )
     .bind::<Text, _>(merchant.as_str())
     .bind::<Array<Text>, _>(numbers)
@@ -124,7 +124,7 @@ pub(crate) async fn insert(
     let rejected: Vec<_> = new.iter().map(|receipt| receipt.rejected).collect();
     // Rows are inserted in key order, so that two transactions with the same units do not deadlock.
     let statement = diesel::sql_query(
-        "INSERT INTO receipts AS known (merchant, asn_number, unit_identifier, id, \
+        "INSERT INTO receipts AS stored (merchant, asn_number, unit_identifier, id, \
              line_identifier, message, rejected, received_at) \
          SELECT DISTINCT ON (asn_number, unit_identifier) \
              $1, asn_number, unit_identifier, id, line_identifier, message, rejected, $2 \
@@ -134,7 +134,7 @@ pub(crate) async fn insert(
          ON CONFLICT ON CONSTRAINT receipts_pkey DO UPDATE SET id = excluded.id, \
              line_identifier = excluded.line_identifier, message = excluded.message, \
              rejected = excluded.rejected, received_at = excluded.received_at \
-         WHERE known.rejected AND NOT excluded.rejected RETURNING id",
+         WHERE stored.rejected AND NOT excluded.rejected RETURNING id",
     )
     .bind::<Text, _>(merchant.as_str())
     .bind::<Timestamptz, _>(at)
@@ -156,12 +156,12 @@ pub(crate) async fn find(
 ) -> Result<Vec<StoredReceipt>, DatabaseError> {
     let (numbers, units): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
     let query = diesel::sql_query(
-        "SELECT known.* FROM unnest($2, $3) AS requested (asn_number, unit_identifier), LATERAL ( \
+        "SELECT stored.* FROM unnest($2, $3) AS requested (asn_number, unit_identifier), LATERAL ( \
              SELECT merchant, id, asn_number, line_identifier, unit_identifier, '' AS message, \
                  received_at \
              FROM receipts AS own WHERE own.merchant = $1 AND own.asn_number = requested.asn_number \
              AND own.unit_identifier = requested.unit_identifier LIMIT 1 \
-         ) AS known",
+         ) AS stored",
     )
     .bind::<Text, _>(merchant.as_str())
     .bind::<Array<Text>, _>(numbers)

@@ -104,8 +104,8 @@ async fn a_repeated_report_gets_the_first_response_and_sends_nothing() {
 async fn parallel_requests_with_one_key_send_one_message() {
     let app = TestApp::start().await;
     let shipment = outbound_shipment("ASN-1", 2);
-    let ask = || app.post_keyed(PATH, "k1", &shipment);
-    let (a, b, c, d) = tokio::join!(ask(), ask(), ask(), ask());
+    let create = || app.post_keyed(PATH, "k1", &shipment);
+    let (a, b, c, d) = tokio::join!(create(), create(), create(), create());
     assert_eq!((a.0, &a, &b, &c), (201, &b, &c, &d));
     app.delivered(1).await;
 }

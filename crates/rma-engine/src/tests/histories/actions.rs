@@ -87,7 +87,7 @@ pub(super) enum Operation {
 }
 
 /// A merchant, its current order, and the planned actions.
-pub(super) struct World {
+pub(super) struct Model {
     pub(super) merchant: domain::merchant::Merchant,
     pub(super) order: Order,
     /// Returns at the start of a round.
@@ -97,7 +97,7 @@ pub(super) struct World {
     sequence: i64,
 }
 
-impl World {
+impl Model {
     pub(super) fn new(number: usize) -> Self {
         let mut merchant = testkit::merchant(&format!("m-{number}"));
         merchant.settings.managed_receiving = true;
@@ -105,10 +105,10 @@ impl World {
         let mut second = order.items[0].clone();
         second.identifier = "A-2".to_owned();
         order.items.push(second);
-        let mut world = Self { merchant, order, rmas: Vec::new(), planned: 0, sequence: 0 };
-        world.ship(0, 3);
-        world.ship(1, 2);
-        world
+        let mut model = Self { merchant, order, rmas: Vec::new(), planned: 0, sequence: 0 };
+        model.ship(0, 3);
+        model.ship(1, 2);
+        model
     }
 
     pub(super) fn id(&self) -> &MerchantId {

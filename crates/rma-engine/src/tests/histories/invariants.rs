@@ -5,20 +5,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use domain::order::{Order, Refund};
 use domain::returns::{Amounts, Discrepancy, Rma, RmaMessage, RmaStatus, UnitId};
 
-use super::actions::World;
+use super::actions::Model;
 use super::test_engine::{SentMessage, TestEngine};
 use crate::shipped_units::{ShippedUnits, Unit, unit_id};
 
-pub(super) async fn hold(app: &TestEngine, world: &World) {
-    let returns = app.returns(world).await;
-    let (order, shipped_units) = app.order(world).await;
-    assert_eq!(order, world.order, "the newest snapshot is not the one that is kept");
+pub(super) async fn check(app: &TestEngine, model: &Model) {
+    let returns = app.returns(model).await;
+    let (order, shipped_units) = app.order(model).await;
+    assert_eq!(order, model.order, "the newest snapshot is not the one that is kept");
     no_unit_is_returned_twice(&returns);
     let known_units: BTreeSet<_> = shipped_units.all("A").map(|(id, _)| id).collect();
     for unit in held(&returns) {
         assert!(known_units.contains(unit), "{unit} is returned and not stored");
     }
-    let found = discrepancies(app, world).await;
+    let found = discrepancies(app, model).await;
     for line in &order.items {
         let units = shipped_units.units(&line.identifier);
         let sum: i64 = units.iter().map(|it| it.amounts.paid()).sum();
@@ -32,7 +32,7 @@ pub(super) async fn hold(app: &TestEngine, world: &World) {
     if !found.iter().any(is_about_refunds_or_units) {
         nothing_is_paid_twice(&returns, &order, &shipped_units);
     }
-    let messages = app.sent_messages(world).await;
+    let messages = app.sent_messages(model).await;
     last_message_is_current(&returns, &messages);
     for ordering_key in messages.chunk_by(|a, b| a.ordering_key == b.ordering_key) {
         messages_are_in_order(ordering_key);
@@ -126,7 +126,7 @@ fn messages_are_in_order(ordering_key: &[SentMessage]) {
         assert_ne!(before, after, "a message repeats the one before");
         assert!(before.updated_at < after.updated_at, "{before:?} {after:?}");
         assert!(rank(before.status) <= rank(after.status), "{before:?} {after:?}");
-        units_move_on(before, after);
+        check_units_since(before, after);
     }
 }
 
@@ -139,7 +139,7 @@ fn rank(status: RmaStatus) -> u8 {
 }
 
 /// Units may be canceled but not added, and tracking never goes backwards.
-fn units_move_on(before: &RmaMessage, after: &RmaMessage) {
+fn check_units_since(before: &RmaMessage, after: &RmaMessage) {
     assert!(after.items.len() <= before.items.len());
     if after.items.len() == before.items.len() {
         for (was, is) in before.items.iter().zip(&after.items) {
@@ -149,9 +149,9 @@ fn units_move_on(before: &RmaMessage, after: &RmaMessage) {
     }
 }
 
-async fn discrepancies(app: &TestEngine, world: &World) -> Vec<Discrepancy> {
+async fn discrepancies(app: &TestEngine, model: &Model) -> Vec<Discrepancy> {
     let query = "SELECT detail::text AS line FROM discrepancies WHERE merchant = $1";
-    let lines = app.lines(query, world).await;
+    let lines = app.lines(query, model).await;
     lines.iter().map(|it| serde_json::from_str(it).unwrap()).collect()
 }
 

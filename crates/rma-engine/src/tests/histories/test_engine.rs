@@ -14,7 +14,7 @@ use platform::{ErrorKind, Failure as _, Process, Service as _, config};
 use serde_json::json;
 use testkit::{Database, Namespace, eventually};
 
-use super::actions::{Operation, World};
+use super::actions::{Model, Operation};
 use crate::error::Error;
 use crate::order_projection::Snapshot;
 use crate::receiving::Delivered;
@@ -92,8 +92,8 @@ impl TestEngine {
         assert!(self.process.tasks.drain(Duration::from_secs(10)).await, "tasks did not stop");
     }
 
-    pub(super) async fn run(&self, operation: &Operation, world: &World) -> Result<(), Error> {
-        let (app, merchant) = (&self.app, &world.merchant);
+    pub(super) async fn run(&self, operation: &Operation, model: &Model) -> Result<(), Error> {
+        let (app, merchant) = (&self.app, &model.merchant);
         let key_of = |operation, key, request: &serde_json::Value| {
             let id = &merchant.identifier;
             IdempotencyKey {
@@ -171,21 +171,21 @@ impl TestEngine {
     }
 
     /// The merchant's returns, oldest first.
-    pub(super) async fn returns(&self, world: &World) -> Vec<Rma> {
+    pub(super) async fn returns(&self, model: &Model) -> Vec<Rma> {
         let query = "SELECT document AS line FROM returns WHERE merchant = $1 \
                      ORDER BY created_at, rma_identifier";
-        self.lines(query, world).await.iter().map(|it| serde_json::from_str(it).unwrap()).collect()
+        self.lines(query, model).await.iter().map(|it| serde_json::from_str(it).unwrap()).collect()
     }
 
-    pub(super) async fn order(&self, world: &World) -> (Order, ShippedUnits) {
-        let order = self.lines("SELECT document AS line FROM orders WHERE merchant = $1", world);
+    pub(super) async fn order(&self, model: &Model) -> (Order, ShippedUnits) {
+        let order = self.lines("SELECT document AS line FROM orders WHERE merchant = $1", model);
         let order = serde_json::from_str(&order.await[0]).unwrap();
         let shipped_units =
-            self.lines("SELECT shipped_units AS line FROM orders WHERE merchant = $1", world);
+            self.lines("SELECT shipped_units AS line FROM orders WHERE merchant = $1", model);
         (order, serde_json::from_str(&shipped_units.await[0]).unwrap())
     }
 
-    pub(super) async fn sent_messages(&self, world: &World) -> Vec<SentMessage> {
+    pub(super) async fn sent_messages(&self, model: &Model) -> Vec<SentMessage> {
         #[derive(QueryableByName)]
         struct Row {
             #[diesel(sql_type = Text)]
@@ -201,7 +201,7 @@ impl TestEngine {
             "SELECT ordering_key, sequence, event, convert_from(body, 'UTF8') AS body \
              FROM delivery_messages WHERE merchant = $1 ORDER BY ordering_key, sequence",
         )
-        .bind::<Text, _>(world.id().as_str())
+        .bind::<Text, _>(model.id().as_str())
         .load(&mut *self.app.pool.get().await.unwrap())
         .await
         .unwrap();
@@ -214,27 +214,27 @@ impl TestEngine {
         rows.into_iter().map(messages).collect()
     }
 
-    pub(super) async fn records(&self, world: &World) -> Records {
+    pub(super) async fn records(&self, model: &Model) -> Records {
         // The relay deletes rows of the outbox, so the sequence counts them.
         let confirmed = "SELECT coalesce(last_value, 0)::text AS line FROM pg_sequences \
                          WHERE sequencename LIKE 'outbox%' AND $1 <> ''";
         Records {
-            returns: self.returns(world).await,
-            order: self.order(world).await,
-            messages: self.sent_messages(world).await,
-            confirmed: self.lines(confirmed, world).await[0].parse().unwrap(),
+            returns: self.returns(model).await,
+            order: self.order(model).await,
+            messages: self.sent_messages(model).await,
+            confirmed: self.lines(confirmed, model).await[0].parse().unwrap(),
         }
     }
 
     /// The text column `line` of a query about the merchant.
-    pub(super) async fn lines(&self, query: &str, world: &World) -> Vec<String> {
+    pub(super) async fn lines(&self, query: &str, model: &Model) -> Vec<String> {
         #[derive(QueryableByName)]
         struct Line {
             #[diesel(sql_type = Text)]
             line: String,
         }
         let mut conn = self.app.pool.get().await.unwrap();
-        let query = diesel::sql_query(query).bind::<Text, _>(world.id().as_str());
+        let query = diesel::sql_query(query).bind::<Text, _>(model.id().as_str());
         let lines: Vec<Line> = query.load(&mut *conn).await.unwrap();
         lines.into_iter().map(|it| it.line).collect()
     }

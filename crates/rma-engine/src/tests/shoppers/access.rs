@@ -49,7 +49,7 @@ async fn without_a_proof_only_portals_and_look_ups_are_open() {
         let body = (method != Method::GET).then(|| json!({}));
         for proofs in ["", "nonsense"] {
             let (status, response) =
-                ask(&app, (method.clone(), path), proofs, &[], body.as_ref()).await;
+                send_from_portal(&app, (method.clone(), path), proofs, &[], body.as_ref()).await;
             let is_refused = [StatusCode::FORBIDDEN, StatusCode::NOT_FOUND].contains(&status);
             let is_open = open.iter().any(|it| path.starts_with(it));
             assert_eq!(is_refused, !is_open, "{method} {path} {proofs:?}: {status} {response}");

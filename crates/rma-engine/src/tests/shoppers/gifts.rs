@@ -53,7 +53,7 @@ async fn a_giftee_sees_no_amounts() {
     for response in seen {
         assert!(amounts(&response).is_empty(), "{:?} in {response}", amounts(&response));
     }
-    // The merchant is told everything.
+    // The merchant gets all data.
     let message = &app.arrivals("acme").await[0].body;
     assert_eq!(message["giftee_email"], "bob@shop.example");
     assert!(!amounts(message).is_empty());
@@ -74,7 +74,7 @@ async fn a_gift_becomes_an_exchange_or_a_gift_card_for_the_giftee() {
     assert_eq!(refused(refund.clone(), &gift).await, "$.giftee_email");
     refund["giftee_email"] = json!("bob@shop.example");
     assert_eq!(refused(refund, &gift).await, "$.units[0].resolution");
-    // The buyer cannot play the giftee, whose return the buyer could not see.
+    // The buyer cannot act as the giftee, whose return the buyer could not see.
     assert_eq!(refused(cards(&[1]), &proof("A", false)).await, "$.gift_refund_only");
     assert_eq!(post(&app, "/v1/returns", &gift, &cards(&[1])).await.0, StatusCode::CREATED);
 }

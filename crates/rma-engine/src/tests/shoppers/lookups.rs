@@ -1,4 +1,4 @@
-//! Look-ups with each key, and failures that tell nothing.
+//! Look-ups with each key, and failures that reveal nothing.
 
 use std::time::Instant;
 
@@ -126,14 +126,14 @@ async fn a_malformed_body_is_a_validation_error() {
 async fn work(conn: &mut AsyncPgConnection) -> i64 {
     let work = "SELECT sum(coalesce(seq_scan, 0) + coalesce(idx_scan, 0) + n_tup_ins)::bigint AS n \
                 FROM pg_stat_xact_user_tables WHERE relname IN ('orders', 'lookup_failures')";
-    number(conn, work).await
+    testkit::count(conn, work).await
 }
 
 /// Rows of the tables that were read in this transaction.
 async fn rows_read(conn: &mut AsyncPgConnection) -> i64 {
     let read = "SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::bigint AS n \
                 FROM pg_stat_xact_user_tables WHERE relname IN ('orders', 'lookup_failures')";
-    number(conn, read).await
+    testkit::count(conn, read).await
 }
 
 /// 20,000 failures of other orders and addresses, and 300 of order A-1 and of one address.

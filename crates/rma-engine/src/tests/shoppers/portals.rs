@@ -7,14 +7,14 @@ use super::*;
 #[tokio::test]
 async fn a_portal_is_found_by_identifier_and_by_host_name() {
     let app = start(|acme| {
-        let look = &mut acme.settings.appearance;
-        look.name = Some("Acme Shop".to_owned());
-        look.languages = vec![Language::En, Language::De];
+        let appearance = &mut acme.settings.appearance;
+        appearance.name = Some("Acme Shop".to_owned());
+        appearance.languages = vec![Language::En, Language::De];
         let label = (Language::De, "Zu klein".to_owned());
-        look.reason_labels = [("TOO_SMALL".to_owned(), [label].into())].into();
-        look.host_names = vec!["returns.acme.example".to_owned()];
-        look.lookup_keys = vec![LookupKey::ZipCode];
-        look.withdrawal = true;
+        appearance.reason_labels = [("TOO_SMALL".to_owned(), [label].into())].into();
+        appearance.host_names = vec!["returns.acme.example".to_owned()];
+        appearance.lookup_keys = vec![LookupKey::ZipCode];
+        appearance.withdrawal = true;
     })
     .await;
     let (status, portal) = get(&app, "/v1/portals/acme", "").await;

@@ -45,17 +45,19 @@ async fn the_idempotency_key_of_a_shopper_makes_one_return() {
     let (own, body) = (proof("A", false), refund_of("A", &[1]));
     let key = [("idempotency-key", "page-1")];
     let request = (Method::POST, "/v1/returns");
-    let first = ask(&app, request.clone(), &own, &key, Some(&body)).await;
+    let first = send_from_portal(&app, request.clone(), &own, &key, Some(&body)).await;
     assert_eq!(first.0, StatusCode::CREATED, "{}", first.1);
-    assert_eq!(ask(&app, request.clone(), &own, &key, Some(&body)).await, first);
+    assert_eq!(send_from_portal(&app, request.clone(), &own, &key, Some(&body)).await, first);
     // The stored response is the shopper's: another proof does not open it.
-    let other = ask(&app, request.clone(), &proof("B", false), &key, Some(&body)).await;
+    let other =
+        send_from_portal(&app, request.clone(), &proof("B", false), &key, Some(&body)).await;
     check_refusal(&other, "proof_required");
     let another_body = refund_of("A", &[2]);
-    let (status, _) = ask(&app, request, &own, &key, Some(&another_body)).await;
+    let (status, _) = send_from_portal(&app, request, &own, &key, Some(&another_body)).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
     // Staff with the same key has a request of its own.
-    let (status, _) = app.ask(Method::POST, "/v1/returns", "acme", &key, Some(&another_body)).await;
+    let (status, _) =
+        app.send_as(Method::POST, "/v1/returns", "acme", &key, Some(&another_body)).await;
     assert_eq!(status, StatusCode::CREATED);
     assert_eq!(app.number("SELECT count(*) AS n FROM returns").await, 2);
 }

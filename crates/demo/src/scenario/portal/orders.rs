@@ -7,7 +7,7 @@ use platform::Timestamp;
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::tour::context::text_at;
+use crate::scenario::context::text_at;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 const SHIPPING_CENTS: i64 = 595;

@@ -1,4 +1,4 @@
-//! The messages that the sandbox merchant received since the start of the tour.
+//! The messages that the sandbox merchant received since the start of the scenario.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -16,8 +16,8 @@ pub(super) struct Inbox {
     sandbox: Url,
     http: Client,
     timeout: Duration,
-    /// Number of requests before the tour. The sandbox returns limited pages, oldest first, so the
-    /// requests of the tour must be asked for.
+    /// Number of requests before the scenario. The sandbox returns limited pages, oldest first, so the
+    /// requests of the scenario must be requested separately.
     requests_before: u64,
     /// Journal numbers of the messages that [`Inbox::receive`] returned.
     received: HashSet<u64>,
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn messages_before_the_tour_are_ignored() {
+    async fn messages_before_the_scenario_are_ignored() {
         let sandbox = sandbox::start(&sandbox::settings::Settings::for_tests().unwrap()).unwrap();
         let http = platform::http_client(Duration::from_secs(10)).unwrap();
         let event = "rma.created";

@@ -1,4 +1,4 @@
-//! The look of the demo merchant's portal and the choices in it.
+//! The appearance of the demo merchant's portal and the choices in it.
 
 use serde_json::{Value, json};
 

@@ -16,23 +16,23 @@ use crate::sandbox_process::Sandbox;
 
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-pub(super) struct FrontDoor {
+pub(super) struct RequestToDelivery {
     sandbox: Sandbox,
     meter: CpuMeter,
 }
 
-impl FrontDoor {
+impl RequestToDelivery {
     /// Resumes the merchant's endpoint, and waits until the messages of earlier returns are delivered.
-    pub(super) async fn open(
+    pub(super) async fn start(
         intake: &Intake,
         engine: &mut Engine,
         requests: usize,
     ) -> anyhow::Result<Self> {
-        let front_door =
+        let benchmark =
             Self { sandbox: Sandbox::start(requests).await?, meter: CpuMeter::find().await? };
-        engine.resume(intake, front_door.sandbox.url()).await;
-        front_door.await_settled(engine).await?;
-        Ok(front_door)
+        engine.resume(intake, benchmark.sandbox.url()).await;
+        benchmark.await_settled(engine).await?;
+        Ok(benchmark)
     }
 
     /// Starts returns and reports a carrier event about each.

@@ -1,6 +1,6 @@
-//! `demo tour`: a return, an exchange, shipments and an outage on a running stack, and orders for the portal.
+//! `demo scenario`: a return, an exchange, shipments and an outage on a running stack, and orders for the portal.
 //!
-//! The tour prints each step with the message that the merchant received. It fails if a message does
+//! The scenario prints each step with the message that the merchant received. It fails if a message does
 //! not arrive, has no valid signature, is out of order or has the wrong content, so it also checks an
 //! installation.
 
@@ -26,10 +26,10 @@ use serde_json::{Value, json};
 use self::context::{DemoContext, print_step, text_at};
 use crate::seed::{seed, write_settings};
 
-/// Walk a return, an exchange, shipments and an outage through the stack
+/// Run a return, an exchange, shipments and an outage on the stack
 ///
 /// Needs the clients of the operator and the merchant and the URLs of all services
-/// and of the sandbox, as in .run/env. The tour changes the merchant's endpoints and
+/// and of the sandbox, as in .run/env. The scenario changes the merchant's endpoints and
 /// settings, so use a merchant that serves no other purpose.
 #[derive(Args)]
 #[command(verbatim_doc_comment)]
@@ -37,14 +37,14 @@ pub(crate) struct Arguments {
     /// Timeout of each request and of each message
     #[arg(long, value_name = "TIME", default_value = "20s", value_parser = humantime::parse_duration)]
     timeout: Duration,
-    /// Seed the demo merchant in this folder first and use it for the tour; the file
+    /// Seed the demo merchant in this folder first and use it for the scenario; the file
     /// `portal` in it gets the orders that can be returned in the portal
     #[arg(long, value_name = "FOLDER")]
     seed: Option<PathBuf>,
 }
 
-/// One tour with a new order.
-struct Tour {
+/// One run of the scenario, with a new order.
+struct Scenario {
     order: String,
     started_at: Timestamp,
 }
@@ -56,16 +56,16 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     }
     let mut context = DemoContext::new(&settings, arguments.timeout).await?;
     let started_at = Clock::system().now();
-    let order = format!("TOUR-{}", started_at.format("%Y%m%d-%H%M%S%.3f"));
-    let tour = Tour { order, started_at };
+    let order = format!("DEMO-{}", started_at.format("%Y%m%d-%H%M%S%.3f"));
+    let scenario = Scenario { order, started_at };
     print_step("STEP", "MESSAGE TO THE MERCHANT")?;
     configure_merchant(&context).await?;
-    let rma = tour.create_return(&mut context).await?;
-    tour.track_parcel(&mut context, &rma).await?;
-    warehouse::receive(&mut context, &tour.order, &rma).await?;
-    tour.refund(&mut context, &rma).await?;
-    warehouse::ship(&mut context, &tour.order).await?;
-    outage::run(&mut context, &tour.order).await?;
+    let rma = scenario.create_return(&mut context).await?;
+    scenario.track_parcel(&mut context, &rma).await?;
+    warehouse::receive(&mut context, &scenario.order, &rma).await?;
+    scenario.refund(&mut context, &rma).await?;
+    warehouse::ship(&mut context, &scenario.order).await?;
+    outage::run(&mut context, &scenario.order).await?;
     let variables = portal::open(&context, started_at).await?;
     if let Some(folder) = arguments.seed {
         let file = folder.join("portal");
@@ -77,7 +77,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
 }
 
 /// Points every endpoint at the sandbox with a new signing secret, and sets the merchant up for the
-/// steps of the tour, whatever its settings were.
+/// steps of the scenario, whatever its settings were.
 async fn configure_merchant(context: &DemoContext) -> anyhow::Result<()> {
     let merchant = ["v1", "merchants", context.merchant.as_str()];
     let ReturnPolicy { reasons, methods, .. } = ReturnPolicy::default();
@@ -105,7 +105,7 @@ async fn configure_merchant(context: &DemoContext) -> anyhow::Result<()> {
     print_step("an operator sets the merchant's endpoints to the sandbox", "signing secrets")
 }
 
-impl Tour {
+impl Scenario {
     /// Publishes the order and returns two of its units: one for a refund, one for an exchange.
     async fn create_return(&self, context: &mut DemoContext) -> anyhow::Result<String> {
         self.publish_order(context, self.started_at, json!([])).await?;

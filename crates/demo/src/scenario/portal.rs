@@ -1,6 +1,6 @@
-//! The returns portal of the demo merchant: its look, and orders that can be returned in it at once.
+//! The returns portal of the demo merchant: its appearance, and orders that can be returned in it at once.
 
-mod look;
+mod appearance;
 mod orders;
 
 use anyhow::Context as _;
@@ -21,7 +21,7 @@ pub(super) async fn open(context: &DemoContext, now: Timestamp) -> anyhow::Resul
     let catalogue = Catalogue::new(context.inbox.catalogue().await?);
     let merchant = ["v1", "merchants", context.merchant.as_str()];
     let image_host = catalogue.image_host().context("the sandbox has no pictures")?;
-    context.auth.patch(&merchant, &look::settings(&image_host)).await?;
+    context.auth.patch(&merchant, &appearance::settings(&image_host)).await?;
 
     let number = now.timestamp();
     let [order, second, gift] = ["", "-2", "-G"].map(|end| format!("S-{number}{end}"));

@@ -1,4 +1,4 @@
-//! The clients, the inbox and the broker console that the tour uses.
+//! The clients, the inbox and the broker console that the scenario uses.
 
 use std::time::Duration;
 
@@ -95,7 +95,7 @@ impl DemoContext {
     }
 }
 
-/// Prints a step of the tour and the message that the merchant received for it.
+/// Prints a step of the scenario and the message that the merchant received for it.
 pub(super) fn print_step(step: &str, message: &str) -> anyhow::Result<()> {
     Ok(print(&format!("{step:<58} {message}\n"))?)
 }
