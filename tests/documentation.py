@@ -1,42 +1,56 @@
-"""Runs the shell examples of README.md, docs and examples against a running stack with the data of the tour, for
-each page all examples together, top to bottom. Fails if a page has an example that no test runs and that has no
-comment with the reason: <!-- not run: needs Kubernetes -->
+"""Runs the shell examples of README.md, docs and examples against a running stack with the data of the demo scenario, for
+each page all examples together, top to bottom, and parses the JSON and TOML examples. Fails if a page has an example
+that no test runs and that has no comment with the reason: <!-- not run: needs Kubernetes -->
+Output of programs is `text`.
 
 usage: documentation.py [--list]
 
 Expects the variables of .run/env in the environment and the programs on the PATH.
 
-  --list  run nothing; check only that each example is run by a test or has a reason
+  --list  run nothing; check only that each example is run by a test or has a reason, and parse JSON and TOML
 """
 
+import json
 import os
 import subprocess
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
-from code_blocks import ROOT, pages, runnable
+from code_blocks import ROOT, blocks, pages, runnable
 from merchants_guide import PAGES as MERCHANTS_PAGES
 
-# Pages that this test runs, in this order, with texts that it replaces. The first one creates the merchant acme.
+# Pages that this test runs, in this order, with texts that it replaces. The first one creates the merchant acme, whose
+# endpoints and orders do not exist; those of the merchant demo do. Variables of the environment are replaced in the
+# new text, because shells leave single quotes alone; the others are set by PREPARE.
 STACK_PAGES = {
-    "docs/onboard-a-merchant.md": {},
-    "docs/command-line.md": {},
+    "docs/onboard-a-merchant.md": {"endpoint check acme": "endpoint check demo"},
+    "docs/command-line.md": {"show 1001 --merchant acme": "show $PORTAL_ORDER --merchant demo"},
     "README.md": {"acme": "acme-readme"},
     "docs/settings.md": {},
     "docs/check-the-backlog.md": {},
-    "docs/find-out-why-a-message-did-not-arrive.md": {"<id>": "$DELIVERY_ID"},
-    "docs/look-up-a-return.md": {},
+    "docs/find-out-why-a-message-did-not-arrive.md": {"<id>": "$DELIVERY_ID", "check acme": "check demo"},
+    "docs/look-up-a-return.md": {"show RMA-0123456789ABCDEF --merchant acme": "show $RMA --merchant demo"},
+    # The client of the merchant demo has no scope that permits samples.
+    "docs/receive-messages.md": {"rma.refunded --as merchant": "rma.refunded --merchant demo",
+                                 "0198c0de-0000-7abc": "$DELIVERY_ID", "RMA-1": "$RMA"},
+    "docs/link-to-the-portal.md": {"A-1001": "$PORTAL_ORDER"},
+    "docs/use-the-portal.md": {},
+    "docs/erase-a-shopper.md": {"acme --email ada@shopper.example": "demo --email $PORTAL_EMAIL"},
     "docs/people.md": {"joe@": "jo@"},
     "docs/replay-dead-letters.md": {"<id>": "$DELIVERY_ID"},
     "docs/back-up-and-restore.md": {},
     "docs/make-the-portal-yours.md": {},
 }
-# Run before the examples of a page: a delivery that exists.
+# Run before the examples of a page: a delivery and a return that exist, and a token of the merchant demo.
 PREPARE = """
-DELIVERY_ID=$(backhaul deliveries list --json | grep -oE '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}' | head -n 1)
-export DELIVERY_ID
+DELIVERY_ID=$(backhaul deliveries list --merchant demo --json | grep -oE '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}' | head -n 1)
+RMA=$(backhaul returns list --json | grep -oE 'RMA-[0-9A-Z]{16}' | head -n 1)
+TOKEN=$(backhaul token)
+export DELIVERY_ID RMA TOKEN
 """
+PARSERS = {"json": json.loads, "toml": tomllib.loads}
 
 
 def unrun():
@@ -46,11 +60,27 @@ def unrun():
             if name not in run and runnable(ROOT / name, "sh")]
 
 
+def faulty(page):
+    """The examples of a page that are neither run nor parsed, or that cannot be parsed. Output (`text`) is neither."""
+    for language, text, reason in blocks(page):
+        first = text.splitlines()[0]
+        if language in PARSERS:
+            try:
+                PARSERS[language](text)
+            except ValueError as error:
+                yield f"{first}: {error}"
+        elif not language:
+            yield f"{first}: the example has no language; output is `text`"
+        elif language not in ("sh", "python", "js", "text") and reason is None:
+            yield f"{first}: no test runs examples in {language}"
+
+
 def run_page(name, replaced, folder):
     parts = runnable(ROOT / name, "sh")
     text = "\n".join(parts)
     for old, new in replaced.items():
-        text = text.replace(old, new)
+        assert old in text, f"{name}: there is no {old} to replace"
+        text = text.replace(old, os.path.expandvars(new))
     (folder / "example.sh").write_text(PREPARE + text)
     # -x shows the command that failed.
     result = subprocess.run(["bash", "-euxo", "pipefail", "example.sh"], cwd=folder, text=True,
@@ -63,12 +93,13 @@ def run_page(name, replaced, folder):
 
 def main():
     failed = [f"{name}: no test runs its examples" for name in unrun()]
+    failed += [f"{page.relative_to(ROOT)}: {fault}" for page in pages() for fault in faulty(page)]
     missing = [name for name in STACK_PAGES if not runnable(ROOT / name, "sh")]
     failed += [f"{name}: there is no example to run" for name in missing]
     if sys.argv[1:] != ["--list"]:
         with tempfile.TemporaryDirectory() as folder:
             failed += [name for name, replaced in STACK_PAGES.items() if run_page(name, replaced, Path(folder))]
-    print("\n".join(f"FAILED: {one}" for one in failed) or "every shell example is run by a test or has a reason")
+    print("\n".join(f"FAILED: {one}" for one in failed) or "every example is run or parsed by a test, or has a reason")
     sys.exit(bool(failed))
 
 

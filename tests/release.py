@@ -35,6 +35,7 @@ def check_package(file, name, wanted):
     fields = dict(line.split(": ", 1) for line in run("dpkg-deb", "--field", file).splitlines())
     assert (fields["Package"], fields["Version"]) == (name, VERSION), fields
     assert "libc6 (>= 2." in fields["Depends"], fields
+    assert "@" not in fields["Maintainer"], "SECURITY.md says how to reach the maintainers; there is no address"
     listed = run("dpkg-deb", "--contents", file)
     assert all(" root/root " in line for line in listed.splitlines()), "a file does not belong to root"
     paths = {line.split()[5].removeprefix(".") for line in listed.splitlines()}

@@ -75,7 +75,7 @@ service_url() {
     echo "${!variable}"
 }
 
-# The sandbox, which plays the merchant, and the web pages have no database.
+# The sandbox, which acts as the merchant, and the web pages have no database.
 has_database() { [[ $1 != sandbox && $1 != console && $1 != portal ]]; }
 
 # order-intake stores no secrets and would reject the unknown setting.
@@ -86,7 +86,7 @@ needs_proof_keys() { [[ $1 == rma-engine || $1 == exchange ]]; }
 
 delivers() { [[ $1 == rma-engine || $1 == exchange || $1 == warehouse-notifier ]]; }
 
-# has_short_retries: false if BACKHAUL_RETRIES asks for the retries of production.
+# has_short_retries: false if BACKHAUL_RETRIES selects the retries of production.
 has_short_retries() { [[ ${BACKHAUL_RETRIES:-short} != production ]]; }
 
 # database_name SERVICE: database_prefix separates the databases of different stacks.
@@ -160,7 +160,7 @@ choose_addresses() {
     done < <(services_table)
 }
 
-# make_secrets FILE: reads the secrets from the file, or generates them. They must live as long as the data.
+# make_secrets FILE: reads the secrets from the file, or generates them. They must be kept as long as the data.
 make_secrets() {
     recall "$1"
     OPERATOR_CLIENT_ID=operator

@@ -89,7 +89,7 @@ def check_deliveries(messages, settled, pending, accepted):
             yield "lost", f"{name} is neither delivered nor dead nor pending"
 
 
-def check_known(messages, arrivals):
+def check_committed(messages, arrivals):
     """Merchants received only messages that are committed."""
     known = {message.id for message in messages}
     for arrival in arrivals:

@@ -15,7 +15,7 @@ REPEAT_EVERY = 4
 # A change of one service that another does not show after this time is a violation.
 WAIT_SECONDS = 240
 SCANS = (("label", "rma.tracking_updated"), ("accepted", "rma.dropped_off"), ("in_transit", "rma.in_transit"))
-STORIES = ("refund", "refund", "refund", "exchange", "exchange", "cancel", "drop_shipment", "drop_cancellation", "outbound")
+SCENARIOS = ("refund", "refund", "refund", "exchange", "exchange", "cancel", "drop_shipment", "drop_cancellation", "outbound")
 
 
 class Stopped(Exception):
@@ -33,7 +33,7 @@ class Load:
         for merchant in merchants:
             self.tasks.append(asyncio.create_task(self.import_orders(merchant, self.rate / len(merchants))))
             for worker in range(1, WORKERS + 1):
-                self.tasks.append(asyncio.create_task(self.play_stories(merchant, worker)))
+                self.tasks.append(asyncio.create_task(self.run_scenarios(merchant, worker)))
 
     async def stop(self):
         """Ends after the current steps, so that every change that was sent is also acknowledged."""
@@ -67,13 +67,13 @@ class Load:
                 self.violations.add("order", f"{merchant.name} {order['identifier']} is {order['result']}")
         self.journal.order_batch(merchant.name, identifiers, version)
 
-    async def play_stories(self, merchant, worker):
+    async def run_scenarios(self, merchant, worker):
         generator, number = random.Random(f"{self.seed} {merchant.name} {worker}"), 0
         while not self.is_stopping:
             number += 1
-            story = Story(self, merchant, worker, f"{merchant.name}-w{worker}-{number}")
+            scenario = Scenario(self, merchant, worker, f"{merchant.name}-w{worker}-{number}")
             try:
-                await getattr(story, generator.choice(STORIES))()
+                await getattr(scenario, generator.choice(SCENARIOS))()
             except NoResponse:
                 # The client has recorded the violation.
                 continue
@@ -81,8 +81,8 @@ class Load:
                 return
 
 
-class Story:
-    """The life of one order of a merchant, one step after the other."""
+class Scenario:
+    """One order of a merchant, from its publication to the last message about it, step by step."""
 
     def __init__(self, load, merchant, worker, order):
         self.load, self.journal, self.client = load, load.journal, load.client
@@ -136,7 +136,7 @@ class Story:
             self.journal.exchanges.add((self.merchant.name, self.order, rma))
         return rma
 
-    async def rivals(self, first, second, is_exchange):
+    async def start_two_returns(self, first, second, is_exchange):
         """Two requests at the same time. Returns those that succeeded, at least one."""
         requests = [self.start_return("1", first, is_exchange), self.start_return("2", second, is_exchange)]
         results = await asyncio.gather(*requests, return_exceptions=True)
@@ -151,7 +151,7 @@ class Story:
 
     async def refund(self):
         await self.orderable()
-        rma = (await self.rivals([("A", 1)], [("A", 1)], False))[0]
+        rma = (await self.start_two_returns([("A", 1)], [("A", 1)], False))[0]
         for event, message in SCANS:
             report = {
                 "event_identifier": f"{self.order}-{event}", "event": event, "rma_identifier": rma,
@@ -176,7 +176,7 @@ class Story:
 
     async def exchange(self):
         await self.orderable()
-        await self.rivals([("B", 1)], [("B", 2)], True)
+        await self.start_two_returns([("B", 1)], [("B", 2)], True)
 
     async def cancel(self):
         await self.orderable()

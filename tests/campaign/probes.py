@@ -1,4 +1,4 @@
-"""Probes: small requests that run all the time and tell when the stack works again after a fault."""
+"""Probes: small requests that run all the time and show when the stack works again after a fault."""
 
 import asyncio
 import time

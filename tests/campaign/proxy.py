@@ -16,7 +16,7 @@ import struct
 import sys
 
 
-class Front:
+class Listener:
     """One listening port."""
 
     def __init__(self):
@@ -50,26 +50,26 @@ class Front:
         loop = asyncio.get_running_loop()
         for port in ports:
             try:
-                await loop.create_connection(lambda: End(self, end), "127.0.0.1", port)
+                await loop.create_connection(lambda: Side(self, end), "127.0.0.1", port)
                 return
             except OSError:
                 continue
         end.reset()
 
 
-class End(asyncio.Protocol):
+class Side(asyncio.Protocol):
     """One side of a connection. Reads nothing until it has a peer."""
 
-    def __init__(self, front, peer=None):
-        self.front, self.peer, self.transport, self.is_full = front, peer, None, False
+    def __init__(self, listener, peer=None):
+        self.listener, self.peer, self.transport, self.is_full = listener, peer, None, False
 
     def connection_made(self, transport):
         self.transport = transport
         transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.front.ends.add(self)
+        self.listener.ends.add(self)
         self.update()
         if self.peer is None:
-            self.dialing = asyncio.ensure_future(self.front.dial(self))
+            self.dialing = asyncio.ensure_future(self.listener.dial(self))
         elif self.peer.transport.is_closing():
             transport.abort()
         else:
@@ -77,10 +77,10 @@ class End(asyncio.Protocol):
             self.peer.update()
 
     def update(self):
-        """Reads if there is a peer with room and the front forwards."""
+        """Reads if there is a peer whose buffer is not full and the listener forwards."""
         if self.transport is None or self.transport.is_closing():
             return
-        reads = self.peer is not None and not self.peer.is_full and self.front.flowing.is_set()
+        reads = self.peer is not None and not self.peer.is_full and self.listener.flowing.is_set()
         if reads and not self.transport.is_reading():
             self.transport.resume_reading()
         elif not reads and self.transport.is_reading():
@@ -98,7 +98,7 @@ class End(asyncio.Protocol):
         self.peer.update()
 
     def connection_lost(self, error):
-        self.front.ends.discard(self)
+        self.listener.ends.discard(self)
         if self.peer is not None and self.peer.transport is not None:
             self.peer.transport.close()
 
@@ -113,17 +113,17 @@ class End(asyncio.Protocol):
 
 
 async def serve(arguments):
-    loop, fronts = asyncio.get_running_loop(), {}
+    loop, listeners = asyncio.get_running_loop(), {}
     for argument in arguments:
         name, port = argument.split("=")
-        fronts[name] = front = Front()
-        await loop.create_server(lambda front=front: End(front), "127.0.0.1", int(port))
+        listeners[name] = listener = Listener()
+        await loop.create_server(lambda listener=listener: Side(listener), "127.0.0.1", int(port))
     commands = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
     print("ready", flush=True)
     while line := await commands.readline():
         command = json.loads(line)
-        fronts[command["name"]].do(command)
+        listeners[command["name"]].do(command)
         print("done", flush=True)
 
 

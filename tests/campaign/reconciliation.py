@@ -125,7 +125,7 @@ class Reconciliation:
         arrivals = self.stack.receiver.arrivals
         accepted = checks.acceptances(arrivals)
         self.add(checks.check_deliveries(messages, settled, pending, accepted))
-        self.add(checks.check_known(messages, arrivals))
+        self.add(checks.check_committed(messages, arrivals))
         self.add(checks.check_order_of_delivery(messages, settled, arrivals, accepted))
         self.add(checks.check_repeats(accepted, faults))
         states = [end.state for end in settled.values()]

@@ -66,7 +66,7 @@ class Deliveries(unittest.TestCase):
         self.assertEqual(self.check({"a": Settled("delivered", 1)}, arrivals=[arrival("a", 1, 500)]), ["lost"])
 
     def test_a_message_that_is_not_in_the_database_is_found_once(self):
-        found = kinds(checks.check_known([message("a", 1)], [arrival("a", 1), arrival("b", 1), arrival("b", 2)]))
+        found = kinds(checks.check_committed([message("a", 1)], [arrival("a", 1), arrival("b", 1), arrival("b", 2)]))
         self.assertEqual(found, ["never committed"])
 
 

@@ -1,7 +1,7 @@
 import asyncio
 import unittest
 
-from proxy import End, Front
+from proxy import Side, Listener
 
 
 class Echo(asyncio.Protocol):
@@ -20,15 +20,15 @@ class Echo(asyncio.Protocol):
 
 class ProxyTest(unittest.IsolatedAsyncioTestCase):
     async def asyncSetUp(self):
-        self.front = Front()
+        self.listener = Listener()
         loop = asyncio.get_running_loop()
-        self.server = await loop.create_server(lambda: End(self.front), "127.0.0.1", 0)
+        self.server = await loop.create_server(lambda: Side(self.listener), "127.0.0.1", 0)
         self.echoes = [await self.start_echo(name) for name in (b"a", b"b")]
-        self.front.do({"do": "targets", "ports": self.echoes[:1]})
+        self.listener.do({"do": "targets", "ports": self.echoes[:1]})
 
     async def asyncTearDown(self):
         self.server.close()
-        for end in list(self.front.ends):
+        for end in list(self.listener.ends):
             end.reset()
         await asyncio.sleep(0)
 
@@ -57,24 +57,24 @@ class ProxyTest(unittest.IsolatedAsyncioTestCase):
     async def test_a_stall_holds_old_and_new_connections_and_loses_nothing(self):
         old = await self.connect()
         await self.exchange(old)
-        self.front.do({"do": "stall"})
+        self.listener.do({"do": "stall"})
         new = await self.connect()
         responses = [asyncio.ensure_future(self.exchange(connection)) for connection in (old, new)]
         done, _waiting = await asyncio.wait(responses, timeout=0.2)
         self.assertEqual(done, set())
-        self.front.do({"do": "resume"})
+        self.listener.do({"do": "resume"})
         self.assertEqual(await asyncio.gather(*responses), [b"hello\n", b"ahello\n"])
 
     async def test_a_reset_closes_connections(self):
         connection = await self.connect()
         self.assertEqual(await self.exchange(connection), b"ahello\n")
-        self.front.do({"do": "reset"})
+        self.listener.do({"do": "reset"})
         with self.assertRaises(ConnectionResetError):
             await connection[0].read()
         self.assertEqual(await self.exchange(await self.connect()), b"ahello\n")
 
     async def test_new_connections_lead_to_the_new_target(self):
-        self.front.do({"do": "targets", "ports": self.echoes[1:]})
+        self.listener.do({"do": "targets", "ports": self.echoes[1:]})
         self.assertEqual(await self.exchange(await self.connect()), b"bhello\n")
 
     async def test_a_target_that_refuses_is_skipped(self):
@@ -82,7 +82,7 @@ class ProxyTest(unittest.IsolatedAsyncioTestCase):
         closed = server.sockets[0].getsockname()[1]
         server.close()
         await server.wait_closed()
-        self.front.do({"do": "targets", "ports": [closed, self.echoes[1]]})
+        self.listener.do({"do": "targets", "ports": [closed, self.echoes[1]]})
         for _ in range(2):
             self.assertEqual(await self.exchange(await self.connect()), b"bhello\n")
 

@@ -1,27 +1,27 @@
 # shellcheck shell=bash
-# The demo tour through the running stack, and the programs it needs.
+# The demo scenario on the running stack, and the programs it needs.
 # Requires $run, $bin, the service URLs and the operator's client; sets the demo merchant's client and
 # portal_variables.
 # shellcheck disable=SC2154
 
-# Flags of the tour, for example --timeout 5s.
-tour_flags=()
+# Flags of the scenario, for example --timeout 5s.
+scenario_flags=()
 
 # The variables with the demo orders that can be returned in the portal.
 # shellcheck disable=SC2034
 portal_variables=(PORTAL_ORDER PORTAL_SECOND_ORDER PORTAL_EMAIL PORTAL_ORDER_URL PORTAL_GIFT_ORDER PORTAL_GIFT_CODE
     PORTAL_GIFT_URL)
 
-# on_tour_line LINE: called for each line of the tour.
-on_tour_line() { :; }
+# on_scenario_line LINE: called for each line of the scenario.
+on_scenario_line() { :; }
 
-tour() {
+run_scenario() {
     local line
-    step "a tour with the demo merchant"
-    demo tour --seed "$run/demo-merchant" "${tour_flags[@]}" | while IFS= read -r line; do
+    step "the demo scenario"
+    demo scenario --seed "$run/demo-merchant" "${scenario_flags[@]}" | while IFS= read -r line; do
         say "$line"
-        on_tour_line "$line"
-    done || die "the tour failed: see above, and the logs in $run/logs"
+        on_scenario_line "$line"
+    done || die "the scenario failed: see above, and the logs in $run/logs"
     recall "$run/demo-merchant/env"
     recall "$run/demo-merchant/portal"
 }
