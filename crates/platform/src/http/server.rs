@@ -100,6 +100,9 @@ pub(crate) fn bind<S: Service>(
         .keep_alive(settings.keep_alive)
         .client_request_timeout(settings.header_timeout)
         .client_disconnect_timeout(Duration::from_secs(2))
+        // Compressed responses are written in two pieces. Without this, the second one waits for the client to
+        // acknowledge the first, which takes 40 ms on Linux.
+        .tcp_nodelay(true)
         // The limit of actix-web is per worker.
         .max_connections(settings.max_connections.div_ceil(workers))
         .shutdown_timeout(DRAIN_SECONDS);
