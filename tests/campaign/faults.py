@@ -36,6 +36,7 @@ class Faults:
         self.injected = []
         self.background = []
         self.republish_since = None
+        self.republishing = None
 
     async def run(self, schedule, began_at, seconds):
         """Runs both sequences; returns when the last fault has ended. On a slow machine, faults that would begin after
@@ -147,10 +148,15 @@ class Faults:
         since = self.stack.probes.last_projected_at() - REPUBLISH_MARGIN
         self.republish_since = min(since, self.republish_since or since)
         await self.stack.broker.wipe()
-        self.background.append(asyncio.create_task(self.republish(self.republish_since)))
+        if self.republishing:
+            self.republishing.cancel()
+            self.background.remove(self.republishing)
+        self.republishing = asyncio.create_task(self.republish(self.republish_since))
+        self.background.append(self.republishing)
 
     async def republish(self, since):
-        """Publishes the events of all services again, and waits until that is done."""
+        """Publishes the events of all services again, and waits until that is done. A request that is running
+        is stopped: its events were lost with the broker."""
         body = {"since": utc(max(since, 0)), "until": utc(time.time())}
         client = self.stack.client
         headers = {"Authorization": f"Bearer {self.stack.operator_token}"}
@@ -158,7 +164,7 @@ class Faults:
         try:
             for service in SERVICES:
                 while (await client.call(service, "POST", path, body, headers, (202, 409))).status == 409:
-                    await asyncio.sleep(1)
+                    await client.call(service, "POST", f"{path}/stop", None, headers, (200, 404))
             for service in SERVICES:
                 while (await client.call(service, "GET", path, None, headers)).json()["state"] == "running":
                     await asyncio.sleep(1)
