@@ -9,6 +9,7 @@ mod error;
 mod index_range;
 mod leader;
 mod migrations;
+mod opener;
 mod page_bytes;
 mod pool;
 mod prepared;

@@ -6,7 +6,6 @@ use std::{
     time::Duration,
 };
 
-use diesel::ConnectionError;
 use diesel_async::{
     AsyncPgConnection, SimpleAsyncConnection as _,
     pooled_connection::{
@@ -15,14 +14,12 @@ use diesel_async::{
     },
 };
 use futures_util::FutureExt as _;
-use tokio::{
-    runtime::Handle,
-    sync::{OwnedSemaphorePermit, Semaphore},
-};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{
     DatabaseError, Settings,
-    connect::{connect, postgres_config, statement_timeout},
+    connect::{postgres_config, statement_timeout},
+    opener::{Opener, bad_connection},
 };
 use crate::{Tasks, telemetry};
 
@@ -70,17 +67,13 @@ impl Pool {
             Some(_) => Some(postgres_config(service, settings, &statement_timeout(settings))?),
             None => None,
         };
-        let runtime = Handle::current();
         let mut config = ManagerConfig::default();
         config.recycling_method = RecyclingMethod::Fast;
+        let opener = postgres.map(Opener::new);
         config.custom_setup = Box::new(move |_url| {
-            let connecting = postgres.clone().map(|postgres| runtime.spawn(connect(postgres)));
-            async move {
-                let connecting =
-                    connecting.ok_or_else(|| bad_connection(&"there is no database"))?;
-                connecting.await.map_err(|error| bad_connection(&error))?
-            }
-            .boxed()
+            let opener = opener.clone();
+            async move { opener.ok_or_else(|| bad_connection(&"there is no database"))?.open().await }
+                .boxed()
         });
         let manager = AsyncDieselConnectionManager::new_with_config("", config);
         let timeout = Some(settings.acquire_timeout);
@@ -140,8 +133,4 @@ impl Pool {
             std::future::ready(())
         });
     }
-}
-
-fn bad_connection(reason: &dyn std::fmt::Display) -> ConnectionError {
-    ConnectionError::BadConnection(reason.to_string())
 }

@@ -11,6 +11,7 @@ mod database;
 mod rate_limits;
 mod readers;
 mod server;
+mod slow_connections;
 mod tls;
 mod tokens;
 
