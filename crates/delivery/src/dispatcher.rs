@@ -114,11 +114,13 @@ impl LeaderTask for Dispatcher {
         if messages > 0 {
             self.publish(conn, now, batch).await?;
         }
+        let has_more = is_incomplete || term.schedule.has_turns();
         self.term = Some(term);
         Ok(match messages {
             0 if !is_incomplete => PollOutcome::Idle,
-            0..SATURATED_BATCH => PollOutcome::Busy,
-            _ => PollOutcome::Saturated(SATURATED_PAUSE),
+            SATURATED_BATCH.. => PollOutcome::Saturated(SATURATED_PAUSE),
+            _ if has_more => PollOutcome::Busy,
+            _ => PollOutcome::Done,
         })
     }
 }

@@ -71,6 +71,11 @@ impl Schedule {
         turns.filter_map(|key| self.endpoints.get(&key).map(|it| (key, it.from))).collect()
     }
 
+    /// Whether it is the turn of an endpoint.
+    pub(super) fn has_turns(&self) -> bool {
+        !self.turns.is_empty()
+    }
+
     pub(super) fn from(&self, key: &EndpointKey) -> Option<Timestamp> {
         self.endpoints.get(key).map(|endpoint| endpoint.from)
     }

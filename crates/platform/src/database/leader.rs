@@ -9,16 +9,22 @@ use tokio_util::sync::CancellationToken;
 use super::{DatabaseError, Pool};
 use crate::{chain, retry::Backoff};
 
-/// Delays in milliseconds of the polls at the start, after found work and after a wake-up, before polling
-/// slows down to `poll_interval`. The wake-up comes from inside the writer's transaction, so the first
-/// polls may run before the commit.
-const POLL_DELAYS: [u64; 6] = [0, 1, 3, 6, 15, 30];
+/// Pauses in milliseconds between the polls after a wake-up, until polling slows down to `poll_interval`. The
+/// wake-up comes from inside the writer's transaction, so the first polls may run before the commit.
+const PAUSES: [u64; 6] = [1, 2, 4, 8, 16, 32];
+/// Number of short pauses. A wake-up does not end them, so that many wake-ups in a row share a poll. Polls
+/// after found work begin with the pause that follows them.
+const SHORT_PAUSES: usize = 3;
+/// The commit usually comes this soon after the wake-up.
+const WAKE_UP_PAUSE: Duration = Duration::from_millis(1);
 
 /// Result of one poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PollOutcome {
-    /// The poll found work. The next poll follows at once.
+    /// The poll found work, and there may be more. The next poll follows at once.
     Busy,
+    /// The poll found work and has done all of it.
+    Done,
     /// The poll found a full batch. The next poll follows after this time, and wake-ups are ignored until
     /// then, so that the next batch is large too.
     Saturated(Duration),
@@ -51,24 +57,25 @@ impl Pool {
         stop: CancellationToken,
     ) {
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
-        let (mut leading, mut delays) = (None, POLL_DELAYS.iter());
+        let (mut leading, mut next_pause) = (None, 0);
         while !stop.is_cancelled() {
             let polled = self.poll_as_leader(&mut task, &mut leading).await;
             if polled.is_ok() {
                 backoff.reset();
             }
+            if let Ok(Some(outcome)) = &polled
+                && *outcome != PollOutcome::Idle
+            {
+                next_pause = SHORT_PAUSES;
+            }
             let (pause, wakeable) = match polled {
-                Ok(Some(PollOutcome::Idle)) => {
-                    let next = delays.next().map(|millis| Duration::from_millis(*millis));
-                    (next.unwrap_or(poll_interval), true)
+                Ok(Some(PollOutcome::Idle | PollOutcome::Done)) => {
+                    let pause = PAUSES.get(next_pause).map(|millis| Duration::from_millis(*millis));
+                    next_pause += 1;
+                    (pause.unwrap_or(poll_interval), next_pause > SHORT_PAUSES)
                 }
-                Ok(Some(outcome)) => {
-                    delays = POLL_DELAYS.iter();
-                    match outcome {
-                        PollOutcome::Saturated(pause) => (pause, false),
-                        _ => (Duration::ZERO, true),
-                    }
-                }
+                Ok(Some(PollOutcome::Busy)) => (Duration::ZERO, false),
+                Ok(Some(PollOutcome::Saturated(pause))) => (pause, false),
                 // Another replica leads.
                 Ok(None) => (poll_interval, false),
                 Err(error) => {
@@ -81,7 +88,10 @@ impl Pool {
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = tokio::time::sleep(pause) => {}
-                () = wake.notified(), if wakeable => delays = POLL_DELAYS.iter(),
+                () = wake.notified(), if wakeable => {
+                    next_pause = 0;
+                    tokio::time::sleep(WAKE_UP_PAUSE).await;
+                }
             }
         }
     }
