@@ -153,7 +153,8 @@ struct ProjectedRow {
     original_order_identifier: Option<String>,
 }
 
-/// Finds a merchant's orders; unknown identifiers are skipped.
+/// Finds a merchant's orders; unknown identifiers are skipped. `(SELECT $2)` lets PostgreSQL keep the plan, see
+/// [`save`](super::returns::save).
 pub(crate) async fn find(
     mut conn: &AsyncPgConnection,
     merchant: &MerchantId,
@@ -168,7 +169,7 @@ pub(crate) async fn find(
         "SELECT orders.document, orders.sequence, orders.shipped_units, orders.stored_at, \
              exchange_orders.original_order_identifier \
          FROM orders LEFT JOIN exchange_orders USING (merchant, identifier) \
-         WHERE orders.merchant = $1 AND orders.identifier = ANY ($2) \
+         WHERE orders.merchant = $1 AND orders.identifier = ANY ((SELECT $2)::text[]) \
          ORDER BY orders.identifier{lock}"
     ))
     .bind::<Text, _>(merchant.as_str())

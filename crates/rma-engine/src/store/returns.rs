@@ -69,12 +69,14 @@ pub(crate) async fn insert(
     Ok(())
 }
 
+/// `(SELECT $11)` hides the length of the arrays from the planner. It would otherwise make a new plan for each
+/// execution, because a plan for one unit looks cheaper than the plan for any number.
 const SAVE: &str = "WITH saved AS ( \
          UPDATE returns SET status = $8, document = $9, updated_at = $10 \
          WHERE merchant = $1 AND rma_identifier = $2 \
      ), units AS ( \
          UPDATE return_units AS kept SET held = new.held, tracking_number = new.tracking_number \
-         FROM unnest($11, $12, $13, $14, $15) \
+         FROM unnest((SELECT $11), $12, $13, $14, $15) \
              AS new (order_identifier, line_identifier, unit, held, tracking_number) \
          WHERE kept.merchant = $1 AND kept.rma_identifier = $2 \
              AND kept.order_identifier = new.order_identifier \

@@ -89,14 +89,15 @@ struct ReturnedRow {
     exchanged: bool,
 }
 
-/// The returned units of a merchant's orders. See [`held`] for `OFFSET 0`.
+/// The returned units of a merchant's orders. See [`held`] for `OFFSET 0`, and
+/// [`save`](super::returns::save) for `(SELECT $2)`.
 pub(crate) async fn returned(
     mut conn: &AsyncPgConnection,
     merchant: &MerchantId,
     orders: &[&str],
 ) -> Result<ReturnedUnits, DatabaseError> {
     let query = diesel::sql_query(
-        "SELECT units.* FROM unnest($2) AS requested (order_identifier), LATERAL ( \
+        "SELECT units.* FROM unnest((SELECT $2)) AS requested (order_identifier), LATERAL ( \
              SELECT merchant, rma_identifier, order_identifier, line_identifier, unit, held, \
                  exchanged \
              FROM return_units AS own WHERE own.merchant = $1 \

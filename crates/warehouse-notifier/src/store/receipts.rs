@@ -55,6 +55,8 @@ struct HeaderRow {
 }
 
 /// Loads ASNs without their lines, and locks them against changes until the end of the transaction.
+/// `(SELECT $2)` hides the length of the array from the planner, which would otherwise make a new plan for each
+/// execution: a plan for one ASN looks cheaper than the plan for any number.
 pub(crate) async fn headers(
     mut conn: &AsyncPgConnection,
     merchant: &MerchantId,
@@ -62,7 +64,7 @@ pub(crate) async fn headers(
 ) -> Result<HashMap<String, InboundHeader>, Error> {
     let query = diesel::sql_query(
         "SELECT asn_number, header FROM inbound_asns \
-         WHERE merchant = $1 AND asn_number = ANY ($2) FOR KEY SHARE",
+         WHERE merchant = $1 AND asn_number = ANY ((SELECT $2)::text[]) FOR KEY SHARE",
     )
     .bind::<Text, _>(merchant.as_str())
     .bind::<Array<Text>, _>(numbers.iter().copied().collect::<Vec<_>>());
@@ -81,7 +83,8 @@ struct LineRow {
 }
 
 /// Loads lines of ASNs. `LIMIT 1` makes PostgreSQL look up each line by its key instead of joining the
-/// tables, so that a plan that was cached while the table was empty stays good.
+/// tables, so that a plan that was cached while the table was empty stays good. See [`headers`] for
+/// `(SELECT $2)`.
 pub(crate) async fn lines(
     mut conn: &AsyncPgConnection,
     merchant: &MerchantId,
@@ -89,7 +92,7 @@ pub(crate) async fn lines(
 ) -> Result<HashMap<Key, InboundLine>, Error> {
     let (numbers, names): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
     let query = diesel::sql_query(
-        "SELECT stored.* FROM unnest($2, $3) AS requested (asn_number, line_identifier), LATERAL ( \
+        "SELECT stored.* FROM unnest((SELECT $2), $3) AS requested (asn_number, line_identifier), LATERAL ( \
              SELECT asn_number, line_identifier, line FROM inbound_lines AS own \
              WHERE own.merchant = $1 AND own.asn_number = requested.asn_number \
              AND own.line_identifier = requested.line_identifier LIMIT 1 \
