@@ -28,6 +28,10 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// intervals; the client's default takes two minutes.
 const HEARTBEAT: u16 = 10;
 
+/// Bytes of a frame, unless the URL sets them. The client has buffers for 64 frames. With the broker's default
+/// of 128 KiB, the two connections of a service took 16 MiB.
+const FRAME_MAX: u32 = 32 * 1024;
+
 /// Failure of a broker request.
 #[derive(Debug, thiserror::Error)]
 pub enum BrokerError {
@@ -57,6 +61,7 @@ fn parse(url: &SecretString) -> Result<AMQPUri, &'static str> {
     let parsed = url.expose_secret().parse::<AMQPUri>();
     let mut uri = parsed.map_err(|_reason| "is not like amqp://user:password@host:5672/%2f")?;
     uri.query.heartbeat.get_or_insert(HEARTBEAT);
+    uri.query.frame_max.get_or_insert(FRAME_MAX);
     Ok(uri)
 }
 

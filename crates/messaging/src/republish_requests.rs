@@ -118,6 +118,10 @@ pub(crate) async fn republish_events(
     let (since, until, now) =
         republishes::limit_period(&mut conn, since, until, backlog.event_retention).await?;
     let selection = Selection { since, until, types };
+    // Counting may read many events.
+    if !dry_run && republishes::running(&mut conn).await?.is_some() {
+        return Err(Error::Running.into());
+    }
     let total = republishes::count(&mut conn, &selection).await?;
     if dry_run {
         let response = RepublishDryRun { service, since, until, total };
