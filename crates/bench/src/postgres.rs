@@ -13,12 +13,14 @@ use diesel_async::{
     AsyncConnection as _, AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _,
 };
 
-use crate::proc_stat::{cpu_with_children, parent};
+use crate::proc_stat::{cpu_of, cpu_with_children, parent};
 use crate::size::count;
 
 /// A connection for queries between measurements.
 pub(crate) struct Postgres {
     conn: AsyncPgConnection,
+    /// The server process of this connection.
+    backend: String,
     postmaster: u32,
     url: String,
 }
@@ -47,7 +49,7 @@ impl Postgres {
         let query = diesel::sql_query("SELECT pg_backend_pid() AS pid");
         let Backend { pid } = query.get_result(&mut conn).await?;
         let postmaster = parent(pid).context("PostgreSQL must run on this machine")?;
-        Ok(Self { conn, postmaster, url: url.to_owned() })
+        Ok(Self { conn, backend: pid.to_string(), postmaster, url: url.to_owned() })
     }
 
     pub(crate) async fn execute(&mut self, statements: &str) -> anyhow::Result<()> {
@@ -68,9 +70,10 @@ impl Postgres {
         self.postmaster
     }
 
-    /// CPU time of all server processes so far, including those that have exited.
+    /// CPU time of all server processes so far, including those that have exited, but without the queries of
+    /// this connection.
     pub(crate) fn cpu(&self) -> anyhow::Result<Duration> {
-        cpu_with_children(self.postmaster)
+        Ok(cpu_with_children(self.postmaster)?.saturating_sub(cpu_of(&self.backend)?))
     }
 
     /// Runs commands with `psql`, for `\copy`, which diesel does not have.
