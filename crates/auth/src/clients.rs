@@ -1,7 +1,5 @@
 //! API clients: create them, rotate their secrets, revoke them.
 
-use std::time::Duration;
-
 use chrono::{DateTime, TimeDelta, Utc};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::{
@@ -18,7 +16,7 @@ use crate::{
     App,
     audit::NewAuditRecord,
     client_cache::AuthenticatedClient,
-    credentials,
+    credentials::{self, Rotation},
     error::Error,
     revocations,
     store::{
@@ -67,14 +65,6 @@ impl ClientView {
             previous_secret_expires_at: None,
         }
     }
-}
-
-/// A request for a new secret.
-pub(crate) struct Rotation {
-    /// How long the previous secret stays valid.
-    pub(crate) overlap: Duration,
-    /// Whether a secret that is in use may end at once.
-    pub(crate) force: bool,
 }
 
 /// A page of clients.
@@ -161,8 +151,7 @@ pub(crate) async fn rotate_secret(
     rotation: &Rotation,
 ) -> Result<ClientView, Error> {
     let (now, secret) = (app.clock.now(), credentials::generate_client_secret()?);
-    let overlap = TimeDelta::from_std(rotation.overlap).unwrap_or(TimeDelta::zero());
-    let overlap_ends_at = now + overlap;
+    let overlap_ends_at = rotation.overlap_ends_at(now);
     let mut conn = app.pool.get().await?;
     let (client, expires_at) = conn
         .transaction(async |conn| {

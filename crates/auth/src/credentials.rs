@@ -1,7 +1,10 @@
-//! Client ids, client secrets, signing secrets and the tokens of sessions and invitations.
+//! Client ids, client secrets, signing secrets and their rotation, and the tokens of sessions and
+//! invitations.
 //!
 //! Every generated secret has 256 random bits, so an unsalted SHA-256 of it is safe to store. A signing
 //! secret is needed again to sign, so it is stored encrypted instead.
+
+use std::time::Duration;
 
 use aws_lc_rs::{
     constant_time::verify_slices_are_equal,
@@ -13,8 +16,25 @@ use base64::{
     Engine,
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
 };
+use chrono::TimeDelta;
+use platform::Timestamp;
 
 const MAX_CLIENT_ID_BYTES: usize = 255;
+
+/// A request for a new secret.
+pub(crate) struct Rotation {
+    /// How long the previous secret stays valid.
+    pub(crate) overlap: Duration,
+    /// Whether a secret that is in use may end at once.
+    pub(crate) force: bool,
+}
+
+impl Rotation {
+    /// The time until which the previous secret stays valid.
+    pub(crate) fn overlap_ends_at(&self, now: Timestamp) -> Timestamp {
+        now + TimeDelta::from_std(self.overlap).unwrap_or(TimeDelta::zero())
+    }
+}
 
 /// Whether a client can have this id. An invalid id never reaches a cache or the database.
 pub(crate) fn is_valid_client_id(id: &str) -> bool {

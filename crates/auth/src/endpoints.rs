@@ -1,8 +1,7 @@
 //! Endpoints: the URLs that receive a merchant's messages, and the secrets that sign them.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
-use chrono::TimeDelta;
 use domain::merchant::{Endpoint, Interface, Merchant, Sealed, SigningSecret};
 use platform::Timestamp;
 use serde::Serialize;
@@ -11,7 +10,8 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
-    App, credentials,
+    App,
+    credentials::{self, Rotation},
     error::Error,
     merchants::{MerchantView, Redacted, check_version, redact, update_with},
     store::merchants::{self, StoredMerchant},
@@ -104,13 +104,13 @@ pub(crate) async fn delete(
 }
 
 /// Gives an endpoint a new signing secret. Messages carry the signatures of both secrets until the
-/// previous one expires after `overlap`.
+/// previous one expires after the overlap. Older ones end at once, which needs `force` while they sign.
 pub(crate) async fn rotate_secret(
     app: &App,
     actor: &str,
     merchant: &str,
     interface: Interface,
-    overlap: Duration,
+    rotation: &Rotation,
 ) -> Result<EndpointView, Error> {
     if interface == Interface::Variants {
         return Err(Error::NotSigned(interface));
@@ -118,9 +118,12 @@ pub(crate) async fn rotate_secret(
     let action = "endpoint.secret_rotated";
     let (stored, secret) = update_with(app, actor, merchant, action, |merchant, now| {
         let context = interface.sealing_context(&merchant.identifier);
-        let overlap_ends_at = now + TimeDelta::from_std(overlap).unwrap_or(TimeDelta::zero());
+        let overlap_ends_at = rotation.overlap_ends_at(now);
         let secret = credentials::generate_signing_secret()?;
         let endpoint = find(merchant, interface)?;
+        if !rotation.force {
+            check_expired(interface, &endpoint.signing_secrets, now)?;
+        }
         // The first secret is the newest; older ones are dropped.
         endpoint.signing_secrets.truncate(1);
         for old in &mut endpoint.signing_secrets {
@@ -132,6 +135,22 @@ pub(crate) async fn rotate_secret(
     })
     .await?;
     EndpointView::new(stored, interface, Some(secret))
+}
+
+/// Rejects a rotation that would drop a secret that still signs. The newest secret is not dropped.
+fn check_expired(
+    interface: Interface,
+    secrets: &[SigningSecret<Sealed>],
+    now: Timestamp,
+) -> Result<(), Error> {
+    let signing = |secret: &&SigningSecret<Sealed>| secret.expires_at.is_none_or(|end| end > now);
+    match secrets.iter().skip(1).find(signing) {
+        Some(&SigningSecret { created_at, expires_at, .. }) => {
+            let expires_at = expires_at.unwrap_or(now);
+            Err(Error::SigningSecretInUse { interface, created_at, expires_at })
+        }
+        None => Ok(()),
+    }
 }
 
 pub(crate) async fn set_paused(

@@ -37,6 +37,13 @@ pub(crate) enum Error {
     )]
     SecretInUse { client: String, created_at: Timestamp, last_used_at: Timestamp },
     #[error(
+        "a signing secret of {interface} would end now and is still in use (created at {}, signs until {}): \
+         wait until then, or use force",
+        .created_at.format("%Y-%m-%d %H:%M:%SZ"),
+        .expires_at.format("%Y-%m-%d %H:%M:%SZ")
+    )]
+    SigningSecretInUse { interface: Interface, created_at: Timestamp, expires_at: Timestamp },
+    #[error(
         "the secret of client {0} is a setting: change bootstrap.client_secret (for the portal \
          bootstrap.portal_client_secret) and restart"
     )]
@@ -146,6 +153,7 @@ impl Failure for Error {
             | Self::ClientRevoked(_)
             | Self::SecretIsSetting(_)
             | Self::SecretInUse { .. }
+            | Self::SigningSecretInUse { .. }
             | Self::PersonExists(_)
             | Self::PersonDisabled(_)
             | Self::LastOperator(_)
@@ -187,7 +195,7 @@ impl Failure for Error {
 
     fn code(&self) -> Option<&'static str> {
         match self {
-            Self::SecretInUse { .. } => Some("secret_in_use"),
+            Self::SecretInUse { .. } | Self::SigningSecretInUse { .. } => Some("secret_in_use"),
             Self::MerchantChanged(_) => Some("changed"),
             _ => None,
         }

@@ -18,11 +18,11 @@ use std::time::Duration;
 use actix_web::{HttpRequest, http::header};
 use domain::{
     access::{MerchantId, Scope},
-    json::{Object, integer},
+    json::{Object, boolean, integer},
 };
 use platform::identity::{Access, Caller};
 
-use crate::error::Error;
+use crate::{credentials::Rotation, error::Error};
 
 const MAX_OVERLAP_SECONDS: i64 = 30 * 24 * 3600;
 
@@ -76,14 +76,16 @@ fn expected_version(request: &HttpRequest) -> Option<i64> {
     (value != "*").then(|| value.trim_matches('"').parse().unwrap_or(0))
 }
 
-fn read_overlap(body: &Object<'_>) -> Option<Option<Duration>> {
-    body.reject_unknown(&["overlap_seconds"]);
-    overlap_seconds(body)
-}
-
-fn overlap_seconds(body: &Object<'_>) -> Option<Option<Duration>> {
-    let seconds = body.optional("overlap_seconds", integer(0..=MAX_OVERLAP_SECONDS))?;
-    Some(seconds.and_then(|seconds| u64::try_from(seconds).ok()).map(Duration::from_secs))
+/// Reads the rotation of a secret. `overlap` is the default overlap.
+fn read_rotation(body: &Object<'_>, overlap: Duration) -> Option<Rotation> {
+    body.reject_unknown(&["overlap_seconds", "force"]);
+    let seconds = body.optional("overlap_seconds", integer(0..=MAX_OVERLAP_SECONDS));
+    let force = body.optional("force", boolean);
+    let requested = seconds?.and_then(|seconds| u64::try_from(seconds).ok());
+    Some(Rotation {
+        overlap: requested.map_or(overlap, Duration::from_secs),
+        force: force?.unwrap_or_default(),
+    })
 }
 
 #[derive(utoipa::ToSchema)]
@@ -92,4 +94,6 @@ pub(crate) struct RotateSecretRequest {
     /// How long the previous secret stays valid. The default is the setting `secrets.overlap`.
     #[schema(minimum = 0, maximum = 2_592_000)]
     overlap_seconds: Option<i64>,
+    /// End a secret at once even if it is in use.
+    force: Option<bool>,
 }

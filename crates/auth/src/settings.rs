@@ -5,9 +5,14 @@ use std::{
     time::Duration,
 };
 
-use chrono::TimeDelta;
 use ipnet::IpNet;
-use platform::{config::List, sealing};
+use platform::{
+    config::{
+        self, List,
+        range::{self, CENTURY, DAY, HOUR, MINUTE, SECOND, YEAR},
+    },
+    sealing,
+};
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, de::Error as _};
 use url::Url;
@@ -15,6 +20,11 @@ use url::Url;
 use crate::{credentials, oidc, token_lifetimes::MAX_TOKEN_LIFETIME};
 
 const MIN_SECRET_LENGTH: usize = 20;
+/// In milliseconds, as all ranges of times.
+const MAX_LIFETIME: u64 = MAX_TOKEN_LIFETIME.num_milliseconds().unsigned_abs();
+/// The same as the maximum of `overlap_seconds` in requests.
+const MAX_OVERLAP: u64 = 30 * DAY;
+const MAX_LATENCY: u64 = 10 * SECOND;
 
 // `remote = "Self"` derives a function instead of the trait. The trait below calls it and then checks the
 // sections against each other.
@@ -48,33 +58,25 @@ impl<'de> Deserialize<'de> for Settings {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Tokens {
+    #[serde(deserialize_with = "config::base_url")]
     pub(crate) issuer: String,
-    #[serde(deserialize_with = "token_lifetime")]
+    #[serde(deserialize_with = "range::time::<MINUTE, MAX_LIFETIME, _>")]
     pub(crate) lifetime: Duration,
-}
-
-fn token_lifetime<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    let lifetime: Duration = humantime_serde::deserialize(deserializer)?;
-    if TimeDelta::from_std(lifetime).is_ok_and(|lifetime| lifetime <= MAX_TOKEN_LIFETIME) {
-        Ok(lifetime)
-    } else {
-        Err(D::Error::custom("tokens.lifetime must be at most 25 hours"))
-    }
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Keys {
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "range::time::<0, YEAR, _>")]
     pub(crate) publish_ahead: Duration,
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "range::time::<HOUR, CENTURY, _>")]
     pub(crate) rotate_every: Duration,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Secrets {
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "range::time::<0, MAX_OVERLAP, _>")]
     pub(crate) overlap: Duration,
 }
 
@@ -83,7 +85,7 @@ pub(crate) struct Secrets {
 pub(crate) struct BruteForce {
     pub(crate) account_failures_per_minute: NonZeroU32,
     pub(crate) address_failures_per_minute: NonZeroU32,
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "range::time::<0, MAX_LATENCY, _>")]
     pub(crate) min_failure_latency: Duration,
 }
 
@@ -91,25 +93,16 @@ pub(crate) struct BruteForce {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct People {
+    #[serde(deserialize_with = "config::http_url")]
     pub(crate) console_url: Url,
-    #[serde(deserialize_with = "at_most_a_year")]
+    #[serde(deserialize_with = "range::time::<MINUTE, YEAR, _>")]
     pub(crate) invitation_lifetime: Duration,
-    #[serde(deserialize_with = "at_most_a_year")]
+    #[serde(deserialize_with = "range::time::<MINUTE, YEAR, _>")]
     pub(crate) session_lifetime: Duration,
-    #[serde(deserialize_with = "at_most_a_year")]
+    #[serde(deserialize_with = "range::time::<MINUTE, YEAR, _>")]
     pub(crate) session_idle: Duration,
     pub(crate) passwords: bool,
     pub(crate) password_hashers: NonZeroU16,
-}
-
-/// A longer time could not be added to a timestamp.
-fn at_most_a_year<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    let time: Duration = humantime_serde::deserialize(deserializer)?;
-    if time <= Duration::from_secs(366 * 24 * 3600) {
-        Ok(time)
-    } else {
-        Err(D::Error::custom("the times of [people] must be at most a year"))
-    }
 }
 
 impl People {
@@ -184,27 +177,51 @@ fn check_client(prefix: &str, id: &str, secret: &SecretString) -> Result<(), Str
 
 #[cfg(test)]
 mod tests {
-    use platform::{Service as _, config};
+    use platform::Service as _;
 
     use super::*;
     use crate::App;
 
+    fn read(name: &str, value: &str) -> Result<(), String> {
+        let variables = [
+            ("AUTH__DATABASE__URL", "postgres://h"),
+            ("AUTH__BROKER__URL", "amqp://h"),
+            ("AUTH__SEALING__KEYS", testkit::sealing_keys()),
+            (name, value),
+        ];
+        let variables = variables.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let loaded = config::load::<Settings>(App::NAME, App::DEFAULTS, None, variables.into());
+        loaded.map(drop).map_err(|faults| faults.to_string())
+    }
+
     #[test]
     fn a_token_lifetime_over_25_hours_is_rejected() {
-        let load = |lifetime: &str| {
-            let variables = [
-                ("AUTH__DATABASE__URL", "postgres://h"),
-                ("AUTH__BROKER__URL", "amqp://h"),
-                ("AUTH__SEALING__KEYS", testkit::sealing_keys()),
-                ("AUTH__TOKENS__LIFETIME", lifetime),
-            ];
-            let variables = variables.map(|(key, value)| (key.to_owned(), value.to_owned()));
-            config::load::<Settings>(App::NAME, App::DEFAULTS, None, variables.into())
-        };
-        load("25h").unwrap();
-        for lifetime in ["25h 1s", "2days", "1000000000years"] {
-            let error = load(lifetime).unwrap_err().to_string();
-            assert!(error.contains("at most 25 hours"), "{lifetime}: {error}");
+        read("AUTH__TOKENS__LIFETIME", "25h").unwrap();
+        for lifetime in ["25h 1s", "2days", "1000000000years", "0s"] {
+            let error = read("AUTH__TOKENS__LIFETIME", lifetime).unwrap_err();
+            let rule =
+                "tokens.lifetime (AUTH__TOKENS__LIFETIME): must be a duration from 1m to 1day 1h";
+            assert!(error.contains(rule), "{lifetime}: {error}");
+        }
+    }
+
+    #[test]
+    fn unusable_settings_are_rejected() {
+        for (name, value, rule) in [
+            ("TOKENS__ISSUER", "auth", "\"auth\" is not an http:// or https:// URL"),
+            ("PEOPLE__CONSOLE_URL", "localhost:8086", "is not an http:// or https:// URL"),
+            ("PEOPLE__SESSION_IDLE", "0s", "must be a duration from 1m to 1year, not 0s"),
+            ("PEOPLE__SESSION_LIFETIME", "2years", "must be a duration from 1m to 1year"),
+            ("PEOPLE__INVITATION_LIFETIME", "0s", "must be a duration from 1m to 1year"),
+            ("KEYS__PUBLISH_AHEAD", "2years", "must be a duration from 0s to 1year"),
+            ("KEYS__ROTATE_EVERY", "0s", "must be a duration from 1h to 100years"),
+            ("SECRETS__OVERLAP", "31days", "must be a duration from 0s to 30days"),
+            ("BRUTE_FORCE__MIN_FAILURE_LATENCY", "1m", "must be a duration from 0s to 10s"),
+        ] {
+            let name = format!("AUTH__{name}");
+            let error = read(&name, value).unwrap_err();
+            assert!(error.contains(&format!("({name}): ")), "{error}");
+            assert!(error.contains(rule), "{name}={value}: {error}");
         }
     }
 }

@@ -52,7 +52,7 @@ impl Confirmation {
 pub(crate) struct RotateForm {
     /// How long the previous secret stays valid.
     overlap_seconds: u32,
-    /// Whether the previous secret ends even if it is in use.
+    /// Whether a secret ends at once even if it is in use.
     #[serde(default)]
     force: bool,
     /// Whether auth refused the rotation, because a secret that would end is in use.
@@ -80,13 +80,8 @@ impl RotateForm {
         Self { in_use: true, ..self }
     }
 
-    /// The request. Only secrets of clients can be forced to end.
     pub(crate) fn body(&self) -> Value {
-        if self.force {
-            json!({ "overlap_seconds": self.overlap_seconds, "force": true })
-        } else {
-            json!({ "overlap_seconds": self.overlap_seconds })
-        }
+        json!({ "overlap_seconds": self.overlap_seconds, "force": self.force })
     }
 }
 
@@ -112,7 +107,7 @@ mod tests {
         assert!(!first.render().unwrap().contains(r#"name="force""#));
         assert_eq!(first.show().unwrap().status(), StatusCode::OK);
         let sent: RotateForm = serde_html_form::from_str("overlap_seconds=0").unwrap();
-        assert_eq!(sent.body(), json!({ "overlap_seconds": 0 }));
+        assert_eq!(sent.body(), json!({ "overlap_seconds": 0, "force": false }));
         let second = page(sent.refused());
         let text = second.render().unwrap();
         assert!(text.contains(r#"name="force""#) && text.contains("still in use"), "{text}");

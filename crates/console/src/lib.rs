@@ -37,22 +37,18 @@ mod returns;
 mod routes;
 mod sent_form;
 mod sessions;
+mod settings;
 mod sign_in;
 mod warehouse;
 
 use std::sync::Arc;
 
 use actix_web::web;
-use pages::api::{Api, ServiceUrls};
+use pages::api::Api;
 use platform::{Clock, Process, Service, identity::Verifier};
-use serde::Deserialize;
 use utoipa_actix_web::service_config::ServiceConfig;
 
-/// The sections of the console's settings.
-#[derive(Debug, Deserialize)]
-pub struct Settings {
-    services: ServiceUrls,
-}
+pub use settings::Settings;
 
 /// The running console.
 pub struct App {

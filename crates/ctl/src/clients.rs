@@ -65,39 +65,42 @@ Examples:
   backhaul client rotate bh_0193f2a1b0c47d5e8f9a --as merchant
   backhaul client rotate bh_0193f2a1b0c47d5e8f9a --overlap 0s --force")]
     Rotate {
+        /// ID of the client, from `backhaul client list`
         #[arg(value_name = "CLIENT_ID")]
         client: String,
         #[command(flatten)]
-        overlap: OverlapArgs,
-        /// End old secrets even if they are still in use
-        #[arg(long)]
-        force: bool,
+        rotation: RotationArgs,
     },
     /// Revoke a client and all its tokens, permanently
     #[command(after_help = "\
 Example:
   backhaul client revoke bh_0193f2a1b0c47d5e8f9a")]
     Revoke {
+        /// ID of the client, from `backhaul client list`
         #[arg(value_name = "CLIENT_ID")]
         client: String,
     },
 }
 
-/// The overlap of a secret rotation.
+/// The rotation of a secret.
 #[derive(Args)]
-pub(crate) struct OverlapArgs {
+pub(crate) struct RotationArgs {
     /// How long the old secret stays valid, for example 30min or 2days
     /// [default: set by the service]
     #[arg(long, value_name = "TIME", verbatim_doc_comment, value_parser = humantime::parse_duration)]
     overlap: Option<Duration>,
+    /// End old secrets even if they are still in use
+    #[arg(long)]
+    force: bool,
 }
 
-impl OverlapArgs {
+impl RotationArgs {
     pub(crate) fn body(&self) -> Value {
-        match self.overlap {
-            Some(overlap) => json!({ "overlap_seconds": overlap.as_secs() }),
-            None => json!({}),
+        let mut body = json!({ "force": self.force });
+        if let (Some(overlap), Some(body)) = (self.overlap, body.as_object_mut()) {
+            body.insert("overlap_seconds".to_owned(), overlap.as_secs().into());
         }
+        body
     }
 }
 
@@ -118,13 +121,9 @@ pub(crate) async fn run(arguments: OperatorCommand<Command>) -> anyhow::Result<(
             let clients = auth.list(&["v1", "clients"], "clients", &query, usize::MAX).await?;
             return format.print_table(&clients, "/clients", COLUMNS);
         }
-        Command::Rotate { client, overlap, force } => {
-            let mut body = overlap.body();
-            if let (true, Some(body)) = (force, body.as_object_mut()) {
-                body.insert("force".to_owned(), true.into());
-            }
+        Command::Rotate { client, rotation } => {
             let path = ["v1", "clients", &client, "rotate"];
-            auth.post(&path, &body).await.map_err(suggest_force)?
+            auth.post(&path, &rotation.body()).await.map_err(suggest_force)?
         }
         Command::Revoke { client } => {
             auth.post(&["v1", "clients", &client, "revoke"], &json!({})).await?
@@ -134,7 +133,7 @@ pub(crate) async fn run(arguments: OperatorCommand<Command>) -> anyhow::Result<(
 }
 
 /// Names the flag for a secret that is in use.
-fn suggest_force(error: anyhow::Error) -> anyhow::Error {
+pub(crate) fn suggest_force(error: anyhow::Error) -> anyhow::Error {
     let is_in_use = error.to_string().contains("is still in use");
     if is_in_use {
         error.context("the secret was not rotated; --force does it anyway")

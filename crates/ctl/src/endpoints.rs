@@ -13,11 +13,11 @@ use domain::access::MerchantId;
 use domain::merchant::Interface;
 use serde_json::{Map, Value, json};
 
-use crate::clients::OverlapArgs;
+use crate::clients::{RotationArgs, suggest_force};
 use crate::connection::{OperatorArgs, OperatorCommand};
 use crate::output::Format;
 pub(crate) use backlog::mark_disabled;
-pub(crate) use check::{describe as describe_check, is_failed};
+pub(crate) use check::describe as describe_check;
 use view::describe;
 pub(crate) use view::endpoints_table;
 
@@ -28,9 +28,7 @@ pub(crate) enum Command {
     /// Replaces all of these. The signing secret and the paused state stay. For a new
     /// endpoint the command creates a signing secret and shows it once. Each endpoint
     /// of a merchant has a signing secret of its own.
-    #[command(
-        verbatim_doc_comment,
-        after_help = "\
+    #[command(after_help = "\
 Examples:
   backhaul endpoint set acme rma --url https://api.acme.example/rmas
   backhaul endpoint set acme exchange-order --path /v2/exchanges \\
@@ -39,8 +37,7 @@ Examples:
       --username backhaul --password-file - < password
   backhaul endpoint set acme rma --auth oauth2 \\
       --token-url https://id.acme.example/token \\
-      --client-id backhaul --client-secret-file secret.txt"
-    )]
+      --client-id backhaul --client-secret-file secret.txt")]
     Set(Box<Set>),
     /// List the endpoints of a merchant
     #[command(after_help = "\
@@ -56,14 +53,18 @@ Example:
   backhaul endpoint remove acme rma")]
     Remove(Target),
     /// Create a new signing secret; messages carry both signatures for the overlap
+    ///
+    /// Fails while a secret of an earlier rotation still signs, because the new rotation would end it at
+    /// once.
     #[command(after_help = "\
-Example:
-  backhaul endpoint rotate-secret acme rma --overlap 2days")]
+Examples:
+  backhaul endpoint rotate-secret acme rma --overlap 2days
+  backhaul endpoint rotate-secret acme rma --overlap 0s --force")]
     RotateSecret {
         #[command(flatten)]
         target: Target,
         #[command(flatten)]
-        overlap: OverlapArgs,
+        rotation: RotationArgs,
     },
     /// Show the state and health of endpoints and their waiting messages
     #[command(after_help = "\
@@ -96,7 +97,7 @@ Example:
 pub(crate) struct Target {
     /// Identifier of the merchant
     merchant: MerchantId,
-    /// Message kind of the endpoint, or variants for the lookup of exchange variants
+    /// Message kind of the endpoint, or exchange-variants for the lookup of variants
     #[arg(value_parser = PossibleValuesParser::new(Interface::all().map(Interface::name)))]
     interface: String,
 }
@@ -170,9 +171,10 @@ pub(crate) async fn run(arguments: OperatorCommand<Command>) -> anyhow::Result<E
             let Target { merchant, interface } = target;
             format.print(&response, |_| format!("removed {interface} of {merchant}\n"))?;
         }
-        Command::RotateSecret { target, overlap } => {
+        Command::RotateSecret { target, rotation } => {
             let path = target.path(&["rotate_secret"]);
-            let response = operator.connect().await?.post(&path, &overlap.body()).await?;
+            let rotated = operator.connect().await?.post(&path, &rotation.body()).await;
+            let response = rotated.map_err(suggest_force)?;
             format.print(&response, describe)?;
         }
         Command::Backlog(backlog) => backlog::run(&operator, &backlog).await?,

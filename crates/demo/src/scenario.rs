@@ -97,7 +97,8 @@ async fn configure_merchant(context: &DemoContext) -> anyhow::Result<()> {
             continue;
         }
         let rotate = [&endpoint[..], &["rotate_secret"]].concat();
-        let rotated = context.auth.post(&rotate, &json!({ "overlap_seconds": 0 })).await?;
+        let at_once = json!({ "overlap_seconds": 0, "force": true });
+        let rotated = context.auth.post(&rotate, &at_once).await?;
         secrets.extend(rotated.get("signing_secret").cloned());
     }
     context.inbox.configure("secrets", &json!({ "secrets": secrets })).await?;

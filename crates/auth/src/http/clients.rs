@@ -2,10 +2,8 @@
 
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
-use std::time::Duration;
-
 use actix_web::{HttpResponse, get, post, web};
-use domain::json::{Object, boolean, object};
+use domain::json::object;
 use platform::{
     Problem,
     http::{ErrorBody, Json, PageLimit, Sequential},
@@ -14,10 +12,13 @@ use platform::{
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{check_merchant, listed_merchant, overlap_seconds, require_manage, require_read};
+use super::{
+    RotateSecretRequest, check_merchant, listed_merchant, read_rotation, require_manage,
+    require_read,
+};
 use crate::{
     App,
-    clients::{self, ClientPage, ClientView, NewClient, Rotation},
+    clients::{self, ClientPage, ClientView, NewClient},
     error::Error,
     store,
 };
@@ -123,29 +124,13 @@ pub(crate) async fn show_client(
     Ok(HttpResponse::Ok().json(ClientView::new(found, None)))
 }
 
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
-pub(crate) struct RotateClientSecretRequest {
-    /// How long the previous secret stays valid. The default is the setting `secrets.overlap`.
-    #[schema(minimum = 0, maximum = 2_592_000)]
-    overlap_seconds: Option<i64>,
-    /// End a secret at once even if it is in use.
-    force: Option<bool>,
-}
-
-fn read_rotation(body: &Object<'_>) -> Option<(Option<Duration>, bool)> {
-    body.reject_unknown(&["overlap_seconds", "force"]);
-    let (overlap, force) = (overlap_seconds(body), body.optional("force", boolean));
-    Some((overlap?, force?.unwrap_or_default()))
-}
-
 /// Rotate a client secret
 ///
 /// The previous secret stays valid for the overlap. Older secrets expire at once. The request is rejected if
 /// a secret would expire at once that got a token in the last 26 hours, unless `force` is true.
 #[utoipa::path(
     tag = "clients", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("client" = String, Path)),
-    request_body(content = RotateClientSecretRequest, example = json!({ "overlap_seconds": 86_400 })),
+    request_body(content = RotateSecretRequest, example = json!({ "overlap_seconds": 86_400 })),
     responses(
         (status = 200, body = ClientView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody), (status = 409, description = "The client was revoked, its secret is a setting, or a secret that would expire at once is in use", body = ErrorBody),
@@ -160,9 +145,8 @@ pub(crate) async fn rotate_client_secret(
 ) -> Result<HttpResponse, Problem> {
     let actor = require_manage(&caller)?;
     let own = caller.claims.merchant.as_ref();
-    let (overlap, force) = body.read(object(read_rotation))?;
-    let overlap = overlap.unwrap_or(app.settings.secrets.overlap);
-    let rotation = Rotation { overlap, force };
+    let overlap = app.settings.secrets.overlap;
+    let rotation = body.read(object(|body| read_rotation(body, overlap)))?;
     let client = clients::rotate_secret(&app, actor, own, &client, &rotation).await?;
     Ok(HttpResponse::Ok().json(client))
 }

@@ -15,7 +15,7 @@ use platform::{
 use utoipa::ToSchema;
 
 use super::{
-    RotateSecretRequest, check_merchant, expected_version, read_overlap, require_manage,
+    RotateSecretRequest, check_merchant, expected_version, read_rotation, require_manage,
     require_read,
 };
 use crate::{
@@ -131,14 +131,16 @@ pub(crate) async fn delete_endpoint(
 /// Rotate an endpoint's signing secret
 ///
 /// Messages carry signatures of both secrets during the overlap, so that the merchant can switch
-/// without rejecting a message.
+/// without rejecting a message. At most two secrets sign, so the request is rejected while an older
+/// secret is still in its overlap, unless `force` is true: then the older secret ends at once.
 #[utoipa::path(
     tag = "endpoints", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
     params(("merchant" = String, Path), ("interface" = String, Path)),
     request_body(content = RotateSecretRequest, example = json!({ "overlap_seconds": 86_400 })),
     responses(
         (status = 200, body = EndpointView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 404, body = ErrorBody), (status = 409, description = "An older secret still signs and would end at once", body = ErrorBody),
+        (status = 422, body = ErrorBody),
     )
 )]
 #[post("/v1/merchants/{merchant}/endpoints/{interface}/rotate_secret")]
@@ -148,8 +150,9 @@ pub(crate) async fn rotate_endpoint_secret(
     path: EndpointPath,
 ) -> Result<HttpResponse, Problem> {
     let (actor, interface) = require_endpoint(&caller, &path)?;
-    let overlap = body.read(object(read_overlap))?.unwrap_or(app.settings.secrets.overlap);
-    let endpoint = endpoints::rotate_secret(&app, actor, &path.0, interface, overlap).await?;
+    let overlap = app.settings.secrets.overlap;
+    let rotation = body.read(object(|body| read_rotation(body, overlap)))?;
+    let endpoint = endpoints::rotate_secret(&app, actor, &path.0, interface, &rotation).await?;
     Ok(HttpResponse::Ok().json(endpoint))
 }
 

@@ -1,10 +1,12 @@
 //! Tests of endpoints and their signing secrets.
 
+use chrono::TimeDelta;
 use reqwest::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
 use crate::app::TestApp;
 use crate::merchants::published_version;
+use crate::person::TestClock;
 
 const ENDPOINT: &str = "/v1/merchants/acme/endpoints/rma";
 const VARIANTS: &str = "/v1/merchants/acme/endpoints/exchange-variants";
@@ -42,6 +44,45 @@ async fn endpoint_secrets_are_returned_once_stored_encrypted_and_rotated() {
 
     assert_eq!(app.call(Method::DELETE, ENDPOINT, None).await.0, StatusCode::NO_CONTENT);
     assert_eq!(app.call(Method::DELETE, ENDPOINT, None).await.0, StatusCode::NOT_FOUND);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signing_secret_in_its_overlap_ends_only_with_force() {
+    let clock = TestClock::new();
+    let app = TestApp::start_with_clock(clock.clock(), &[]).await;
+    app.create_merchant("acme").await;
+    let url = json!({"url": "https://acme.example/rmas"});
+    let (_, created) = app.call(Method::PUT, ENDPOINT, Some(url)).await;
+    let first = created["endpoint"]["signing_secrets"][0]["id"].clone();
+    let path = format!("{ENDPOINT}/rotate_secret");
+    let rotate = async |body: Value| app.call(Method::POST, &path, Some(body)).await;
+    let ids = |rotated: &Value| -> Vec<Value> {
+        let secrets = rotated["endpoint"]["signing_secrets"].as_array().unwrap();
+        secrets.iter().map(|secret| secret["id"].clone()).collect()
+    };
+    let (status, rotated) = rotate(json!({"overlap_seconds": 3600})).await;
+    assert_eq!(status, StatusCode::OK, "{rotated}");
+    let second = ids(&rotated)[0].clone();
+    assert_eq!(ids(&rotated), [second.clone(), first.clone()]);
+
+    let (status, refused) = rotate(json!({})).await;
+    assert_eq!(status, StatusCode::CONFLICT, "the first secret still signs: {refused}");
+    assert!(refused["message"].as_str().unwrap().contains("is still in use"), "{refused}");
+    assert_eq!(refused["code"], "secret_in_use", "the console offers force for this code only");
+    let (_, list) = app.call(Method::GET, "/v1/merchants/acme/endpoints", None).await;
+    let secrets = list["endpoints"]["rma"]["signing_secrets"].as_array().unwrap();
+    assert_eq!((&secrets[0]["id"], &secrets[1]["id"]), (&second, &first), "nothing changed");
+
+    let (status, forced) = rotate(json!({"overlap_seconds": 3600, "force": true})).await;
+    assert_eq!(status, StatusCode::OK, "{forced}");
+    let third = ids(&forced)[0].clone();
+    assert_eq!(ids(&forced), [third.clone(), second]);
+
+    clock.advance(TimeDelta::hours(1));
+    let (status, rotated) = rotate(json!({})).await;
+    assert_eq!(status, StatusCode::OK, "the overlap has ended: {rotated}");
+    assert_eq!(ids(&rotated)[1], third);
     app.stop().await;
 }
 

@@ -65,6 +65,27 @@ async fn creation_and_deletion_of_keys_are_audited() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn deleting_all_keys_ends_a_leaked_key() {
+    let app = TestApp::start_with(&[("KEYS__PUBLISH_AHEAD", "1h")]).await;
+    let leaked = app.token(OPERATOR, OPERATOR_SECRET).await;
+    app.service.database.execute_raw("DELETE FROM signing_keys").await;
+    testkit::eventually("tokens of the leaked key are rejected", TIMEOUT, async || {
+        let (status, _) = app.call_as(&leaked, Method::GET, "/v1/merchants", None).await;
+        (status == StatusCode::UNAUTHORIZED).then_some(())
+    })
+    .await;
+    // Auth created another key, which signs at once.
+    let token = app.token(OPERATOR, OPERATOR_SECRET).await;
+    let keys = app.public_keys().await;
+    let ids: Vec<_> = keys.iter().map(|key| key["kid"].as_str().unwrap()).collect();
+    assert_eq!(ids, [key_id(&token)]);
+    assert_ne!(key_id(&token), key_id(&leaked));
+    let (status, _) = app.call_as(&token, Method::GET, "/v1/merchants", None).await;
+    assert_eq!(status, StatusCode::OK);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_key_is_published_before_it_signs() {
     let app = TestApp::start_with(&[("KEYS__PUBLISH_AHEAD", "1h")]).await;
     let before = app.token(OPERATOR, OPERATOR_SECRET).await;

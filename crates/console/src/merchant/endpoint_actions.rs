@@ -2,7 +2,10 @@
 
 use actix_web::{HttpResponse, get, post, web};
 use domain::merchant::Interface;
-use pages::{api::Service, path};
+use pages::{
+    api::{ApiError, Service},
+    path,
+};
 use reqwest::Method;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -58,13 +61,13 @@ impl<'a> Target<'a> {
         method: Method,
         action: Option<&str>,
         body: &Value,
-    ) -> Result<T, PageError> {
+    ) -> Result<T, ApiError> {
         let name = self.interface.name();
         let mut path = path!("v1", "merchants", self.merchant, "endpoints", name);
         if let Some(action) = action {
             path = format!("{path}/{action}");
         }
-        Ok(signed_in.api.send_json(Service::Auth, method, None, &path, body).await?)
+        signed_in.api.send_json(Service::Auth, method, None, &path, body).await
     }
 
     fn confirm(
@@ -73,20 +76,52 @@ impl<'a> Target<'a> {
         signed_in: &SignedIn,
         (verb, button): (&str, &'static str),
         effects: &[&str],
+        rotation: Option<RotateForm>,
     ) -> Result<HttpResponse, PageError> {
         Confirmation {
             page: page(app, signed_in),
             title: format!("{verb} for {} of {}?", title(self.interface), self.merchant),
             effects: effects.iter().map(|effect| (*effect).to_owned()).collect(),
             button,
-            rotation: (button == ROTATE).then(RotateForm::default),
+            rotation,
             back: self.list(),
         }
         .show()
     }
-}
 
-const ROTATE: &str = "Rotate";
+    fn confirm_rotation(
+        &self,
+        app: &App,
+        signed_in: &SignedIn,
+        form: RotateForm,
+    ) -> Result<HttpResponse, PageError> {
+        let effects = [
+            "The endpoint gets a new signing secret, which is shown once.",
+            "Until the previous secret expires, messages carry the signatures of both.",
+        ];
+        let texts = ("Rotate the signing secret", "Rotate");
+        self.confirm(app, signed_in, texts, &effects, Some(form))
+    }
+
+    /// Shows the new secret, or offers to force the rotation if a secret of an earlier one still signs.
+    fn show_rotated(
+        &self,
+        app: &App,
+        signed_in: &SignedIn,
+        form: RotateForm,
+        rotated: Result<Rotated, ApiError>,
+    ) -> Result<HttpResponse, PageError> {
+        match rotated {
+            Ok(Rotated { signing_secret }) => {
+                show_signing_secret(app, signed_in, self.interface, signing_secret, self.list())
+            }
+            Err(ApiError::Conflict(body)) if body.code == "secret_in_use" => {
+                self.confirm_rotation(app, signed_in, form.refused())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
 
 #[get("/merchants/{merchant}/endpoints/{interface}/pause")]
 async fn ask_to_pause(
@@ -96,7 +131,7 @@ async fn ask_to_pause(
 ) -> Result<HttpResponse, PageError> {
     let effects = ["New messages wait. When you resume the endpoint, they are sent in order."];
     let target = Target::of(&signed_in, &path)?;
-    target.confirm(&app, &signed_in, ("Pause the endpoint", "Pause"), &effects)
+    target.confirm(&app, &signed_in, ("Pause the endpoint", "Pause"), &effects, None)
 }
 
 #[post("/merchants/{merchant}/endpoints/{interface}/pause")]
@@ -119,12 +154,7 @@ async fn ask_to_rotate(
     signed_in: SignedIn,
     path: EndpointPath,
 ) -> Result<HttpResponse, PageError> {
-    let effects = [
-        "The endpoint gets a new signing secret, which is shown once.",
-        "Until the previous secret expires, messages carry the signatures of both.",
-    ];
-    let target = Target::of(&signed_in, &path)?;
-    target.confirm(&app, &signed_in, ("Rotate the signing secret", ROTATE), &effects)
+    Target::of(&signed_in, &path)?.confirm_rotation(&app, &signed_in, RotateForm::default())
 }
 
 #[derive(Deserialize)]
@@ -140,10 +170,9 @@ async fn rotate(
 ) -> Result<HttpResponse, PageError> {
     let Posted { signed_in, form } = posted;
     let target = Target::of(&signed_in, &path)?;
-    let rotated: Rotated =
-        target.send(&signed_in, Method::POST, Some("rotate_secret"), &form.body()).await?;
-    let secret = rotated.signing_secret;
-    show_signing_secret(&app, &signed_in, target.interface, secret, target.list())
+    let rotated: Result<Rotated, _> =
+        target.send(&signed_in, Method::POST, Some("rotate_secret"), &form.body()).await;
+    target.show_rotated(&app, &signed_in, form, rotated)
 }
 
 #[get("/merchants/{merchant}/endpoints/{interface}/delete")]
@@ -158,7 +187,7 @@ async fn ask_to_delete(
          with a new secret.",
     ];
     let target = Target::of(&signed_in, &path)?;
-    target.confirm(&app, &signed_in, ("Delete the endpoint", "Delete"), &effects)
+    target.confirm(&app, &signed_in, ("Delete the endpoint", "Delete"), &effects, None)
 }
 
 #[post("/merchants/{merchant}/endpoints/{interface}/delete")]
@@ -170,6 +199,8 @@ async fn delete(posted: Posted<NoFields>, path: EndpointPath) -> Result<HttpResp
 
 #[cfg(test)]
 mod tests {
+    use actix_web::http::StatusCode;
+
     use super::*;
     use crate::fixtures;
 
@@ -181,5 +212,19 @@ mod tests {
         };
         assert!(matches!(error("rival"), PageError::NotFound));
         assert!(matches!(error("acme"), PageError::Denied(_)));
+    }
+
+    #[test]
+    fn a_rotation_that_ends_a_secret_in_use_can_be_forced() {
+        let (app, operator) = (fixtures::app(), fixtures::signed_in("operator", None, &json!({})));
+        let path = ("acme".to_owned(), "rma".to_owned());
+        let target = Target::of(&operator, &path).unwrap();
+        let refused = |code: &str| {
+            let body = serde_json::from_value(json!({ "message": "no", "code": code })).unwrap();
+            let refused = Err(ApiError::Conflict(body));
+            target.show_rotated(&app, &operator, RotateForm::default(), refused)
+        };
+        assert_eq!(refused("secret_in_use").unwrap().status(), StatusCode::CONFLICT);
+        assert!(refused("").is_err());
     }
 }

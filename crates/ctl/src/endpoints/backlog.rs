@@ -15,18 +15,19 @@ const MAX_ENDPOINTS: usize = 1000;
 
 const COLUMNS: &[Column] = &[
     value("merchant", "/merchant"),
-    value("kind", "/kind"),
+    value("kind", "/kind").whole(),
     value("state", "/state"),
-    time("since", "/since").wide(),
+    time("since", "/since").leave_out(2),
     value("reason", "/reason").wide(),
     value("waiting", "/waiting"),
-    time("oldest due", "/oldest_due_at"),
+    time("oldest due", "/oldest_due_at").wide(),
     computed("in flight", |it| {
         format!("{} of {}", text_at(it, "/in_flight"), text_at(it, "/window"))
-    }),
-    value("success", "/recent/success_rate").wide(),
+    })
+    .wide(),
+    computed("success", success_rate),
     value("p95 ms", "/recent/p95_ms").wide(),
-    time("last success", "/last_success/at").wide(),
+    time("last success", "/last_success/at").leave_out(1),
     value("remedy", "/remedy").wide(),
 ];
 
@@ -55,6 +56,11 @@ pub(super) async fn run(operator: &OperatorArgs, backlog: &Backlog) -> anyhow::R
     let (endpoints, outcome) = merge_lists(&services, "endpoints", call).await?;
     operator.format().print_table(&endpoints, "/endpoints", COLUMNS)?;
     outcome
+}
+
+fn success_rate(endpoint: &Value) -> String {
+    let rate = endpoint.pointer("/recent/success_rate").and_then(Value::as_f64);
+    rate.map_or_else(|| "-".to_owned(), |rate| format!("{:.1} %", rate * 100.0))
 }
 
 async fn list(service: &ApiClient, filter: &Filter) -> anyhow::Result<Value> {
@@ -89,4 +95,28 @@ async fn read_disabled(
         }
     }
     outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use serde_json::json;
+
+    use super::*;
+    use crate::output::table;
+
+    #[test]
+    fn the_health_of_an_endpoint_comes_before_its_queue() {
+        let endpoint = json!({
+            "merchant": "acme", "kind": "rma", "state": "failing", "since": "2026-11-15T03:48:13Z",
+            "waiting": 7, "in_flight": 1, "window": 8, "recent": { "success_rate": 0.109 },
+            "last_success": { "at": "2026-11-15T03:40:00Z" },
+        });
+        expect![[r#"
+            MERCHANT  KIND  STATE    SINCE             WAITING  SUCCESS  LAST SUCCESS
+            acme      rma   failing  2026-11-15 03:48  7        10.9 %   2026-11-15 03:40
+        "#]]
+        .assert_eq(&table([&endpoint], COLUMNS));
+        assert_eq!(success_rate(&json!({ "recent": null })), "-");
+    }
 }

@@ -8,15 +8,17 @@ use serde_json::{Value, json};
 
 use crate::connection::OperatorArgs;
 use crate::delivery_services::{DeliveryServiceArgs, merge_lists};
-use crate::output::{Column, computed, items, table, text_at, value};
+use crate::output::{Column, computed, items, paragraph, table, text_at, value};
 
 const COLUMNS: &[Column] = &[
     value("kind", "/kind"),
-    value("url", "/endpoint"),
-    value("accepted", "/accepted"),
+    computed("accepted", accepted),
     value("status", "/status"),
-    computed("latency", |result| format!("{} ms", text_at(result, "/latency_ms"))),
-    value("detail", "/detail"),
+    computed("latency", |result| match text_at(result, "/endpoint").as_str() {
+        "-" => "-".to_owned(),
+        _ => format!("{} ms", text_at(result, "/latency_ms")),
+    }),
+    value("url", "/endpoint"),
 ];
 
 #[derive(Args)]
@@ -43,18 +45,57 @@ pub(super) async fn run(operator: &OperatorArgs, check: &Check) -> anyhow::Resul
     Ok(if any_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// The results, and the remedy of each refused request.
+/// The results, and the whole URL, the error and the remedy of each failed request.
 pub(crate) fn describe(results: &Value) -> String {
     let results = items(results, "/results");
     let mut text = table(results, COLUMNS);
-    for result in results.iter().filter(|it| it.get("remedy").is_some_and(Value::is_string)) {
-        let (kind, remedy) = (text_at(result, "/kind"), text_at(result, "/remedy"));
-        text.push_str(&format!("{kind}: {remedy}\n"));
+    for result in results.iter().filter(|it| is_failed(it)) {
+        let [kind, url, detail, remedy] =
+            ["/kind", "/endpoint", "/detail", "/remedy"].map(|pointer| text_at(result, pointer));
+        let url = if url == "-" { String::new() } else { format!("{url} ") };
+        text.push_str(&paragraph(&format!("{kind}: {url}{detail}")));
+        if remedy != "-" {
+            text.push_str(&paragraph(&format!("{kind}: {remedy}")));
+        }
     }
     text
 }
 
+fn accepted(result: &Value) -> String {
+    if is_set(result) { text_at(result, "/accepted") } else { "not set".to_owned() }
+}
+
 /// A kind without an endpoint is not checked and does not fail.
-pub(crate) fn is_failed(result: &Value) -> bool {
-    result.get("accepted") != Some(&json!(true)) && result.get("outcome") != Some(&json!("not_set"))
+fn is_failed(result: &Value) -> bool {
+    is_set(result) && result.get("accepted") != Some(&json!(true))
+}
+
+fn is_set(result: &Value) -> bool {
+    result.get("outcome") != Some(&json!("not_set"))
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn a_failure_is_shown_in_full_and_a_missing_endpoint_does_not_fail() {
+        let url = "https://integrations.acme-outdoor.example/backhaul/hooks/rmas";
+        let results = json!({ "results": [
+            { "kind": "rma", "endpoint": url, "accepted": false, "outcome": "rejected", "status": 404,
+              "latency_ms": 12, "detail": "responded with 404", "remedy": null },
+            { "kind": "drop-shipment-partial-cancellation", "endpoint": null, "accepted": false,
+              "outcome": "not_set", "status": null, "latency_ms": 0, "detail": "no URL is set" },
+        ] });
+        expect![[r#"
+            KIND                                ACCEPTED  STATUS  LATENCY  URL
+            rma                                 no        404     12 ms    https://integrat…
+            drop-shipment-partial-cancellation  not set   -       -        -
+            rma: https://integrations.acme-outdoor.example/backhaul/hooks/rmas responded
+            with 404
+        "#]]
+        .assert_eq(&describe(&results));
+    }
 }

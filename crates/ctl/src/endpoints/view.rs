@@ -55,7 +55,8 @@ fn signing_secret(response: &Value) -> String {
     if response.get("signing_secret").is_some_and(Value::is_string) {
         let secret = new_secret("signing secret", response, "/signing_secret");
         return format!(
-            "{secret}It signs the messages to {interface} only: each endpoint has a secret of its own.\n"
+            "{secret}It signs the messages to {interface} only: each endpoint has a secret of its own.\n{}",
+            previous_secret(response)
         );
     }
     match items(response, "/endpoint/signing_secrets") {
@@ -64,6 +65,14 @@ fn signing_secret(response: &Value) -> String {
             "\nThe signing secret of {interface} stays as it was; backhaul endpoint rotate-secret makes \
              a new one.\n"
         ),
+    }
+}
+
+/// The end of the secret before the newest one, after a rotation.
+fn previous_secret(response: &Value) -> String {
+    match time_at(response, "/endpoint/signing_secrets/1/expires_at").as_str() {
+        "-" => String::new(),
+        until => format!("The previous secret signs until {until}.\n"),
     }
 }
 
@@ -145,11 +154,13 @@ mod tests {
             authentication   oauth2, as backhaul at https://id.acme.example/token
             timeout          5000 ms
             headers          x-shop: 7
-            signing secrets  created 2026-11-16 03:48:13Z, created 2026-11-15 03:48:13Z and expires 2026-11-17 03:48:13Z
+            signing secrets  created 2026-11-16 03:48:13Z, created 2026-11-15 03:48:13Z and
+                             expires 2026-11-17 03:48:13Z
 
             signing secret: whsec_c2VjcmV0
             Store it now: it is not shown again.
             It signs the messages to rma only: each endpoint has a secret of its own.
+            The previous secret signs until 2026-11-17 03:48:13Z.
         "#]]
         .assert_eq(&describe(&response));
         let unchanged = json!({
