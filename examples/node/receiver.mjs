@@ -142,7 +142,7 @@ async function respondTo(request) {
   const body = await readBody(request);
   if (body === undefined) return [413, { message: "the body is too large" }];
   const text = body.toString("utf8");
-  if (!isAuthentic(text, request.headers)) return [400, { message: "the signature is invalid or too old" }];
+  if (!isAuthentic(text, request.headers)) return [401, { message: "the signature is invalid or too old" }];
   if (request.headers["x-service-event"] === "sample") {
     // A check of the endpoint. It needs a success response and is not real.
     return [200, request.url === "/exchange_orders" ? { order_identifier: "SAMPLE" } : {}];

@@ -177,7 +177,7 @@ class Receiver(BaseHTTPRequestHandler):
         if self.path not in HANDLERS:
             return self.respond(404, {"message": "unknown path"})
         if not is_authentic(body, headers):
-            return self.respond(400, {"message": "the signature is invalid or too old"})
+            return self.respond(401, {"message": "the signature is invalid or too old"})
         if headers.get("x-service-event") == "sample":
             # A check of the endpoint. It needs a success response and is not real.
             sample = {"order_identifier": "SAMPLE"} if self.path == "/exchange_orders" else {}

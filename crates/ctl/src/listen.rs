@@ -1,19 +1,22 @@
 //! `backhaul listen`: sends copies of a merchant's messages to a local server.
 //!
 //! The command polls the delivering services, so the local server needs no address on the internet. The
-//! merchant's endpoint still gets every message.
+//! merchant's endpoint still gets every message. Each service is polled by a task of its own, because a
+//! service without messages responds only at the end of its wait.
 
 use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
 use domain::access::MerchantId;
-use futures_util::future::join_all;
+use domain::message_kind::MessageKind;
 use platform::http_client;
 use reqwest::Client;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio::time::sleep;
 use url::Url;
 
@@ -28,16 +31,19 @@ const WAIT_SECONDS: &str = "20";
 const LOCAL_TIMEOUT: Duration = Duration::from_secs(30);
 /// Pause after a failed request to a service.
 const RETRY_DELAY: Duration = Duration::from_secs(2);
+/// Copies that wait for the local server. The services are not polled while there are more.
+const MAX_QUEUED_COPIES: usize = 10;
 
 /// Send copies of a merchant's new messages to a local server
 ///
 /// The copies are signed with the signing secret of their endpoint. The endpoint still gets every message,
-/// and the status of the local server has no effect on its delivery. The client needs the scope read, orders
-/// or returns. Ends with Ctrl-C, or after a number of messages.
+/// and the status of the local server has no effect on its delivery. A copy is sent about two seconds after
+/// its message was created. The client needs the scope read, orders or returns. Ends with Ctrl-C, or after a
+/// number of messages.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  backhaul listen --forward http://localhost:3000/webhooks --as merchant
+  backhaul listen --forward http://localhost:3000 --as merchant
   backhaul listen --forward http://localhost:3000/webhooks \\
       --merchant acme --count 1")]
 pub(crate) struct Arguments {
@@ -45,7 +51,7 @@ pub(crate) struct Arguments {
     operator: OperatorArgs,
     #[command(flatten)]
     services: DeliveryServiceArgs,
-    /// URL of the local server
+    /// URL of the local server; without a path, a copy goes to the default path of its kind, such as /rmas
     #[arg(long, value_name = "URL")]
     forward: Url,
     /// Merchant, for a client that does not belong to one
@@ -66,6 +72,7 @@ struct NewMessages {
 #[derive(Deserialize)]
 struct MessageCopy {
     id: String,
+    kind: String,
     event: String,
     headers: std::collections::BTreeMap<String, String>,
     body: String,
@@ -88,21 +95,20 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     for service in services.clients(&auth)? {
         listeners.push(Listener::start(service, merchant.clone()).await?);
     }
-    eprintln!("listening; copies go to {}", forwarder.url);
-    let mut forwarded = 0;
-    loop {
-        let pages = join_all(listeners.iter_mut().map(Listener::poll)).await;
-        let mut messages: Vec<_> = pages.into_iter().flatten().collect();
-        // IDs sort by creation time.
-        messages.sort_by(|one, other| one.id.cmp(&other.id));
-        for message in &messages {
-            forwarder.forward(message).await?;
-            forwarded += 1;
-            if count.is_some_and(|count| forwarded >= count) {
-                return Ok(());
-            }
-        }
+    eprintln!("waiting for new messages; copies go to {}", forwarder.url);
+    let (sender, mut copies) = mpsc::channel(MAX_QUEUED_COPIES);
+    let mut polls = JoinSet::new();
+    for listener in listeners {
+        polls.spawn(listener.run(sender.clone()));
     }
+    let mut forwarded = 0;
+    while count.is_none_or(|count| forwarded < count)
+        && let Some(copy) = copies.recv().await
+    {
+        forwarder.forward(&copy).await?;
+        forwarded += 1;
+    }
+    Ok(())
 }
 
 impl Listener {
@@ -111,6 +117,17 @@ impl Listener {
         let mut listener = Self { service, merchant, next: String::new() };
         listener.next = listener.request(&[]).await?.next;
         Ok(listener)
+    }
+
+    /// Passes on the messages of the service as they come.
+    async fn run(mut self, copies: mpsc::Sender<MessageCopy>) {
+        loop {
+            for message in self.poll().await {
+                if copies.send(message).await.is_err() {
+                    return;
+                }
+            }
+        }
     }
 
     /// The next messages, after a wait. A failure is reported and ends the wait, so that a restart of the
@@ -155,7 +172,8 @@ impl Forwarder {
                 Some((name.parse::<HeaderName>().ok()?, value.parse::<HeaderValue>().ok()?))
             })
             .collect();
-        let request = self.http.post(self.url.clone()).headers(headers);
+        let url = url_for(&self.url, &message.kind);
+        let request = self.http.post(url).headers(headers);
         let sent = request.body(message.body.clone()).send().await;
         let result = match sent {
             Ok(response) => response.status().as_u16().to_string(),
@@ -170,5 +188,35 @@ impl Forwarder {
             }
         };
         Ok(print(&line)?)
+    }
+}
+
+/// The URL for a message of a kind: the given URL, or the default path of the kind if it has no path.
+fn url_for(given: &Url, kind: &str) -> Url {
+    let mut url = given.clone();
+    if url.path() == "/"
+        && let Ok(kind) = kind.parse::<MessageKind>()
+    {
+        url.set_path(kind.default_path());
+    }
+    url
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(given: &str, kind: &str, expected: &str) {
+        assert_eq!(url_for(&given.parse().unwrap(), kind).as_str(), expected);
+    }
+
+    #[test]
+    fn a_url_without_a_path_gets_the_default_path_of_the_kind() {
+        check("http://localhost:3000", "rma", "http://localhost:3000/rmas");
+        check("http://localhost:3000/", "exchange-order", "http://localhost:3000/exchange_orders");
+        check("http://localhost:3000?a=b", "rma", "http://localhost:3000/rmas?a=b");
+        check("http://localhost:3000/webhooks", "rma", "http://localhost:3000/webhooks");
+        check("http://localhost:3000", "of-a-later-version", "http://localhost:3000/");
     }
 }

@@ -5,13 +5,13 @@ use std::process::ExitCode;
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use delivery::{EVENTS, SampleEvent};
-use domain::access::MerchantId;
+use domain::access::{MerchantId, Scope};
 use serde_json::{Value, json};
 
 use crate::api_client::{ApiClient, NO_QUERY};
 use crate::connection::OperatorArgs;
 use crate::delivery_services::{DeliveryServiceArgs, merge_lists};
-use crate::endpoints::{describe_check, is_failed};
+use crate::endpoints::describe_check;
 use crate::output::{Column, Format, items, table, text_at, value};
 use crate::usage_error;
 
@@ -21,7 +21,8 @@ const COLUMNS: &[Column] =
 /// Send a sample of an event to a merchant's endpoint
 ///
 /// The message is signed like any other. It is sent once, is not stored, and has identifiers that begin with
-/// SAMPLE-. Exits with 1 if the endpoint does not accept it.
+/// SAMPLE-. The client needs the scope manage. Exits with 1 if the endpoint does not accept the message, also
+/// if the merchant has no endpoint for it.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -51,6 +52,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return list(format).map(|()| ExitCode::SUCCESS);
     };
     let auth = operator.connect().await?;
+    auth.require_scopes(&[Scope::Manage])?;
     auth.require_merchant(merchant.as_ref()).await?;
     let merchant = match merchant {
         Some(merchant) => merchant,
@@ -67,8 +69,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         return Err(usage_error(format!("none of the services sends {event}")));
     }
     format.print(&results, describe_check)?;
-    let is_accepted = !items(&results, "/results").iter().any(is_failed);
-    Ok(if is_accepted { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let is_accepted = |result: &Value| result.get("accepted") == Some(&json!(true));
+    let all_accepted = items(&results, "/results").iter().all(is_accepted);
+    Ok(if all_accepted { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The merchant that the client belongs to. A merchant's token lists only the clients of this merchant.

@@ -73,7 +73,8 @@ pub(crate) enum Error {
     #[error("delivery {0} is still pending")]
     Pending(Uuid),
     #[error(
-        "delivery {0} is superseded by a newer message of its ordering key; use force to send it"
+        "delivery {0} is superseded: a newer message of its ordering key was delivered or is being sent; \
+         use force to send it anyway"
     )]
     Superseded(Uuid),
     #[error("delivery {0} cannot be sent now: {1}")]

@@ -151,7 +151,9 @@ impl Outcome {
     pub fn detail(&self) -> String {
         shorten(match self {
             Self::Delivered { status } => format!("accepted with status {status}"),
-            Self::Unauthorized => "responded with 401: the credentials were refused".to_owned(),
+            Self::Unauthorized => {
+                "responded with 401: the credentials or the signature were refused".to_owned()
+            }
             Self::Rejected { status, .. } => format!("responded with {status}"),
             Self::Redirected { status } => {
                 format!("responded with {status}: redirects are not followed")

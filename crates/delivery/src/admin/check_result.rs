@@ -28,7 +28,8 @@ pub(crate) struct EndpointCheckResult {
     /// HTTP status code of the response.
     status: Option<u16>,
     detail: String,
-    /// The part of the request that the endpoint refused; null unless it responded with 401 or 403.
+    /// The part of the request that the endpoint refused. Null unless it responded with 401 or 403, or with
+    /// another 4xx status and a body that names the signature.
     refused: Option<RefusedPart>,
     /// The remedy in words, if the endpoint refused a part of the request.
     remedy: Option<String>,
@@ -107,11 +108,16 @@ impl EndpointCheckResult {
             Interface::Variants if is_delivered => Variants::read(&attempt.response).err(),
             _ => None,
         };
-        let (outcome, detail) = match &unreadable {
-            Some(error) => ("invalid_response", chain(error)),
-            None => (attempt.outcome.name(), attempt.outcome.detail()),
-        };
+        let (outcome, status) = (attempt.outcome.name(), attempt.outcome.status());
         let refused = refused_part(interface, &attempt, request.has_credentials);
+        let (outcome, detail) = match (&unreadable, refused, status) {
+            (Some(error), ..) => ("invalid_response", chain(error)),
+            (None, Some(part), Some(status)) => {
+                let reason = part.reason(request.has_credentials);
+                (outcome, format!("responded with {status}: {reason}"))
+            }
+            (None, ..) => (outcome, attempt.outcome.detail()),
+        };
         let request_headers = request_headers(&attempt.headers.request, request.headers);
         let response_headers = response_headers(&attempt.headers.response);
         let was_sent = !request_headers.is_empty();
@@ -123,7 +129,7 @@ impl EndpointCheckResult {
             endpoint: Some(url.to_string()),
             accepted: is_delivered && unreadable.is_none(),
             outcome: outcome.to_owned(),
-            status: attempt.outcome.status(),
+            status,
             detail,
             refused,
             remedy: refused.map(|part| part.remedy(request.has_credentials).to_owned()),
@@ -149,6 +155,8 @@ fn refused_part(
         asks_for_credentials: parse_headers(headers).any(|(name, _)| name == "www-authenticate"),
         body: &attempt.response_log,
     };
-    let part = response.part()?;
-    Some(if interface == Interface::Variants { RefusedPart::Credentials } else { part })
+    match interface {
+        Interface::Variants => response.is_refusal().then_some(RefusedPart::Credentials),
+        Interface::Message(_) => response.part(),
+    }
 }

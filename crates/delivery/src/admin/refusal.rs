@@ -1,9 +1,10 @@
-//! The probable reason of a 401 or 403 response to a sample.
+//! The probable reason why a receiver refused a sample.
 //!
 //! Only the response shows whether the receiver refused the signature or the credentials. A receiver that
 //! gets no credentials cannot refuse them. One that refuses them must name their scheme in
-//! `WWW-Authenticate` (RFC 9110). The body may name the signature. Without any of this the reason is
-//! unknown.
+//! `WWW-Authenticate` (RFC 9110). The body may name the signature. Without any of this the reason of a 401
+//! or 403 response is unknown. Some receivers respond to a wrong signature with another 4xx status, such as
+//! 400.
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -36,16 +37,21 @@ pub(super) struct CheckedResponse<'a> {
 }
 
 impl CheckedResponse<'_> {
-    /// Returns the refused part; none for a response other than 401 and 403.
+    /// Whether the status says that the receiver refused the sender.
+    pub(super) fn is_refusal(&self) -> bool {
+        matches!(self.status, Some(401 | 403))
+    }
+
+    /// Returns the refused part of a 401 or 403 response, or of another 4xx response that names the
+    /// signature.
     pub(super) fn part(&self) -> Option<RefusedPart> {
-        if !matches!(self.status, Some(401 | 403)) {
-            return None;
-        }
+        let is_client_error = matches!(self.status, Some(400..=499));
         let body = self.body.to_lowercase();
         let names = |words: &[&str]| words.iter().any(|word| body.contains(word));
         Some(match (names(&SIGNATURE_WORDS), names(&CREDENTIAL_WORDS)) {
-            (true, true) => RefusedPart::Unknown,
-            (true, false) => RefusedPart::Signature,
+            (true, false) if is_client_error => RefusedPart::Signature,
+            _ if !self.is_refusal() => return None,
+            (true, _) => RefusedPart::Unknown,
             (false, true) => RefusedPart::Credentials,
             (false, false) if self.asks_for_credentials => RefusedPart::Credentials,
             (false, false) if !self.has_credentials => RefusedPart::Signature,
@@ -55,6 +61,16 @@ impl CheckedResponse<'_> {
 }
 
 impl RefusedPart {
+    /// Returns the reason of the refusal, to follow the status.
+    pub(super) fn reason(self, has_credentials: bool) -> &'static str {
+        match (self, has_credentials) {
+            (Self::Signature, _) => "the signature was refused",
+            (Self::Credentials, true) => "the credentials were refused",
+            (Self::Credentials, false) => "credentials are required and none are set",
+            (Self::Unknown, _) => "the credentials or the signature were refused",
+        }
+    }
+
     /// Returns the remedy in a sentence.
     pub(super) fn remedy(self, has_credentials: bool) -> &'static str {
         match (self, has_credentials) {
@@ -63,8 +79,8 @@ impl RefusedPart {
                  endpoint, over the body as received"
             }
             (Self::Signature, false) => {
-                "the endpoint refused the signature, or needs credentials that are not set: verify \
-                 with the signing secret of this endpoint, over the body as received"
+                "the endpoint refused the signature: it must verify with the signing secret of this \
+                 endpoint, over the body as received; no credentials are set for it"
             }
             (Self::Credentials, true) => {
                 "the endpoint refused the credentials: set the right ones with backhaul endpoint set"
@@ -108,6 +124,11 @@ mod tests {
         check((401, false, false), "", Some(Signature));
         check((403, true, false), "forbidden", Some(Unknown));
         check((401, true, false), "Wrong password or signature", Some(Unknown));
+        check((400, true, false), "the signature is invalid or too old", Some(Signature));
+        check((422, false, true), r#"{"error": "webhook-timestamp too old"}"#, Some(Signature));
+        check((400, false, false), "the field items is missing", None);
+        check((400, true, false), "Wrong password or signature", None);
+        check((404, false, true), "", None);
         check((500, true, false), "invalid signature", None);
         check((200, false, false), "signature ok", None);
     }

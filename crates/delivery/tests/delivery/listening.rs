@@ -1,5 +1,7 @@
 //! Copies of messages for listeners, and samples of events.
 
+use std::time::{Duration, Instant};
+
 use delivery::signing::{Secret, SignedHeaders, verify};
 use platform::Clock;
 use reqwest::Method;
@@ -60,6 +62,19 @@ async fn a_listener_gets_signed_copies_of_new_messages() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_message_ends_the_wait_of_a_listener() {
+    let app = TestApp::with_api(&[]).await;
+    let start = listen(&app, "").await["next"].as_str().unwrap().to_owned();
+    let query = format!("?after={start}&wait=20");
+    let (started_at, new) = (Instant::now(), [message(Some("rma:1"), "rma.created", 1)]);
+    let (page, ids) = tokio::join!(listen(&app, &query), app.append(&new));
+    // A new message is not copied at once, so the listener has waited for it.
+    assert_eq!(page["messages"][0]["id"], json!(ids[0]), "{page}");
+    assert!(started_at.elapsed() < Duration::from_secs(15), "{:?}", started_at.elapsed());
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_sample_of_an_event_is_sent_to_the_endpoint_of_its_kind() {
     let app = TestApp::with_api(&[]).await;
     let own = token("manage", Some("acme"));
@@ -85,15 +100,31 @@ async fn a_sample_of_an_event_is_sent_to_the_endpoint_of_its_kind() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_check_says_which_part_of_a_request_was_refused() {
     let app = TestApp::with_api(&[]).await;
-    app.behave(json!([{"do": "respond", "status": 401, "times": 1}])).await;
-    let (_, check) =
-        app.operator_request(Method::POST, "/v1/endpoints/acme/check", &json!({})).await;
-    let result = &check["results"][0];
-    // The endpoint has no credentials, so the signature is what it can refuse.
-    assert_eq!(result["refused"], "signature", "{check}");
-    assert!(result["remedy"].as_str().unwrap().contains("refused the signature"), "{check}");
-    let (_, check) =
-        app.operator_request(Method::POST, "/v1/endpoints/acme/check", &json!({})).await;
-    assert_eq!(check["results"][0]["refused"], Value::Null, "{check}");
+    let check = async || {
+        let path = "/v1/endpoints/acme/check";
+        let (_, mut check) = app.operator_request(Method::POST, path, &json!({})).await;
+        check["results"][0].take()
+    };
+    // The endpoint has no credentials, so the signature is what it can refuse with 401. Some receivers
+    // respond to a wrong signature with 400.
+    let wrong = json!({"message": "the signature is invalid or too old"});
+    app.behave(json!([
+        {"do": "respond", "status": 401, "times": 1},
+        {"do": "respond", "status": 400, "body": wrong, "times": 1},
+    ]))
+    .await;
+    for status in [401, 400] {
+        let result = check().await;
+        assert_eq!((&result["status"], &result["refused"]), (&json!(status), &json!("signature")));
+        let detail = format!("responded with {status}: the signature was refused");
+        assert_eq!(result["detail"], json!(detail));
+        let remedy = result["remedy"].as_str().unwrap();
+        assert!(
+            remedy.starts_with("the endpoint refused the signature: it must verify"),
+            "{remedy}"
+        );
+    }
+    let accepted = check().await;
+    assert_eq!((&accepted["refused"], &accepted["remedy"]), (&Value::Null, &Value::Null));
     app.stop().await;
 }
