@@ -4,10 +4,9 @@ use std::io;
 
 use domain::order::OrderPolicy;
 
-use super::check::{CheckedOrder, check};
+use super::check::{CheckedOrder, check, describe_warning};
 use super::file::RawOrder;
 use super::report::Rejection;
-use super::validate::describe_warning;
 
 /// Leaves a margin below the 5 MiB that the order intake accepts.
 const MAX_BATCH_BYTES: usize = 4 * 1024 * 1024;
@@ -37,8 +36,8 @@ impl Batch {
     fn add(&mut self, line: u64, bytes: Vec<u8>) {
         let checked = check(&bytes, OrderPolicy::default());
         if checked.errors.is_empty() {
-            let warnings = checked.warnings.iter();
-            self.warnings.extend(warnings.map(|it| (line, describe_warning(&checked, it))));
+            let describe = |it| (line, describe_warning(&checked.identifier, it));
+            self.warnings.extend(checked.warnings.iter().map(describe));
             self.orders.push(ValidOrder { line, identifier: checked.identifier, bytes });
         } else {
             let CheckedOrder { identifier: order, errors, .. } = checked;

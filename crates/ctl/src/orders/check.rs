@@ -22,19 +22,30 @@ impl CheckedOrder {
     fn unreadable(error: FieldError) -> Self {
         Self { errors: vec![error], ..Self::default() }
     }
+}
 
-    /// The order and the line that an error or a warning concerns, for example `order 1001, line 2`.
-    pub(crate) fn subject(&self, error: &FieldError) -> String {
-        let mut subject = match self.identifier.as_str() {
-            "" => "order".to_owned(),
-            identifier => format!("order {identifier}"),
-        };
-        let index = error.field.strip_prefix("$.items[").and_then(|rest| rest.split_once(']'));
-        if let Some(index) = index.and_then(|(index, _)| index.parse::<usize>().ok()) {
-            subject.push_str(&format!(", line {}", index + 1));
-        }
-        subject
+/// An error with its order, line and field. The order's identifier may be empty.
+pub(crate) fn describe_error(order: &str, error: &FieldError) -> String {
+    format!("{}: {error}", subject(order, error))
+}
+
+/// A warning with its order, line and field. The order's identifier may be empty.
+pub(crate) fn describe_warning(order: &str, warning: &FieldError) -> String {
+    let detail = warning.detail.as_deref().unwrap_or("is not valid");
+    format!("warning: {}: {}: {detail}", subject(order, warning), warning.field)
+}
+
+/// The order and the line that an error or a warning concerns, for example `order 1001, line 2`.
+fn subject(order: &str, error: &FieldError) -> String {
+    let mut subject = match order {
+        "" => "order".to_owned(),
+        identifier => format!("order {identifier}"),
+    };
+    let index = error.field.strip_prefix("$.items[").and_then(|rest| rest.split_once(']'));
+    if let Some(index) = index.and_then(|(index, _)| index.parse::<usize>().ok()) {
+        subject.push_str(&format!(", line {}", index + 1));
     }
+    subject
 }
 
 /// Validates an order.
@@ -106,12 +117,12 @@ mod tests {
         let order = br#"{"identifier": "A-1", "items": [{"sku": "S"}, {"identifer": "2"}]}"#;
         let checked = check(order, OrderPolicy::default());
         let subjects = |errors: &[FieldError]| -> Vec<_> {
-            errors.iter().map(|error| checked.subject(error)).collect()
+            errors.iter().map(|error| subject(&checked.identifier, error)).collect()
         };
         assert!(subjects(&checked.errors).contains(&"order A-1, line 2".to_owned()));
         assert!(subjects(&checked.errors).contains(&"order A-1".to_owned()));
         assert_eq!(subjects(&checked.warnings), ["order A-1, line 2"]);
-        assert_eq!(check(b"{}", OrderPolicy::default()).subject(&checked.errors[0]), "order");
+        assert_eq!(subject("", &checked.errors[0]), "order");
     }
 
     #[test]

@@ -177,7 +177,7 @@ impl Importer {
         while let Some(batch) = finished.next().await {
             let FinishedBatch { number, end, outcomes, rejected, warnings } = batch?;
             summary.show_warnings(name, &warnings, &bar);
-            summary.rejected += u64::try_from(rejected.len()).unwrap_or(u64::MAX);
+            summary.show_errors(name, &rejected, &bar);
             checkpoint.finish(number, end, rejected, &mut report)?;
             outcomes.into_iter().for_each(|outcome| summary.count(outcome));
             update_progress(&bar, &bytes_read, &summary);

@@ -8,16 +8,18 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::connection::ConnectionArgs;
-use crate::output::{Column, computed, details, items, money, table, text_at, time, value};
+use crate::output::{
+    Column, computed, details, items, money, table, text_at, time, value, with_shown,
+};
 use crate::service_urls::ORDERS;
 
 const COLUMNS: &[Column] = &[
     value("order", "/identifier"),
-    time("created", "/created_at"),
-    value("merchant", "/merchant").wide(),
+    time("created", "/created_at").leave_out(2),
+    value("merchant", "/merchant").whole().wide(),
     value("status", "/document/status"),
-    value("customer", "/document/customer/email"),
-    computed("units", units),
+    value("customer", "/document/customer/email").leave_out(3),
+    computed("units", units).leave_out(1),
     computed("total", |order| amount(order, "total")),
     time("received", "/received_at").wide(),
 ];
@@ -44,7 +46,7 @@ const LINE_COLUMNS: &[Column] = &[
         "-" => text_at(line, "/upc"),
         sku => sku.to_owned(),
     }),
-    value("title", "/title"),
+    value("title", "/title").leave_out(1),
     value("ordered", "/quantity"),
     value("shipped", "/quantity_shipped"),
     value("canceled", "/quantity_canceled"),
@@ -66,7 +68,7 @@ pub(crate) struct List {
     connection: ConnectionArgs,
     #[command(flatten)]
     filter: Filter,
-    /// Search all merchants, as the operator
+    /// Search all merchants, as the operator; needs --order, --email or --line
     #[arg(long, requires = "Filter")]
     all_merchants: bool,
     /// Maximum number of orders
@@ -115,7 +117,9 @@ impl List {
         if let Some(Value::Array(orders)) = found.get_mut("orders") {
             orders.sort_by_key(|order| Reverse(text_at(order, "/created_at")));
         }
-        self.connection.format().print_table(&found, "/orders", COLUMNS)
+        // `orders show` needs the merchant.
+        let shown: &[&str] = if self.all_merchants { &["merchant"] } else { &[] };
+        self.connection.format().print_table(&found, "/orders", &with_shown(COLUMNS, shown))
     }
 }
 
@@ -172,6 +176,18 @@ mod tests {
                     "created_at": "2026-11-16T01:00:00Z", "rma_identifier": "RMA-1" }],
             },
         })
+    }
+
+    #[test]
+    fn a_long_identifier_stays_whole_and_the_merchant_is_named() {
+        let mut order = order();
+        order["merchant"] = json!("acme-outdoor");
+        order["identifier"] = json!("HO8ROZOLB3-0000000000000001");
+        expect![[r#"
+            ORDER                        MERCHANT      STATUS   CUSTOMER           TOTAL
+            HO8ROZOLB3-0000000000000001  acme-outdoor  Shipped  ada@shopper.exam…  40.20 USD
+        "#]]
+        .assert_eq(&table([&order], &with_shown(COLUMNS, &["merchant"])));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use domain::json::FieldError;
 use domain::order::OrderPolicy;
 use serde_json::{Value, json};
 
-use super::check::{CheckedOrder, check};
+use super::check::{CheckedOrder, check, describe_error, describe_warning};
 use super::file::Source;
 use crate::output::{Format, count, print};
 
@@ -73,11 +73,12 @@ impl Summary {
                 self.warnings.extend(checked.warnings.iter().map(entry));
             }
             Format::Text => {
+                let order = &checked.identifier;
                 for error in &checked.errors {
-                    print(&format!("{place}: {}: {error}\n", checked.subject(error)))?;
+                    print(&format!("{place}: {}\n", describe_error(order, error)))?;
                 }
                 for warning in &checked.warnings {
-                    print(&format!("{place}: {}\n", describe_warning(checked, warning)))?;
+                    print(&format!("{place}: {}\n", describe_warning(order, warning)))?;
                 }
             }
         }
@@ -97,10 +98,4 @@ impl Summary {
             format!("{} checked, {rejected} would be rejected{warnings}\n", count(orders, "order"))
         })
     }
-}
-
-/// A warning with its order, line and field.
-pub(crate) fn describe_warning(checked: &CheckedOrder, warning: &FieldError) -> String {
-    let detail = warning.detail.as_deref().unwrap_or("is not valid");
-    format!("warning: {}: {}: {detail}", checked.subject(warning), warning.field)
 }

@@ -93,6 +93,13 @@ impl LineIndex {
         self.units
     }
 
+    /// Whether every unit of every line is shipped. False when a line is invalid.
+    pub(super) fn is_shipped(&self) -> bool {
+        let mut lines = self.lines.values();
+        let is_shipped = |units: &LineUnits| units.shipped == units.quantity;
+        self.all_identifiers_valid && lines.all(|units| units.as_ref().is_some_and(is_shipped))
+    }
+
     pub(super) fn add(
         &mut self,
         line: &Object<'_>,

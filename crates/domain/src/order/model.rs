@@ -125,6 +125,9 @@ impl Order {
         sums.compare(order, "product_amount_cents", product, lines.product_amount());
         sums.compare(order, "tax_amount_cents", tax, lines.tax_amount());
         warn_of_order_discount(order, sums, discount, &lines);
+        if [discount, lines.discount_amount(), shipping, shipping_tax] == [Some(0); 4] {
+            warn_of_total(order, sums, total, [product, tax], &lines);
+        }
 
         transactions.and(discounts)?;
         Some(Self {
@@ -163,6 +166,28 @@ fn warn_of_order_discount(
     if let Some(rest) = rest.filter(|rest| *rest > 0) {
         let detail = format!("{rest} of the discount is on no line, and is spread over the lines");
         sums.warn(order, "discount_amount_cents", detail);
+    }
+}
+
+/// Warns the sender of a total that is not product plus tax. The contract shows this composition only
+/// for an order without shipping and discount. Product and tax are the amounts of the shipped units,
+/// so the total is compared only when all units are shipped. A product or tax amount that differs
+/// from the lines is reported alone.
+fn warn_of_total(
+    order: &Object<'_>,
+    sums: &mut SumChecks,
+    total: Option<i64>,
+    parts: [Option<i64>; 2],
+    lines: &LineIndex,
+) {
+    if !lines.is_shipped() || parts != [lines.product_amount(), lines.tax_amount()] {
+        return;
+    }
+    let (Some(total), [Some(product), Some(tax)]) = (total, parts) else { return };
+    let computed = product + tax;
+    if total != computed {
+        let detail = format!("says {total}, but product and tax make {computed}");
+        sums.warn(order, "total_amount_cents", detail);
     }
 }
 

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
+use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,15 +36,20 @@ impl Source {
         self.path().map_or("-".into(), Path::to_string_lossy)
     }
 
-    /// Opens the source. The counter holds the bytes read from the file, before decompression.
-    pub(crate) fn open(&self) -> io::Result<(OrderReader, Arc<AtomicU64>)> {
+    /// Opens the source. The counter holds the bytes read from the file, before decompression. A source
+    /// without orders is an error, because a failed export often leaves an empty file.
+    pub(crate) fn open(&self) -> io::Result<(Peekable<OrderReader>, Arc<AtomicU64>)> {
         let bytes_read = Arc::new(AtomicU64::new(0));
         let raw: Box<dyn Read + Send> = match self {
             Self::File(path) => Box::new(File::open(path)?),
             Self::Stdin => Box::new(io::stdin()),
         };
         let counting = CountingReader { inner: raw, bytes_read: bytes_read.clone() };
-        Ok((OrderReader::new(counting)?, bytes_read))
+        let mut orders = OrderReader::new(counting)?.peekable();
+        if orders.peek().is_none() {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "no orders found"));
+        }
+        Ok((orders, bytes_read))
     }
 }
 

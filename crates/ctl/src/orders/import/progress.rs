@@ -8,10 +8,13 @@ use domain::order::OrderOutcome;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
+use crate::orders::check::describe_error;
 use crate::orders::file::Source;
-use crate::orders::report::Report;
+use crate::orders::report::{Rejection, Report};
 use crate::output::count;
 
+/// Further errors are only counted. The report lists all of them.
+const MAX_SHOWN_ERRORS: u64 = 10;
 /// Further warnings are only counted.
 const MAX_SHOWN_WARNINGS: u64 = 20;
 
@@ -24,6 +27,8 @@ pub(super) struct Summary {
     /// Includes the rejected orders of earlier runs that this run resumes, because the exit code
     /// concerns the whole file.
     pub(super) rejected: u64,
+    /// Errors of orders that this run rejected.
+    pub(super) errors: u64,
     /// Warnings about orders that this run sent.
     pub(super) warnings: u64,
 }
@@ -35,6 +40,19 @@ impl Summary {
             OrderOutcome::Unchanged => &mut self.unchanged,
             OrderOutcome::Stale => &mut self.stale,
         } += 1;
+    }
+
+    /// Counts rejected orders and their errors, and shows the first errors.
+    pub(super) fn show_errors(&mut self, name: &str, rejected: &[Rejection], bar: &ProgressBar) {
+        for Rejection { line, order, errors } in rejected {
+            self.rejected += 1;
+            for error in errors {
+                if self.errors < MAX_SHOWN_ERRORS {
+                    bar.suspend(|| eprintln!("{name}:{line}: {}", describe_error(order, error)));
+                }
+                self.errors += 1;
+            }
+        }
     }
 
     /// Shows the first warnings and counts the others.
@@ -79,7 +97,7 @@ pub(super) fn update_progress(bar: &ProgressBar, bytes_read: &AtomicU64, summary
 }
 
 pub(super) fn print_summary(name: &str, summary: &Summary, report: &Report) {
-    let Summary { stored, unchanged, stale, rejected, warnings } = summary;
+    let Summary { stored, unchanged, stale, rejected, errors, warnings } = summary;
     let more = match *warnings {
         0 => String::new(),
         number => format!(", {}", count(number, "warning")),
@@ -89,6 +107,9 @@ pub(super) fn print_summary(name: &str, summary: &Summary, report: &Report) {
     );
     if *warnings > MAX_SHOWN_WARNINGS {
         eprintln!("{name}: backhaul orders validate lists all warnings");
+    }
+    if *errors > MAX_SHOWN_ERRORS {
+        eprintln!("{name}: {}", count(*errors - MAX_SHOWN_ERRORS, "more error"));
     }
     if *rejected > 0 {
         eprintln!("{name}: rejected orders are listed in {}", report.path().display());

@@ -156,7 +156,7 @@ async fn every_order_is_stored_or_reported() {
     let file = file();
     let intake = FakeIntake::start(Box::new(|_, message| accept(&message)));
     let summary = import(&intake, &file).await.unwrap();
-    assert_eq!(summary, Summary { stored: 9, rejected: 1, ..Summary::default() });
+    assert_eq!((summary.stored, summary.rejected, summary.warnings), (9, 1, 0));
     assert_eq!(intake.stored().len(), 9);
     assert!(report(&file).contains(",10,,$.identifier,missing_field,"), "{}", report(&file));
 }
@@ -188,7 +188,7 @@ async fn rejected_orders_are_removed_and_the_others_sent_again() {
         }
     }));
     let summary = import(&intake, &file).await.unwrap();
-    assert_eq!(summary, Summary { stored: 8, rejected: 2, ..Summary::default() });
+    assert_eq!((summary.stored, summary.rejected, summary.warnings), (8, 2, 0));
     assert!(report(&file).contains(",5,1-0000005,$.refunds[0],invalid,changed"));
 }
 

@@ -49,6 +49,52 @@ fn an_order_discount_that_no_line_carries_is_a_warning_for_every_merchant() {
     check(|order| order["items"][1]["discount_amount_cents"] = json!(200), expect![""]);
 }
 
+#[test]
+fn a_wrong_total_is_a_warning_for_every_merchant() {
+    for policy in [OrderPolicy::default(), STRICT] {
+        check_with(
+            policy,
+            |order| order["total_amount_cents"] = json!(9999),
+            expect![[r#"
+                warning: .total_amount_cents: invalid (says 9999, but product and tax make 4020)
+            "#]],
+        );
+    }
+}
+
+#[test]
+fn a_total_is_not_checked_when_its_parts_are_not_certain() {
+    let changes: [fn(&mut Value); 5] = [
+        |order| order["shipping_amount_cents"] = json!(1),
+        |order| order["shipping_tax_amount_cents"] = json!(1),
+        |order| order["items"][1]["discount_amount_cents"] = json!(1),
+        |order| {
+            order["discount_amount_cents"] = json!(1);
+            order["items"][1]["discount_amount_cents"] = json!(1);
+        },
+        // One unit is not shipped.
+        |order| order["items"][0]["quantity"] = json!(4),
+    ];
+    for change in changes {
+        check(
+            |order| {
+                order["total_amount_cents"] = json!(9999);
+                change(order);
+            },
+            expect![""],
+        );
+    }
+    check(
+        |order| {
+            order["total_amount_cents"] = json!(9999);
+            order["tax_amount_cents"] = json!(21);
+        },
+        expect![[r#"
+            warning: .tax_amount_cents: invalid (says 21, but the parts make 20)
+        "#]],
+    );
+}
+
 /// Sets the refunds of the order: the amount, and the units of L1.
 fn refunds(refunds: &'static [(i64, i64)]) -> impl Fn(&mut Value) {
     move |order| {

@@ -7,6 +7,7 @@ fn samples_are_valid_and_their_sums_add_up() {
     for seed in 0..20 {
         let orders: Vec<_> = sample_orders(seed).take(100).collect();
         let read = read(&message(&orders), strict).unwrap();
+        assert!(read.warnings.is_empty(), "{:?}", read.warnings);
         let read: Vec<_> = read.snapshots.into_iter().map(|snapshot| snapshot.order).collect();
         assert_eq!(read, orders);
     }
