@@ -29,7 +29,7 @@ const ALLOWED: [(&str, &[&str]); 19] = [
     ("console", &["domain", "pages", "platform"]),
     ("portal", &["domain", "pages", "platform"]),
     ("sandbox", &["domain", "platform"]),
-    ("ctl", &["delivery", "domain", "platform"]),
+    ("ctl", &["delivery", "domain", "messaging", "platform"]),
     ("demo", &["ctl", "delivery", "domain", "platform"]),
     (
         "bench",

@@ -27,9 +27,13 @@ pub(crate) const NO_QUERY: &[(&str, &str)] = &[];
 pub struct ApiClient {
     http: Client,
     base_url: Url,
+    /// The name of the service, if it is known.
+    service: Option<&'static str>,
     token: SecretString,
     /// The scopes of the token.
     scopes: Scopes,
+    /// The client of the token, and another that can be used, for the error of a refused request.
+    client: String,
     headers: Vec<(&'static str, String)>,
 }
 
@@ -41,7 +45,15 @@ impl ApiClient {
         let scopes = response.get("scope").and_then(Value::as_str).unwrap_or_default();
         // Scopes that only a later version knows are ignored.
         let scopes = scopes.split(' ').filter_map(|scope| scope.parse().ok()).collect();
-        Ok(Self { http, base_url: tokens.url.clone(), token, scopes, headers: Vec::new() })
+        let base_url = tokens.url.clone();
+        let client = format!("client {} was used", tokens.client_id);
+        Ok(Self { http, base_url, service: None, token, scopes, client, headers: Vec::new() })
+    }
+
+    /// Adds to the error of a refused request how another client can be used.
+    #[must_use]
+    pub(crate) fn with_alternative(self, alternative: &str) -> Self {
+        Self { client: format!("{}; {alternative}", self.client), ..self }
     }
 
     pub(crate) fn is_operator(&self) -> bool {
@@ -85,7 +97,18 @@ impl ApiClient {
     /// Calls another service with the same token.
     #[must_use]
     pub fn at(&self, base_url: Url) -> Self {
-        Self { base_url, ..self.clone() }
+        Self { base_url, service: None, ..self.clone() }
+    }
+
+    /// Gives the service its name.
+    #[must_use]
+    pub(crate) fn named(self, service: &'static str) -> Self {
+        Self { service: Some(service), ..self }
+    }
+
+    /// The name of the service, or else its URL.
+    pub(crate) fn name(&self) -> &str {
+        self.service.unwrap_or(self.base_url.as_str())
     }
 
     /// Calls another service with the same token: a secret from standard input can be read only
@@ -108,7 +131,7 @@ impl ApiClient {
     }
 
     pub async fn get(&self, path: &[&str]) -> anyhow::Result<Value> {
-        send(self.request(Method::GET, path)).await
+        self.send(self.request(Method::GET, path)).await
     }
 
     /// Sends a GET request with query parameters.
@@ -117,28 +140,28 @@ impl ApiClient {
         path: &[&str],
         query: &(impl Serialize + ?Sized),
     ) -> anyhow::Result<Value> {
-        send(self.request(Method::GET, path).query(query)).await
+        self.send(self.request(Method::GET, path).query(query)).await
     }
 
     pub async fn post(&self, path: &[&str], body: &Value) -> anyhow::Result<Value> {
-        send(self.request(Method::POST, path).json(body)).await
+        self.send(self.request(Method::POST, path).json(body)).await
     }
 
     /// Sends a POST request without a body.
     pub async fn trigger(&self, path: &[&str], query: &[(&str, &str)]) -> anyhow::Result<Value> {
-        send(self.request(Method::POST, path).query(query)).await
+        self.send(self.request(Method::POST, path).query(query)).await
     }
 
     pub async fn put(&self, path: &[&str], body: &Value) -> anyhow::Result<Value> {
-        send(self.request(Method::PUT, path).json(body)).await
+        self.send(self.request(Method::PUT, path).json(body)).await
     }
 
     pub async fn patch(&self, path: &[&str], body: &Value) -> anyhow::Result<Value> {
-        send(self.request(Method::PATCH, path).json(body)).await
+        self.send(self.request(Method::PATCH, path).json(body)).await
     }
 
     pub(crate) async fn delete(&self, path: &[&str]) -> anyhow::Result<Value> {
-        send(self.request(Method::DELETE, path)).await
+        self.send(self.request(Method::DELETE, path)).await
     }
 
     /// Deletes the resources that a query selects.
@@ -147,7 +170,7 @@ impl ApiClient {
         path: &[&str],
         query: &[(&str, &str)],
     ) -> anyhow::Result<Value> {
-        send(self.request(Method::DELETE, path).query(query)).await
+        self.send(self.request(Method::DELETE, path).query(query)).await
     }
 
     /// Reads the list `items` page by page, up to `limit` items, and returns it as one page.
@@ -164,7 +187,7 @@ impl ApiClient {
             let mut position = vec![("limit", page_size.as_str())];
             position.extend(next.as_deref().map(|next| ("after", next)));
             let mut page =
-                send(self.request(Method::GET, path).query(query).query(&position)).await?;
+                self.send(self.request(Method::GET, path).query(query).query(&position)).await?;
             if let Some(Value::Array(page)) = page.get_mut(items) {
                 all.append(page);
             }
@@ -180,16 +203,16 @@ impl ApiClient {
         let request = self.http.request(method, url).bearer_auth(self.token.expose_secret());
         self.headers.iter().fold(request, |request, (name, value)| request.header(*name, value))
     }
-}
 
-async fn send(request: RequestBuilder) -> anyhow::Result<Value> {
-    let response = request.send().await.context("the service does not respond")?;
-    if !response.status().is_success() {
-        return Err(ApiError::read(response).await.into());
+    async fn send(&self, request: RequestBuilder) -> anyhow::Result<Value> {
+        let response = request.send().await.context("the service does not respond")?;
+        if !response.status().is_success() {
+            return Err(ApiError::read(response).await.with_client(&self.client).into());
+        }
+        let bytes = response.bytes().await.context("the response is incomplete")?;
+        if bytes.is_empty() {
+            return Ok(json!({}));
+        }
+        serde_json::from_slice(&bytes).context("the response is not JSON")
     }
-    let bytes = response.bytes().await.context("the response is incomplete")?;
-    if bytes.is_empty() {
-        return Ok(json!({}));
-    }
-    serde_json::from_slice(&bytes).context("the response is not JSON")
 }

@@ -18,7 +18,7 @@ pub struct ApiError {
     pub status: StatusCode,
     message: String,
     errors: Vec<FieldError>,
-    /// The reasons of a conflict, in words.
+    /// The reasons of a conflict or a refusal, in words.
     reasons: Vec<String>,
     request_id: Option<String>,
     pub(crate) retry_after: Option<Duration>,
@@ -77,6 +77,15 @@ impl ApiError {
         Self::new(status, body, request_id, retry_after)
     }
 
+    /// Names the client whose scopes were not enough.
+    #[must_use]
+    pub(crate) fn with_client(mut self, client: &str) -> Self {
+        if self.status == StatusCode::FORBIDDEN {
+            self.reasons.push(client.to_owned());
+        }
+        self
+    }
+
     fn new(
         status: StatusCode,
         body: Body,
@@ -129,6 +138,18 @@ mod tests {
         let body = serde_json::from_str(body).unwrap();
         let error = ApiError::new(StatusCode::BAD_REQUEST, body, Some("r-1".to_owned()), None);
         expected.assert_eq(&error.to_string());
+    }
+
+    #[test]
+    fn a_refusal_names_the_client() {
+        let error = |status| {
+            let body =
+                serde_json::from_str(r#"{"message": "this needs the scope manage"}"#).unwrap();
+            ApiError::new(status, body, None, None).with_client("client bh_1 was used").to_string()
+        };
+        let refusal = "this needs the scope manage\n  client bh_1 was used";
+        assert_eq!(error(StatusCode::FORBIDDEN), refusal);
+        assert_eq!(error(StatusCode::NOT_FOUND), "this needs the scope manage");
     }
 
     #[test]

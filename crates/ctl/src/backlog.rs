@@ -25,13 +25,10 @@ const COLUMNS: &[Column] = &[
 /// and $WAREHOUSE_URL. The first row of a service is its outbox, whose events are
 /// counted up to 10,000; the others are its queues.
 #[derive(Args)]
-#[command(
-    verbatim_doc_comment,
-    after_help = "\
+#[command(after_help = "\
 Examples:
   backhaul backlog
-  backhaul backlog --json"
-)]
+  backhaul backlog --json")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     operator: OperatorArgs,

@@ -14,6 +14,7 @@ Examples:
   backhaul completions zsh > ~/.zfunc/_backhaul
   backhaul completions fish > ~/.config/fish/completions/backhaul.fish")]
 pub(crate) struct Arguments {
+    /// Shell whose completions are printed
     shell: Shell,
 }
 

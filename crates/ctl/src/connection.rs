@@ -132,7 +132,8 @@ impl ConnectionArgs {
         let client = ApiClient::log_in(&tokens, REQUEST_TIMEOUT).await?.at(url);
         Ok(match &self.merchant {
             Some(merchant) => client.for_merchant(merchant),
-            None => client,
+            None if is_operator => client,
+            None => client.with_alternative("--merchant acts as the operator for a merchant"),
         })
     }
 }

@@ -5,6 +5,8 @@ mod hourly;
 mod next_step;
 mod replay;
 mod report;
+mod show;
+mod superseded;
 mod wait;
 
 use clap::builder::PossibleValuesParser;
@@ -18,49 +20,26 @@ use serde_json::Value;
 
 use crate::connection::OperatorArgs;
 use crate::delivery_services::{DeliveryServiceArgs, find, list_newest};
-use crate::output::{
-    Column, computed, details, exact_time, id, items, table, text_at, time, time_at, value,
-};
+use crate::output::{Column, computed, id, text_at, time, time_at, value};
 use crate::short_id;
 use crate::time_input::parse_time;
 use hourly::Hourly;
 use replay::Replay;
 use report::Report;
+use superseded::mark_superseded;
 
 const COLUMNS: &[Column] = &[
     id("id", "/id"),
     time("created", "/created_at").wide(),
-    value("merchant", "/merchant"),
+    value("merchant", "/merchant").whole(),
     value("kind", "/kind").wide(),
-    value("event", "/event"),
+    value("event", "/event").leave_out(1),
+    value("key", "/ordering_key").whole(),
     value("state", "/state"),
     value("tries", "/attempt_count"),
     computed("last", last_response),
-    computed("next", next_attempt),
+    computed("next", next_attempt).leave_out(2),
     value("waiting", "/waiting/reason").wide(),
-];
-
-const FIELDS: &[Column] = &[
-    value("id", "/id"),
-    value("merchant", "/merchant"),
-    value("kind", "/kind"),
-    value("event", "/event"),
-    value("ordering key", "/ordering_key"),
-    value("state", "/state"),
-    time("created", "/created_at"),
-    value("attempts", "/attempt_count"),
-    time("next attempt", "/next_attempt_at"),
-    computed("next step", next_step::describe),
-    value("body", "/body"),
-];
-
-const ATTEMPT_COLUMNS: &[Column] = &[
-    exact_time("time", "/started_at"),
-    computed("latency", |attempt| format!("{} ms", text_at(attempt, "/latency_ms"))),
-    value("outcome", "/outcome"),
-    value("status", "/status"),
-    value("detail", "/detail"),
-    value("response", "/response_body"),
 ];
 
 /// List, show, retry, replay and count messages to merchants
@@ -194,8 +173,11 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Show { id } => {
             let id = short_id::resolve(&services, "delivery", "deliveries", &id).await?;
             let path = ["v1", "deliveries", &id];
-            let delivery = find(&services, async |service| service.get(&path).await).await?;
-            format.print(&delivery, describe)
+            let delivery = find(&services, async |service| {
+                mark_superseded(service, service.get(&path).await?).await
+            })
+            .await?;
+            format.print(&delivery, show::describe)
         }
         Command::Retry { id } => {
             let id = short_id::resolve(&services, "delivery", "deliveries", &id).await?;
@@ -222,7 +204,25 @@ fn last_response(delivery: &Value) -> String {
     if status == "-" { text_at(delivery, "/last_outcome") } else { status }
 }
 
-fn describe(delivery: &Value) -> String {
-    let attempts = table(items(delivery, "/attempts"), ATTEMPT_COLUMNS);
-    format!("{}\n{attempts}", details(delivery, FIELDS))
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use serde_json::json;
+
+    use super::*;
+    use crate::output::table;
+
+    #[test]
+    fn the_list_names_the_return_of_a_message() {
+        let delivery = json!({
+            "id": "0198c0de-0000-7abc-8000-0123456789ab", "merchant": "acme-outdoor",
+            "event": "rma.tracking_updated", "ordering_key": "rma:RMA-GTRRK0RFE0NSM5RQ",
+            "state": "dead", "attempt_count": 2, "last_status": 503,
+        });
+        expect![[r#"
+            ID                  MERCHANT      KEY                       STATE  TRIES  LAST
+            0198c0de-0000-7abc  acme-outdoor  rma:RMA-GTRRK0RFE0NSM5RQ  dead   2      503
+        "#]]
+        .assert_eq(&table([&delivery], COLUMNS));
+    }
 }

@@ -15,7 +15,8 @@ use crate::service_urls::{EXCHANGE, RETURNS, WAREHOUSE, resolve};
 use crate::settings::{Setting, Settings};
 use crate::usage_error;
 
-const SERVICES: [Setting; 3] = [RETURNS, EXCHANGE, WAREHOUSE];
+const SERVICES: [(&str, Setting); 3] =
+    [("rma-engine", RETURNS), ("exchange", EXCHANGE), ("warehouse-notifier", WAREHOUSE)];
 
 #[derive(Args, Default)]
 pub(crate) struct DeliveryServiceArgs {
@@ -34,25 +35,25 @@ pub(crate) struct DeliveryServiceArgs {
 impl DeliveryServiceArgs {
     /// A client for each delivering service.
     pub(crate) fn clients(&self, client: &ApiClient) -> anyhow::Result<Vec<ApiClient>> {
-        let urls = match &self.service_url {
-            Some(url) => vec![url.clone()],
-            None => configured_urls(&Settings::load()?)?,
-        };
-        Ok(urls.into_iter().map(|url| client.at(url)).collect())
+        match &self.service_url {
+            Some(url) => Ok(vec![client.at(url.clone())]),
+            None => configured_services(client, &Settings::load()?),
+        }
     }
 }
 
-fn configured_urls(settings: &Settings) -> anyhow::Result<Vec<Url>> {
-    let configured = SERVICES.into_iter().filter(|service| settings.get(service.name).is_some());
-    let urls: Vec<_> =
-        configured.map(|service| resolve(None, settings, service)).collect::<Result<_, _>>()?;
-    if urls.is_empty() {
-        let names = SERVICES.map(|service| service.name).join(", ");
+fn configured_services(client: &ApiClient, settings: &Settings) -> anyhow::Result<Vec<ApiClient>> {
+    let configured = SERVICES.into_iter().filter(|(_, url)| settings.get(url.name).is_some());
+    let services: Vec<_> = configured
+        .map(|(name, url)| Ok(client.at(resolve(None, settings, url)?).named(name)))
+        .collect::<anyhow::Result<_>>()?;
+    if services.is_empty() {
+        let names = SERVICES.map(|(_, url)| url.name).join(", ");
         return Err(usage_error(format!(
             "no delivering service is set: set one of {names}, or pass --service-url"
         )));
     }
-    Ok(urls)
+    Ok(services)
 }
 
 /// The response of the service that has the resource. If none has it, a failed call is reported
@@ -92,21 +93,35 @@ where
     Ok((json!({ key: all }), outcome))
 }
 
-/// The newest `limit` items of the list `/v1/<items>` of all services, as [`merge_lists`]. IDs sort by
-/// creation time.
+/// The newest `limit` items of the list `/v1/<items>` of all services, as [`merge_lists`], with the names
+/// of their services. IDs sort by creation time.
 pub(crate) async fn list_newest(
     services: &[ApiClient],
     items: &str,
     query: &(impl Serialize + ?Sized),
     limit: usize,
 ) -> anyhow::Result<(Value, anyhow::Result<()>)> {
-    let call = async |service: &ApiClient| service.list(&["v1", items], items, query, limit).await;
+    let call = async |service: &ApiClient| {
+        let mut page = service.list(&["v1", items], items, query, limit).await?;
+        if let Some(Value::Array(all)) = page.get_mut(items) {
+            *all = all.drain(..).map(|item| with_service(item, service)).collect();
+        }
+        Ok(page)
+    };
     let (mut page, outcome) = merge_lists(services, items, call).await?;
     if let Some(Value::Array(all)) = page.get_mut(items) {
         all.sort_by_key(|item| Reverse(item.get("id").map(Value::to_string)));
         all.truncate(limit);
     }
     Ok((page, outcome))
+}
+
+/// Adds the name of the service that has an item.
+pub(crate) fn with_service(mut item: Value, service: &ApiClient) -> Value {
+    if let Some(item) = item.as_object_mut() {
+        item.insert("service".to_owned(), service.name().into());
+    }
+    item
 }
 
 /// The responses of the services, and the first error.

@@ -11,8 +11,8 @@ use crate::output::{Column, time, value};
 use crate::service_urls::RETURNS;
 
 const COLUMNS: &[Column] = &[
-    value("merchant", "/merchant"),
     value("position", "/position"),
+    value("merchant", "/merchant").whole(),
     time("time", "/at"),
     value("kind", "/detail/kind").wide(),
     value("resolved by", "/resolution/by").wide(),

@@ -1,25 +1,22 @@
 //! `backhaul events`: events between the services, published again.
 
-use std::time::Duration;
+mod republish;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, value_parser};
-use platform::Timestamp;
 use serde_json::{Value, json};
 
 use crate::api_client::{ApiClient, NO_QUERY};
 use crate::connection::OperatorCommand;
 use crate::delivery_services::{call_each, is_not_found, merge_lists};
-use crate::output::{Column, Format, text_at, time, value};
+use crate::output::{Column, Format, time, value};
 use crate::service_urls::{EXCHANGE, ORDERS, RETURNS, WAREHOUSE};
 use crate::settings::{Setting, Settings};
-use crate::time_input::parse_time;
-use crate::usage_error;
+use republish::Republish;
 
 const PATH: [&str; 3] = ["v1", "events", "republish"];
 const STOP_PATH: [&str; 4] = ["v1", "events", "republish", "stop"];
 const LIST_PATH: [&str; 3] = ["v1", "events", "republishes"];
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
 const AUTH: &str = "auth";
 
 /// The other services that publish events.
@@ -47,16 +44,14 @@ pub(crate) enum Command {
     ///
     /// For a broker that lost its disks, a service whose database was restored from a
     /// backup, or a new service. Services ignore events that they have handled. Events
-    /// are kept for 7 days, unless the services have other settings.
-    #[command(
-        verbatim_doc_comment,
-        after_help = "\
+    /// are kept for 7 days, unless the services have other settings. A warning names
+    /// the time from which a service has events, if --since is earlier.
+    #[command(after_help = "\
 Examples:
   backhaul events republish --since 2h --dry-run
   backhaul events republish --since '2026-11-16 08:30' --wait
   backhaul events republish --since yesterday \\
-      --service order-intake --type order.stored.v1"
-    )]
+      --service order-intake --type order.stored.v1")]
     Republish(Republish),
     /// Show the progress of publishing events again
     #[command(after_help = "\
@@ -68,13 +63,10 @@ Examples:
     ///
     /// Events that the broker has already stay there. It cannot be resumed; a new request
     /// starts at its own time.
-    #[command(
-        verbatim_doc_comment,
-        after_help = "\
+    #[command(after_help = "\
 Examples:
   backhaul events stop
-  backhaul events stop --service order-intake"
-    )]
+  backhaul events stop --service order-intake")]
     Stop(Target),
     /// List the requests to publish events again, newest first, and their progress
     #[command(after_help = "\
@@ -91,27 +83,6 @@ pub(crate) struct Republishes {
     /// Maximum number of requests of each service, up to 200
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = value_parser!(u16).range(1..=200))]
     limit: u16,
-}
-
-#[derive(Args)]
-pub(crate) struct Republish {
-    /// Events that were first published at this time or later
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    since: Timestamp,
-    /// Events that were first published before this time [default: now]
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    until: Option<Timestamp>,
-    #[command(flatten)]
-    target: Target,
-    /// Only events of this type, for example order.stored.v1; can be repeated
-    #[arg(long = "type", value_name = "TYPE")]
-    types: Vec<String>,
-    /// Count the events, and publish none
-    #[arg(long)]
-    dry_run: bool,
-    /// Wait until all events are published, and show the progress
-    #[arg(long, conflicts_with = "dry_run")]
-    wait: bool,
 }
 
 #[derive(Args)]
@@ -172,45 +143,6 @@ impl Target {
             }
         }
         Ok(services)
-    }
-}
-
-impl Republish {
-    async fn run(&self, auth: &ApiClient, format: Format) -> anyhow::Result<()> {
-        if self.until.is_some_and(|until| until <= self.since) {
-            return Err(usage_error("--until must be after --since"));
-        }
-        let services = self.target.services(auth)?;
-        let types = (!self.types.is_empty()).then_some(&self.types);
-        let body = json!({
-            "since": self.since, "until": self.until, "types": types, "dry_run": self.dry_run,
-        });
-        let call = async |service: &ApiClient| service.post(&PATH, &body).await;
-        let (mut shown, mut outcome) = call_each(&services, call).await;
-        if self.wait && !shown.is_empty() {
-            let (finished, waited) = wait(&services).await;
-            (shown, outcome) = (finished, outcome.and(waited));
-        }
-        print(format, shown)?;
-        outcome
-    }
-}
-
-/// Polls until no service publishes events again. Reports the progress to standard error.
-async fn wait(services: &[ApiClient]) -> (Vec<Value>, anyhow::Result<()>) {
-    loop {
-        let (shown, outcome) = progress(services).await;
-        let running: Vec<_> =
-            shown.iter().filter(|service| text_at(service, "/state") == "running").collect();
-        if running.is_empty() || outcome.is_err() {
-            return (shown, outcome);
-        }
-        for service in running {
-            let [name, done, total] =
-                ["/service", "/done", "/total"].map(|it| text_at(service, it));
-            eprintln!("{name}: {done} of {total} events");
-        }
-        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 

@@ -7,17 +7,19 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::connection::MerchantCommand;
-use crate::output::{Column, computed, details, items, join, table, text_at, time, value};
+use crate::output::{
+    Column, computed, details, items, join, table, text_at, time, value, with_shown,
+};
 use crate::service_urls::EXCHANGE;
 
 const COLUMNS: &[Column] = &[
-    value("merchant", "/merchant"),
     value("order", "/original_order_id"),
-    value("rma", "/rma_identifier"),
-    time("confirmed", "/received_at"),
+    value("merchant", "/merchant").whole(),
+    value("rma", "/rma_identifier").whole().leave_out(3),
+    time("confirmed", "/received_at").leave_out(2),
     value("state", "/state"),
-    value("exchange order", "/exchange_order_identifier").wide(),
-    computed("units", |exchange| items(exchange, "/items").len().to_string()),
+    value("exchange order", "/exchange_order_identifier").whole().wide(),
+    computed("units", |exchange| items(exchange, "/items").len().to_string()).leave_out(1),
 ];
 
 const FIELDS: &[Column] = &[
@@ -131,6 +133,17 @@ pub(crate) struct List {
     limit: NonZeroUsize,
 }
 
+impl List {
+    /// The columns that show that a row is the one that was searched for.
+    fn searched_columns(&self) -> &'static [&'static str] {
+        match (&self.exchange_order, &self.rma) {
+            (Some(_), _) => &["exchange order"],
+            (None, Some(_)) => &["rma"],
+            (None, None) => &[],
+        }
+    }
+}
+
 pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<()> {
     let MerchantCommand { connection, command } = arguments;
     let format = connection.format();
@@ -140,7 +153,8 @@ pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<(
         Command::List(list) => {
             let (path, items) = (["v1", "exchange_orders"], "exchange_orders");
             let orders = exchange.list(&path, items, &list, list.limit.get()).await?;
-            format.print_table(&orders, "/exchange_orders", COLUMNS)
+            let columns = with_shown(COLUMNS, list.searched_columns());
+            format.print_table(&orders, "/exchange_orders", &columns)
         }
         Command::Show { original_order } => {
             let path = ["v1", "exchange_orders", &original_order];

@@ -62,7 +62,8 @@ Exit codes:
   2    wrong usage: an unknown flag, an invalid ID or time, or a missing setting
   130  interrupted with Ctrl-C
 
-IDs of deliveries and replays can be shortened to their beginning, as in tables.")]
+IDs of deliveries, replays and erasures can be shortened to their beginning, as
+in tables.")]
 struct Cli {
     /// Show whole values and all columns in tables, wider than the terminal
     #[arg(long, global = true)]

@@ -1,5 +1,7 @@
 //! Output of the commands: tables for people, JSON for scripts.
 
+mod details;
+mod layout;
 mod table;
 
 use std::io::{self, ErrorKind, Write as _};
@@ -7,9 +9,9 @@ use std::io::{self, ErrorKind, Write as _};
 use iso_currency::Currency;
 use serde_json::Value;
 
-pub(crate) use table::{
-    Column, Layout, computed, details, exact_time, id, table, time, time_at, value,
-};
+pub(crate) use details::{details, paragraph};
+pub(crate) use layout::Layout;
+pub(crate) use table::{Column, computed, exact_time, id, table, time, time_at, value, with_shown};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {

@@ -27,14 +27,11 @@ pub(crate) enum Command {
     ///
     /// With --renew, a person who exists gets a new link and sets the password and TOTP
     /// again. The old password works until then.
-    #[command(
-        verbatim_doc_comment,
-        after_help = "\
+    #[command(after_help = "\
 Examples:
   backhaul person invite ada@backhaul.example --role operator --name Ada
   backhaul person invite joe@acme.example --role merchant-admin --merchant acme
-  backhaul person invite joe@acme.example --renew"
-    )]
+  backhaul person invite joe@acme.example --renew")]
     Invite(Invite),
     /// List the people of one merchant, or all
     #[command(after_help = "\
@@ -58,6 +55,7 @@ Examples:
     Role {
         #[command(flatten)]
         person: Person,
+        /// New role
         #[arg(value_parser = PossibleValuesParser::new(ROLES))]
         role: String,
         /// Merchant of a merchant-admin or a merchant-viewer
@@ -92,6 +90,7 @@ impl Person {
 pub(crate) struct Invite {
     #[command(flatten)]
     person: Person,
+    /// Role of the person
     #[arg(
         long,
         required_unless_present = "renew",
@@ -155,8 +154,9 @@ pub(crate) async fn run(arguments: OperatorCommand<Command>) -> anyhow::Result<(
 fn describe_invitation(response: &Value) -> String {
     let person = response.get("person").unwrap_or(&Value::Null);
     format!(
-        "{}\ninvitation: {}\nSend this link to {} by a secure channel. It works once, expires at {}\n\
-         and is not shown again. The person sets a password there and signs in to the console.\n",
+        "{}\ninvitation: {}\nSend this link to {} by a secure channel.\n\
+         It works once, expires at {} and is not shown again.\n\
+         The person sets a password there and signs in to the console.\n",
         details(person, COLUMNS),
         text_at(response, "/invitation/url"),
         text_at(person, "/email"),
@@ -193,8 +193,9 @@ mod tests {
             last signed in  -
 
             invitation: http://localhost:8086/invitation?token=t0ken
-            Send this link to joe@acme.example by a secure channel. It works once, expires at 2026-11-18 03:48:13Z
-            and is not shown again. The person sets a password there and signs in to the console.
+            Send this link to joe@acme.example by a secure channel.
+            It works once, expires at 2026-11-18 03:48:13Z and is not shown again.
+            The person sets a password there and signs in to the console.
         "#]]
         .assert_eq(&describe_invitation(&response));
     }

@@ -16,14 +16,11 @@ pub(crate) enum Command {
     ///
     /// Everyone who has the link can return units of the order. Nothing is stored: each
     /// command makes another link, and all of them work until they expire.
-    #[command(
-        verbatim_doc_comment,
-        after_help = "\
+    #[command(after_help = "\
 Examples:
   backhaul portal link 1001
   backhaul portal link 1001 --gift --valid-days 365
-  backhaul portal link 1001 --merchant acme"
-    )]
+  backhaul portal link 1001 --merchant acme")]
     Link {
         /// Identifier of the order
         order: String,

@@ -5,13 +5,14 @@ use serde_json::{Map, Value};
 
 use crate::api_client::{ApiClient, NO_QUERY};
 use crate::connection::OperatorArgs;
-use crate::delivery_services::{DeliveryServiceArgs, find, list_newest};
+use crate::delivery_services::{DeliveryServiceArgs, find, list_newest, with_service};
 use crate::output::{Column, Format, computed, id, join, text_at, time, value};
 use crate::short_id;
 
 const COLUMNS: &[Column] = &[
     id("id", "/id"),
     time("started", "/created_at"),
+    value("service", "/service").wide(),
     value("by", "/requested_by").wide(),
     value("state", "/state"),
     computed("replayed", |replay| {
@@ -24,6 +25,7 @@ const COLUMNS: &[Column] = &[
 
 const FIELDS: &[Column] = &[
     value("id", "/id"),
+    value("service", "/service"),
     value("requested by", "/requested_by"),
     time("started", "/created_at"),
     value("state", "/state"),
@@ -101,7 +103,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         Command::Show(Target { id }) => {
             let id = short_id::resolve(&services, "replay", "replays", &id).await?;
             let path = ["v1", "replays", &id];
-            let replay = find(&services, async |service| service.get(&path).await).await?;
+            let replay = find(&services, async |service| {
+                Ok(with_service(service.get(&path).await?, service))
+            })
+            .await?;
             format.print_details(&replay, FIELDS)
         }
         Command::Pause(target) => change(&services, &target, "pause", format).await,
@@ -118,7 +123,10 @@ async fn change(
 ) -> anyhow::Result<()> {
     let id = short_id::resolve(services, "replay", "replays", &target.id).await?;
     let path = ["v1", "replays", &id, action];
-    let replay = find(services, async |service| service.trigger(&path, &[]).await).await?;
+    let replay = find(services, async |service| {
+        Ok(with_service(service.trigger(&path, &[]).await?, service))
+    })
+    .await?;
     format.print_details(&replay, FIELDS)
 }
 

@@ -62,20 +62,16 @@ Examples:
     },
     /// Simulate a return with label, scan, receipt and refund, in a sandbox environment
     ///
-    /// Creates a return of all returnable units of an order, by default of the newest order
-    /// that has any, then reports the events of
-    /// carrier, warehouse and shop. The merchant's endpoint receives the messages of a
-    /// refunded return, without an exchange or a cancellation. With --rma, the events are
-    /// those of an existing return. The client needs the scopes orders, returns, carrier
-    /// and warehouse, or must be the operator's (--merchant).
-    #[command(
-        verbatim_doc_comment,
-        after_help = "\
+    /// Creates a return of all returnable units of an order, by default of the newest order that has any,
+    /// then reports the events of carrier, warehouse and shop. The merchant's endpoint receives the messages
+    /// of a refunded return, without an exchange or a cancellation. With --rma, the events are those of an
+    /// existing return. The client needs the scopes orders, returns, carrier and warehouse, or must be the
+    /// operator's (--merchant).
+    #[command(after_help = "\
 Examples:
   backhaul returns simulate
   backhaul returns simulate 1001 --reason CHANGED_MIND
-  backhaul returns simulate --rma RMA-F49S9W04GH8H42PF --pause 5s"
-    )]
+  backhaul returns simulate --rma RMA-F49S9W04GH8H42PF --pause 5s")]
     Simulate(simulate::Simulate),
 }
 

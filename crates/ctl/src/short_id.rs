@@ -1,4 +1,4 @@
-//! Short IDs of deliveries and replays, which tables show.
+//! Short IDs of deliveries, replays and erasures, which tables show.
 //!
 //! A short ID is the beginning of a UUID of version 7: the time in milliseconds and some random digits.
 //! Lists are sorted by ID, newest first, and continue after any ID. A page after the last UUID with a
@@ -31,7 +31,7 @@ pub(crate) async fn resolve(
         Some(Beginning::Part(last)) => last,
         None => {
             return Err(usage_error(format!(
-                "{text} is not the ID of a {noun}: pass a whole ID such as \
+                "{text} is not the ID of any {noun}: pass a whole ID such as \
                  0198c0de-0000-7abc-8000-000000000000, or at least its first {MIN} characters"
             )));
         }

@@ -72,6 +72,26 @@ fn help_fits_eighty_columns() {
 }
 
 #[test]
+fn every_argument_has_a_description() {
+    for (name, command) in commands() {
+        let arguments = command.get_arguments().filter(|it| it.get_help().is_none());
+        let missing: Vec<_> = arguments.map(|it| it.get_id().to_string()).collect();
+        assert!(missing.is_empty(), "{name}: {missing:?}");
+    }
+}
+
+/// clap wraps paragraphs. A line break inside one would end a line in the middle of a sentence.
+#[test]
+fn a_description_has_no_line_breaks_inside_a_paragraph() {
+    for (name, command) in commands() {
+        let about = command.get_long_about().map(ToString::to_string).unwrap_or_default();
+        for paragraph in about.split("\n\n") {
+            assert!(!paragraph.trim().contains('\n'), "{name}: {paragraph}");
+        }
+    }
+}
+
+#[test]
 fn every_example_is_a_valid_command_line() {
     for (name, command) in commands() {
         let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();

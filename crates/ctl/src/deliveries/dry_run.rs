@@ -24,8 +24,9 @@ const SAMPLE_COLUMNS: &[Column] = &[
 /// Each service sends at most this many samples, and the table shows as many.
 const MAX_SAMPLES: usize = 10;
 
-/// The dry runs of all services. Each service replays its own messages, at the same time.
-pub(super) fn describe(response: &Value) -> String {
+/// The dry runs of all services. Each service replays its own messages, at the same time. Without `force`
+/// the text says that superseded messages are skipped: the services count them with the others.
+pub(super) fn describe(response: &Value, force: bool) -> String {
     let runs = items(response, "/replays");
     let matches: u64 = runs.iter().map(|run| number(run, "matches")).sum();
     if matches == 0 {
@@ -37,6 +38,11 @@ pub(super) fn describe(response: &Value) -> String {
         "{} {verb}. A replay takes about {seconds} s. Nothing was sent.\n",
         count(matches, "message")
     );
+    if !force {
+        text.push_str(
+            "Without --force, messages are skipped if a newer one of their key was delivered.\n",
+        );
+    }
     for (list, name, columns) in
         [("/by_merchant", "/merchant", MERCHANT_COLUMNS), ("/by_kind", "/kind", KIND_COLUMNS)]
     {
@@ -87,6 +93,7 @@ mod tests {
         ] });
         expect![[r#"
             7 messages match. A replay takes about 2 s. Nothing was sent.
+            Without --force, messages are skipped if a newer one of their key was delivered.
 
             MERCHANT  MESSAGES
             nova      5
@@ -99,8 +106,9 @@ mod tests {
             FIRST MESSAGES      CREATED           MERCHANT  EVENT        KEY        STATUS
             0198c0de-0000-7abc  2026-11-15 03:48  acme      rma.created  rma:RMA-1  503
         "#]]
-        .assert_eq(&describe(&response));
+        .assert_eq(&describe(&response, false));
+        assert!(!describe(&response, true).contains("skipped"));
         let none = json!({ "replays": [{ "matches": 0, "estimated_seconds": 0 }] });
-        assert_eq!(describe(&none), "No message matches.\n");
+        assert_eq!(describe(&none, false), "No message matches.\n");
     }
 }

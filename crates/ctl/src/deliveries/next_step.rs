@@ -21,8 +21,15 @@ fn dead(delivery: &Value) -> String {
         "already_exists" => "because the merchant has this exchange order already".to_owned(),
         _ => format!("after {}: {}", count(attempts(delivery), "attempt"), cause(delivery)),
     };
-    let id = text_at(delivery, "/id");
-    format!("nothing: it was given up {reason}; backhaul deliveries replay {id} sends it again")
+    let replay = format!("backhaul deliveries replay {}", text_at(delivery, "/id"));
+    let next = match text_at(delivery, "/superseded_by").as_str() {
+        "-" => format!("{replay} sends it again"),
+        newer => format!(
+            "it is superseded, because the newer message {newer} was delivered; {replay} --force sends \
+             it anyway"
+        ),
+    };
+    format!("nothing: it was given up {reason}; {next}")
 }
 
 fn pending(delivery: &Value) -> String {
@@ -117,6 +124,12 @@ mod tests {
             json!({ "state": "dead", "attempt_count": 1 }),
             "nothing: it was given up after 1 attempt: the endpoint responded with 503 to the last one; \
              backhaul deliveries replay 0198c0de-0000-7abc sends it again",
+        );
+        check(
+            json!({ "state": "dead", "attempt_count": 1, "superseded_by": "0198c0de-0000-7abd" }),
+            "nothing: it was given up after 1 attempt: the endpoint responded with 503 to the last one; \
+             it is superseded, because the newer message 0198c0de-0000-7abd was delivered; backhaul \
+             deliveries replay 0198c0de-0000-7abc --force sends it anyway",
         );
         check(
             json!({ "state": "delivered", "last_status": 200, "last_attempt_at": "2026-11-16T09:31:00Z" }),

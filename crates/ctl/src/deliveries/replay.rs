@@ -1,13 +1,15 @@
 //! `backhaul deliveries replay`.
 
 use clap::{Args, value_parser};
+use platform::Timestamp;
 use serde_json::{Value, json};
 
 use super::Filter;
 use super::dry_run;
+use super::superseded::suggest_force;
 use super::wait::{wait_for_delivery, wait_for_replays};
 use crate::api_client::ApiClient;
-use crate::delivery_services::{call_each, find};
+use crate::delivery_services::{call_each, find, with_service};
 use crate::output::{Format, count, items, text_at};
 use crate::{short_id, usage_error};
 
@@ -30,8 +32,8 @@ pub(super) struct Replay {
     /// Messages per second, up to 1000
     #[arg(long, value_name = "N", conflicts_with = "id", value_parser = value_parser!(u16).range(1..=1000))]
     per_second: Option<u16>,
-    /// Show the progress until the replay is finished, or until the delivery is settled; exit with 1 if
-    /// messages could not be replayed
+    /// Show the progress until all messages are queued again; with an ID, wait until the message is
+    /// delivered or dead. Exit with 1 if a message could not be queued, or the one with the ID is dead
     #[arg(long, conflicts_with = "dry_run")]
     wait: bool,
 }
@@ -50,23 +52,69 @@ impl Replay {
                 "pass a delivery id, --merchant, or --all for messages of all merchants",
             ));
         }
-        let body = self.body();
-        let call = async |service: &ApiClient| service.post(&["v1", "replays"], &body).await;
-        let (replays, outcome) = call_each(services, call).await;
-        let response = json!({ "replays": replays });
+        if self.dry_run {
+            let call = async |service: &ApiClient| self.count(service).await;
+            let (runs, outcome) = call_each(services, call).await;
+            if !runs.is_empty() {
+                let response = json!({ "replays": runs });
+                format.print(&response, |response| dry_run::describe(response, self.force))?;
+            }
+            return outcome;
+        }
+        let (responses, outcome) =
+            call_each(services, async |service| self.start(service).await).await;
+        let has_responded = !responses.is_empty();
+        let replays: Vec<_> = responses.into_iter().filter(|it| !it.is_null()).collect();
         // Started replays continue even if another service failed.
-        match replays.as_slice() {
-            [] => {}
-            _ if self.dry_run => format.print(&response, dry_run::describe)?,
-            _ if self.wait => wait_for_replays(services, &replays, format).await?,
-            _ => format.print(&response, describe_started)?,
+        if self.wait && !replays.is_empty() {
+            wait_for_replays(services, &replays, &self.list_command(&replays), format).await?;
+        } else if has_responded {
+            format.print(&json!({ "replays": replays }), describe_started)?;
         }
         outcome
     }
 
-    fn body(&self) -> Value {
+    /// The dry run of a service.
+    async fn count(&self, service: &ApiClient) -> anyhow::Result<Value> {
+        service.post(&["v1", "replays"], &self.body(true)).await
+    }
+
+    /// Starts a replay in a service, or returns null if none of its messages match. The replay gets
+    /// `oldest_created_at`, the time of its oldest message.
+    async fn start(&self, service: &ApiClient) -> anyhow::Result<Value> {
+        let counted = self.count(service).await?;
+        let is_empty = counted.get("matches") == Some(&json!(0));
+        if is_empty && counted.get("truncated") != Some(&json!(true)) {
+            return Ok(Value::Null);
+        }
+        let started = service.post(&["v1", "replays"], &self.body(false)).await?;
+        let mut started = with_service(started, service);
+        let oldest = counted.pointer("/samples/0/created_at").cloned().unwrap_or_default();
+        if let Some(started) = started.as_object_mut() {
+            started.insert("oldest_created_at".to_owned(), oldest);
+        }
+        Ok(started)
+    }
+
+    /// The command that lists the messages of started replays.
+    fn list_command(&self, replays: &[Value]) -> String {
+        let mut command = "backhaul deliveries list".to_owned();
+        if let Some(merchant) = &self.filter.merchant {
+            command.push_str(&format!(" --merchant {merchant}"));
+        }
+        if let Some(kind) = &self.filter.kind {
+            command.push_str(&format!(" --kind {kind}"));
+        }
+        let created = replays.iter().filter_map(|it| it.get("oldest_created_at")?.as_str());
+        if let Some(oldest) = created.filter_map(|at| at.parse::<Timestamp>().ok()).min() {
+            command.push_str(&format!(" --from {}", oldest.format("%Y-%m-%dT%H:%M:%SZ")));
+        }
+        command
+    }
+
+    fn body(&self, dry_run: bool) -> Value {
         let mut body = json!({
-            "filter": self.filter, "all": self.all, "force": self.force, "dry_run": self.dry_run
+            "filter": self.filter, "all": self.all, "force": self.force, "dry_run": dry_run
         });
         if let (Some(rate), Some(body)) = (self.per_second, body.as_object_mut()) {
             body.insert("per_second".to_owned(), rate.into());
@@ -83,7 +131,8 @@ impl Replay {
         let id = short_id::resolve(services, "delivery", "deliveries", id).await?;
         let path = ["v1", "deliveries", &id, "replay"];
         let query = [("force", if self.force { "true" } else { "false" })];
-        find(services, async |service| service.trigger(&path, &query).await).await?;
+        let replayed = find(services, async |service| service.trigger(&path, &query).await).await;
+        replayed.map_err(suggest_force)?;
         if self.wait {
             return wait_for_delivery(services, &id, format).await;
         }
@@ -93,14 +142,12 @@ impl Replay {
     }
 }
 
-/// The replays that have messages to send. A service without matches finishes its replay at once.
 fn describe_started(response: &Value) -> String {
-    let matched = |replay: &&Value| replay.get("matched") != Some(&json!(0));
-    let started: Vec<_> = items(response, "/replays").iter().filter(matched).collect();
+    let started = items(response, "/replays");
     if started.is_empty() {
         return "No message matches.\n".to_owned();
     }
-    let lines = started.into_iter().map(|replay| {
+    let lines = started.iter().map(|replay| {
         let matched = replay.get("matched").and_then(Value::as_u64).unwrap_or_default();
         format!(
             "Started to replay {}, {} per second. Follow it with: backhaul replays show {}\n",

@@ -13,10 +13,12 @@ use crate::output::{Format, count, text_at, time_at};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Shows the progress of replays until all have ended, then their result.
+/// Shows the progress of replays until all have ended, then their result. `list_command` lists their
+/// messages, which are queued again then and may not have arrived.
 pub(super) async fn wait_for_replays(
     services: &[ApiClient],
     replays: &[Value],
+    list_command: &str,
     format: Format,
 ) -> anyhow::Result<()> {
     let ids: Vec<_> = replays.iter().map(|replay| text_at(replay, "/id")).collect();
@@ -33,7 +35,7 @@ pub(super) async fn wait_for_replays(
     let ended = poll_until(poll, &left).await;
     progress.finish_and_clear();
     let ended = ended?;
-    format.print(&json!({ "replays": ended }), |_| describe(&ended))?;
+    format.print(&json!({ "replays": ended }), |_| describe(&ended, list_command))?;
     let failed: u64 = ended.iter().map(|replay| number(replay, "failed")).sum();
     if failed > 0 {
         bail!(
@@ -135,17 +137,18 @@ fn states(replays: &[Value]) -> String {
     if states.is_empty() { "finished".to_owned() } else { states.join(", ") }
 }
 
-fn describe(replays: &[Value]) -> String {
+fn describe(replays: &[Value], list_command: &str) -> String {
     let sum = |name: &str| replays.iter().map(|replay| number(replay, name)).sum::<u64>();
     let (replayed, skipped) = (sum("replayed"), sum("skipped"));
-    let mut text = format!("{} sent again.", count(replayed, "message"));
+    let verb = if replayed == 1 { "is" } else { "are" };
+    let mut text = format!("{} {verb} queued again.", count(replayed, "message"));
     if skipped > 0 {
         text.push_str(&format!(
             " {} skipped, because a newer message was delivered or the message is pending already.",
             count(skipped, "message")
         ));
     }
-    text.push_str(" See what arrived with: backhaul deliveries list\n");
+    text.push_str(&format!("\nSee what arrived with: {list_command}\n"));
     text
 }
 
@@ -158,11 +161,15 @@ mod tests {
         let replay = |state: &str, replayed: u64, skipped: u64| json!({ "state": state, "replayed": replayed, "skipped": skipped, "failed": 0 });
         let one = [replay("finished", 1, 0), replay("finished", 0, 0)];
         assert_eq!(
-            describe(&one),
-            "1 message sent again. See what arrived with: backhaul deliveries list\n"
+            describe(&one, "backhaul deliveries list"),
+            "1 message is queued again.\nSee what arrived with: backhaul deliveries list\n"
         );
         let many = [replay("finished", 3, 2), replay("running", 2, 0), replay("paused", 0, 0)];
-        assert!(describe(&many).starts_with("5 messages sent again. 2 messages skipped, because"));
+        let text = describe(&many, "");
+        assert!(
+            text.starts_with("5 messages are queued again. 2 messages skipped, because"),
+            "{text}"
+        );
         assert_eq!(states(&many), "paused, running");
         assert_eq!((states(&one).as_str(), many.iter().map(done).sum::<u64>()), ("finished", 7));
     }

@@ -1,15 +1,18 @@
 //! `backhaul merchant apply`: a merchant with its settings, clients and endpoints from one file.
 //!
-//! The command compares the file with the merchant and makes the missing changes. It never removes
-//! anything that the file does not name. Responses hide secrets, so a changed secret is not noticed;
-//! `--update-secrets` sends the secrets of all endpoints again.
+//! The command compares the file with the merchant, validates the missing changes and makes them. It never
+//! removes anything that the file does not name. If a change fails, the changes before it stay, and the
+//! command shows them with their secrets before the error. Responses hide secrets, so a changed secret is
+//! not noticed; `--update-secrets` sends the secrets of all endpoints again.
 
 mod compare;
 mod file;
 mod plan;
+mod validate;
 
 use std::path::PathBuf;
 
+use anyhow::Context as _;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
@@ -36,64 +39,98 @@ pub(crate) struct Apply {
 pub(super) async fn run(operator: &OperatorArgs, apply: &Apply) -> anyhow::Result<()> {
     let file = MerchantFile::read(&apply.file)?;
     let auth = operator.connect().await?;
-    let merchant = match auth.get(&["v1", "merchants", file.merchant.as_str()]).await {
-        Ok(merchant) => Some(merchant),
-        Err(error) if is_not_found(&error) => None,
-        Err(error) => return Err(error),
+    let (merchant, clients) = load(&auth, &file).await?;
+    let (merchant, clients) = (merchant.as_ref(), items(&clients, "/clients"));
+    let place = || apply.file.display().to_string();
+    let plan = Plan::new(&file, merchant, clients, apply.update_secrets).with_context(place)?;
+    validate::check(&plan, merchant).with_context(place)?;
+    let mut applied = Applied::default();
+    let outcome = if apply.dry_run {
+        applied.changes = plan.changes.iter().collect();
+        Ok(())
+    } else {
+        applied.make(&auth, &file, &plan).await.with_context(place)
     };
-    let clients = match &merchant {
-        Some(_) => {
-            let query = [("merchant", file.merchant.as_str())];
-            auth.list(&["v1", "clients"], "clients", &query, usize::MAX).await?
-        }
-        None => json!({}),
-    };
-    let clients = items(&clients, "/clients");
-    let plan = Plan::new(&file, merchant.as_ref(), clients, apply.update_secrets)?;
-    let secrets = if apply.dry_run { Map::new() } else { make(&auth, &file, &plan).await? };
+    let Applied { changes, secrets } = applied;
+    if outcome.is_err() && changes.is_empty() {
+        return outcome;
+    }
+    // Changes before a failure stay, and their secrets are not shown again.
     let response = json!({
-        "merchant": file.merchant, "dry_run": apply.dry_run, "changes": plan.changes, "secrets": secrets,
+        "merchant": file.merchant, "dry_run": apply.dry_run, "changes": changes, "secrets": secrets,
+        "not_made": plan.changes.len() - changes.len(),
     });
-    operator.format().print(&response, describe)
+    outcome.and(operator.format().print(&response, describe))
 }
 
-/// Makes the changes and returns the new secrets by client and endpoint.
-async fn make(
+/// The merchant, if it exists, and its clients.
+async fn load(auth: &ApiClient, file: &MerchantFile) -> anyhow::Result<(Option<Value>, Value)> {
+    match auth.get(&["v1", "merchants", file.merchant.as_str()]).await {
+        Ok(merchant) => {
+            let query = [("merchant", file.merchant.as_str())];
+            let clients = auth.list(&["v1", "clients"], "clients", &query, usize::MAX).await?;
+            Ok((Some(merchant), clients))
+        }
+        Err(error) if is_not_found(&error) => Ok((None, json!({}))),
+        Err(error) => Err(error),
+    }
+}
+
+/// The changes made so far, and the new secrets by client and endpoint.
+#[derive(Default)]
+struct Applied<'a> {
+    changes: Vec<&'a Change>,
+    secrets: Map<String, Value>,
+}
+
+impl<'a> Applied<'a> {
+    async fn make(
+        &mut self,
+        auth: &ApiClient,
+        file: &MerchantFile,
+        plan: &'a Plan,
+    ) -> anyhow::Result<()> {
+        for change in &plan.changes {
+            let secret = make_change(auth, file, change).await.with_context(|| change.place())?;
+            self.changes.push(change);
+            self.secrets.extend(secret);
+        }
+        Ok(())
+    }
+}
+
+/// Makes a change and returns the name and value of the new secret, if there is one.
+async fn make_change(
     auth: &ApiClient,
     file: &MerchantFile,
-    plan: &Plan,
-) -> anyhow::Result<Map<String, Value>> {
+    change: &Change,
+) -> anyhow::Result<Option<(String, Value)>> {
     let path = ["v1", "merchants", file.merchant.as_str()];
-    let mut secrets = Map::new();
-    for change in &plan.changes {
-        match change {
-            Change::CreateMerchant { body, .. } => {
-                auth.post(&path[..2], body).await?;
-            }
-            Change::UpdateMerchant { body, .. } => {
-                auth.patch(&path, body).await?;
-            }
-            Change::CreateClient { name, body } => {
-                let created = auth.post(&["v1", "clients"], body).await?;
-                let id = text_at(&created, "/client_id");
-                let secret = created.get("client_secret").cloned().unwrap_or_default();
-                secrets.insert(format!("client {id} ({name})"), secret);
-            }
-            Change::SetEndpoint { interface, body, .. } => {
-                let path = [&path[..], &["endpoints", interface]].concat();
-                let set = auth.put(&path, body).await?;
-                if let Some(secret) = set.get("signing_secret") {
-                    secrets.insert(format!("endpoint {interface}"), secret.clone());
-                }
-            }
-            Change::PauseEndpoint { interface, paused } => {
-                let action = if *paused { "pause" } else { "resume" };
-                auth.post(&[&path[..], &["endpoints", interface, action]].concat(), &json!({}))
-                    .await?;
-            }
+    match change {
+        Change::CreateMerchant { body, .. } => {
+            auth.post(&path[..2], body).await?;
+        }
+        Change::UpdateMerchant { body, .. } => {
+            auth.patch(&path, body).await?;
+        }
+        Change::CreateClient { name, body } => {
+            let created = auth.post(&["v1", "clients"], body).await?;
+            let id = text_at(&created, "/client_id");
+            let secret = created.get("client_secret").cloned().unwrap_or_default();
+            return Ok(Some((format!("client {id} ({name})"), secret)));
+        }
+        Change::SetEndpoint { interface, body, .. } => {
+            let set = auth.put(&[&path[..], &["endpoints", interface]].concat(), body).await?;
+            let secret = set.get("signing_secret").cloned();
+            return Ok(secret.map(|secret| (format!("endpoint {interface}"), secret)));
+        }
+        Change::PauseEndpoint { interface, paused } => {
+            let action = if *paused { "pause" } else { "resume" };
+            let path = [&path[..], &["endpoints", interface, action]].concat();
+            auth.post(&path, &json!({})).await?;
         }
     }
-    Ok(secrets)
+    Ok(None)
 }
 
 /// The changes as lines, then the new secrets.
@@ -105,8 +142,11 @@ fn describe(response: &Value) -> String {
     }
     let mut text: String = changes.iter().map(plan::describe).collect();
     let number = count(u64::try_from(changes.len()).unwrap_or(u64::MAX), "change");
+    let not_made = response.get("not_made").and_then(Value::as_u64).unwrap_or_default();
     text.push_str(&if response.get("dry_run") == Some(&json!(true)) {
         format!("\n{number} to make; nothing was changed.\n")
+    } else if not_made > 0 {
+        format!("\n{number} made, {not_made} not made.\n")
     } else {
         format!("\n{number} made.\n")
     });

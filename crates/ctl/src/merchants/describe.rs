@@ -15,7 +15,7 @@ pub(super) const COLUMNS: &[Column] = &[
         let endpoints = merchant.get("endpoints").and_then(Value::as_object);
         endpoints.map_or(0, serde_json::Map::len).to_string()
     }),
-    time("changed", "/updated_at"),
+    time("changed", "/updated_at").leave_out(1),
 ];
 
 const FIELDS: &[Column] = &[

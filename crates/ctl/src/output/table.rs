@@ -1,58 +1,38 @@
-//! Tables and detail views.
+//! Tables.
 //!
 //! A command lists the columns of its table; each names the field of the response to show. A table fits
-//! the width of the terminal, or 80 columns: IDs and times are shortened, columns marked
-//! [`Column::wide`] are left out, and long texts end with `…`. `--wide` shows everything.
+//! the width of the terminal, or 80 columns. Its first column, which the next command needs, is never
+//! shortened. The others follow one rule: columns marked [`Column::wide`] are left out, UUIDs and times are
+//! short, and then columns marked [`Column::leave_out`] are left out until the long texts of the rest,
+//! which end with `…`, have [`MIN_TEXT_WIDTH`]. `--wide` shows everything.
 
-use std::io;
-use std::sync::OnceLock;
+use std::cmp::Reverse;
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Row, Table, presets};
 use platform::Timestamp;
 use serde_json::Value;
 use uuid::Uuid;
 
+use super::layout::Layout;
 use super::text;
 
-const DEFAULT_WIDTH: u16 = 80;
-const COLUMN_GAP: u16 = 2;
+pub(super) const COLUMN_GAP: u16 = 2;
+/// A table leaves out columns before it shortens a text further.
+const MIN_TEXT_WIDTH: u16 = 10;
+/// The rank of a column that a table leaves out only as a last resort.
+const LAST: u8 = u8::MAX;
 /// Characters of a short ID: the time of a UUID of version 7 in milliseconds, and three random digits.
 const SHORT_ID_LENGTH: usize = 18;
-
-/// The layout of all tables of the program.
-static LAYOUT: OnceLock<Layout> = OnceLock::new();
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Layout {
-    /// A table fits this number of columns.
-    Narrow(u16),
-    /// A table shows whole values in all columns.
-    Wide,
-}
-
-impl Layout {
-    /// Sets the layout of all tables, once, at the start of the program.
-    pub(crate) fn set(wide: bool) {
-        let layout = if wide { Self::Wide } else { Self::Narrow(terminal_width()) };
-        LAYOUT.get_or_init(|| layout);
-    }
-
-    fn current() -> Self {
-        LAYOUT.get().copied().unwrap_or(Self::Narrow(DEFAULT_WIDTH))
-    }
-}
-
-fn terminal_width() -> u16 {
-    let size = terminal_size::terminal_size_of(io::stdout());
-    size.map_or(DEFAULT_WIDTH, |(width, _)| width.0.max(DEFAULT_WIDTH))
-}
 
 /// A column of a table, or a line of a detail view.
 #[derive(Clone, Copy)]
 pub(crate) struct Column {
-    name: &'static str,
+    pub(super) name: &'static str,
     cell: Cell,
     is_wide: bool,
+    is_whole: bool,
+    /// Lower ranks are left out first.
+    rank: u8,
 }
 
 #[derive(Clone, Copy)]
@@ -70,7 +50,7 @@ enum Cell {
 }
 
 const fn column(name: &'static str, cell: Cell) -> Column {
-    Column { name, cell, is_wide: false }
+    Column { name, cell, is_wide: false, is_whole: false, rank: LAST }
 }
 
 pub(crate) const fn value(name: &'static str, pointer: &'static str) -> Column {
@@ -100,17 +80,27 @@ impl Column {
         Self { is_wide: true, ..self }
     }
 
+    /// A column that is never shortened, because another command needs its value.
+    pub(crate) const fn whole(self) -> Self {
+        Self { is_whole: true, ..self }
+    }
+
+    /// A column that a table leaves out if it would be too wide. Rank 1 is left out first.
+    pub(crate) const fn leave_out(self, rank: u8) -> Self {
+        Self { rank, ..self }
+    }
+
     /// The cell of a table.
     fn cell(&self, item: &Value, layout: Layout) -> String {
         let is_short = layout != Layout::Wide;
         match self.cell {
             Cell::Id(pointer) if is_short => printable(&shorten(&text(item.pointer(pointer)))),
             Cell::Time(pointer) if is_short => timestamp(item.pointer(pointer), "%Y-%m-%d %H:%M"),
-            _ => self.whole(item),
+            _ => self.text(item),
         }
     }
 
-    fn whole(&self, item: &Value) -> String {
+    pub(super) fn text(&self, item: &Value) -> String {
         let text = match self.cell {
             Cell::Value(pointer) | Cell::Id(pointer) => text(item.pointer(pointer)),
             Cell::Time(pointer) | Cell::ExactTime(pointer) => time_at(item, pointer),
@@ -121,8 +111,18 @@ impl Column {
 
     /// An ID or a time is useless without its end.
     const fn is_cuttable(&self) -> bool {
-        matches!(self.cell, Cell::Value(_) | Cell::Computed(_))
+        !self.is_whole && matches!(self.cell, Cell::Value(_) | Cell::Computed(_))
     }
+}
+
+/// The columns, with the named ones also in a table without `--wide`.
+pub(crate) fn with_shown(columns: &[Column], names: &[&str]) -> Vec<Column> {
+    let show = |column: &Column| Column {
+        is_wide: column.is_wide && !names.contains(&column.name),
+        rank: if names.contains(&column.name) { LAST } else { column.rank },
+        ..*column
+    };
+    columns.iter().map(show).collect()
 }
 
 /// A table with a row for each item.
@@ -141,20 +141,45 @@ fn table_in<'a>(
     let cells = |item| columns.iter().map(|column| column.cell(item, layout)).collect();
     let mut table = aligned(std::iter::once(headings).chain(items.into_iter().map(cells)));
     if let Layout::Narrow(width) = layout {
-        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width + COLUMN_GAP);
-        table.set_truncation_indicator("…");
-        for (cells, column) in table.column_iter_mut().zip(&columns) {
-            if !column.is_cuttable() {
-                cells.set_constraint(ColumnConstraint::ContentWidth);
-            }
-        }
+        fit(&mut table, &columns, width);
     }
     lines(&table)
 }
 
-/// One item, with a line for each field.
-pub(crate) fn details(item: &Value, fields: &[Column]) -> String {
-    lines(&aligned(fields.iter().map(|field| vec![field.name.to_owned(), field.whole(item)])))
+/// Leaves out columns and shortens texts until the table fits the width.
+fn fit(table: &mut Table, columns: &[&Column], width: u16) {
+    let left_out = left_out(columns, &table.column_max_content_widths(), width);
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width + COLUMN_GAP);
+    table.set_truncation_indicator("…");
+    for (index, (cells, column)) in table.column_iter_mut().zip(columns).enumerate() {
+        if left_out.contains(&index) {
+            cells.set_constraint(ColumnConstraint::Hidden);
+        } else if index == 0 || !column.is_cuttable() {
+            cells.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
+}
+
+/// The positions of the columns that are left out. The first column always stays.
+fn left_out(columns: &[&Column], widths: &[u16], width: u16) -> Vec<usize> {
+    let least_width = |(index, (column, width)): (usize, (&&Column, &u16))| {
+        let is_whole = index == 0 || !column.is_cuttable();
+        let least = if is_whole { *width } else { (*width).min(MIN_TEXT_WIDTH) };
+        (column.rank, Reverse(index), usize::from(least) + usize::from(COLUMN_GAP))
+    };
+    let all: Vec<_> = columns.iter().zip(widths).enumerate().map(least_width).collect();
+    let mut total: usize = all.iter().map(|(_, _, least)| least).sum();
+    let mut candidates: Vec<_> = all.into_iter().skip(1).collect();
+    candidates.sort_unstable();
+    let mut left_out = Vec::new();
+    for (_, Reverse(index), least) in candidates {
+        if total <= usize::from(width + COLUMN_GAP) {
+            break;
+        }
+        total -= least;
+        left_out.push(index);
+    }
+    left_out
 }
 
 fn aligned(rows: impl Iterator<Item = Vec<String>>) -> Table {
@@ -196,7 +221,7 @@ fn shorten(id: &str) -> String {
 }
 
 /// Replaces control characters, which could move a terminal's cursor.
-fn printable(text: &str) -> String {
+pub(super) fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 

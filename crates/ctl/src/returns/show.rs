@@ -7,18 +7,19 @@ use serde_json::{Value, json};
 use crate::output::{Column, computed, details, id, items, join, table, text_at, time, value};
 
 pub(super) const COLUMNS: &[Column] = &[
-    value("merchant", "/merchant"),
     value("rma", "/rma_identifier"),
-    time("created", "/created_at"),
+    value("merchant", "/merchant").whole(),
+    time("created", "/created_at").leave_out(2),
     value("status", "/status"),
     value("method", "/return_method").wide(),
-    computed("units", |rma| active_units(rma).count().to_string()),
+    computed("units", |rma| active_units(rma).count().to_string()).leave_out(1),
     computed("orders", |rma| {
         let units = items(rma, "/units").iter();
         let mut orders: Vec<_> = units.map(|unit| text_at(unit, "/order_identifier")).collect();
         orders.dedup();
         join(orders.into_iter())
-    }),
+    })
+    .whole(),
     computed("tracking", |rma| {
         let number = active_units(rma).find_map(|unit| unit.get("tracking_number")?.as_str());
         number.unwrap_or("-").to_owned()
@@ -44,16 +45,16 @@ const UNIT_COLUMNS: &[Column] = &[
         let (order, line) = (part("/order_identifier"), part("/order_line_item_identifier"));
         format!("{order}/{line}:{}", part("/unit"))
     }),
-    value("sku", "/sku"),
+    value("sku", "/sku").leave_out(1),
     value("title", "/title").wide(),
     value("reason", "/return_reason"),
-    value("for", "/refund_type"),
+    value("for", "/refund_type").leave_out(4),
     computed("cents", |unit| match RmaUnit::deserialize(unit) {
         Ok(unit) => unit.refund_financials().estimated_refund_amount_cents.to_string(),
         Err(_) => "-".to_owned(),
     }),
-    value("parcel", "/package_tracking_status"),
-    value("received", "/receiving_status"),
+    value("parcel", "/package_tracking_status").leave_out(3),
+    value("received", "/receiving_status").leave_out(2),
     value("exchange", "/exchange_status").wide(),
     value("exchange order", "/exchange_order_identifier").wide(),
     value("refund", "/refunded_by").wide(),
@@ -86,4 +87,34 @@ pub(super) fn describe_with_timeline(response: &Value) -> String {
 fn active_units(rma: &Value) -> impl Iterator<Item = &Value> {
     let canceled_at = rma.get("canceled_at");
     items(rma, "/units").iter().filter(move |unit| unit.get("canceled_at") == canceled_at)
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+
+    #[test]
+    fn identifiers_of_returns_and_units_stay_whole() {
+        let unit = json!({
+            "order_identifier": "HO8ROZOLB3-00000017", "order_line_item_identifier": "HO8ROZOLB3-L-1",
+            "unit": 1, "sku": "SHIRT-M", "return_reason": "CHANGED_MIND", "refund_type": "REFUND",
+            "package_tracking_status": "PRE_TRANSIT", "canceled_at": null,
+        });
+        let rma = json!({
+            "merchant": "acme-outdoor", "rma_identifier": "RMA-GTRRK0RFE0NSM5RQ", "status": "CREATED",
+            "created_at": "2026-11-15T03:48:13Z", "canceled_at": null, "units": [unit],
+        });
+        expect![[r#"
+            RMA                   MERCHANT      STATUS   ORDERS
+            RMA-GTRRK0RFE0NSM5RQ  acme-outdoor  CREATED  HO8ROZOLB3-00000017
+        "#]]
+        .assert_eq(&table([&rma], COLUMNS));
+        expect![[r#"
+            UNIT                                  REASON        FOR     CENTS  PARCEL
+            HO8ROZOLB3-00000017/HO8ROZOLB3-L-1:1  CHANGED_MIND  REFUND  -      PRE_TRANSIT
+        "#]]
+        .assert_eq(&table(active_units(&rma), UNIT_COLUMNS));
+    }
 }

@@ -67,7 +67,10 @@ Example:
     #[command(after_help = "\
 Example:
   backhaul asn show IN-1001")]
-    Show { asn_number: String },
+    Show {
+        /// Number of the ASN
+        asn_number: String,
+    },
     /// Register an inbound ASN from a JSON file
     #[command(after_help = "\
 Examples:

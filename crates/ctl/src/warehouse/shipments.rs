@@ -49,7 +49,10 @@ Example:
 Examples:
   backhaul shipment show ASN-1001
   backhaul deliveries list --ordering-key asn:ASN-1001")]
-    Show { asn_number: String },
+    Show {
+        /// Number of the ASN
+        asn_number: String,
+    },
 }
 
 pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<()> {

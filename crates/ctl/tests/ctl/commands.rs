@@ -114,6 +114,18 @@ async fn an_endpoint_is_set_paused_and_removed() {
     app.text("endpoint resume acme rma").await;
     let rotated = app.text("endpoint rotate-secret acme rma --overlap 2days").await;
     assert!(rotated.contains("whsec_") && rotated.contains("not shown again"), "{rotated}");
+    assert!(rotated.contains("\nThe previous secret signs until 20"), "{rotated}");
+    let secrets = async || {
+        let endpoints = app.json("endpoint list acme --json").await;
+        endpoints["endpoints"]["rma"]["signing_secrets"].clone()
+    };
+    let before = secrets().await;
+    let stderr = app.error("endpoint rotate-secret acme rma", 1).await;
+    assert!(stderr.starts_with("error: the secret was not rotated; --force"), "{stderr}");
+    assert!(stderr.contains("is still in use"), "{stderr}");
+    assert_eq!(secrets().await, before);
+    app.text("endpoint rotate-secret acme rma --force").await;
+    assert_eq!(secrets().await[1]["id"], before[0]["id"]);
     let endpoints = app.json("endpoint list acme --json").await;
     let rma = &endpoints["endpoints"]["rma"];
     assert_eq!(

@@ -10,6 +10,23 @@ fn rows(table: &str) -> Vec<Vec<&str>> {
     table.lines().skip(1).map(|line| line.split_whitespace().collect()).collect()
 }
 
+/// Checks the reports about two rejected and two accepted attempts.
+async fn check_reports(app: &TestApp) {
+    let report = app.json("deliveries report --merchant acme --by day --json").await;
+    let attempts = |status: u16| -> i64 {
+        let counts = report["counts"].as_array().unwrap().iter();
+        counts.filter(|it| it["status"] == status).filter_map(|it| it["attempts"].as_i64()).sum()
+    };
+    assert_eq!((attempts(503), attempts(200)), (2, 2), "{report}");
+    let table = app.text("deliveries report --by hour").await;
+    assert!(table.starts_with("FROM") && table.contains("acme"), "{table}");
+    let report = app.json("deliveries report --from today --json").await;
+    assert_eq!(report["endpoints"][0]["merchant"], "acme", "{report}");
+    let table = app.text("deliveries report --from 2h").await;
+    let row: Vec<_> = rows(&table)[0].iter().take(6).map(|cell| (*cell).to_owned()).collect();
+    assert_eq!(row, ["acme", "rma", "50.0", "%", "4", "2"], "{table}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_is_listed_shown_replayed_and_counted() {
     let app = TestApp::with_delivery().await;
@@ -49,29 +66,27 @@ async fn a_message_is_listed_shown_replayed_and_counted() {
 
     let shown = app.text(&format!("deliveries show {dead}")).await;
     assert!(shown.contains("{\"number\":1}") && shown.contains("dead"), "{shown}");
-    assert!(shown.lines().last().is_some_and(|request| request.contains(" 503 ")), "{shown}");
+    let is_attempt = |line: &&str| line.contains(" rejected ") && line.contains(" 503 ");
+    assert_eq!(shown.lines().filter(is_attempt).count(), 2, "{shown}");
     let shown = app.json(&format!("deliveries show {dead} --json")).await;
     assert_eq!(shown["attempts"].as_array().unwrap().len(), 2);
+    assert_eq!(shown["superseded_by"], json!(delivered));
+    let shown = app.json(&format!("deliveries show {delivered} --json")).await;
+    assert_eq!(shown.get("superseded_by"), None);
+
+    let counted = app.text("deliveries replay --merchant acme --dry-run").await;
+    let skipped =
+        "\nWithout --force, messages are skipped if a newer one of their key was delivered.\n";
+    assert!(counted.starts_with("1 message matches.") && counted.contains(skipped), "{counted}");
 
     let stderr = app.error(&format!("deliveries replay {dead}"), 1).await;
+    assert!(stderr.starts_with("error: the message was not sent again; --force"), "{stderr}");
     assert!(stderr.contains("is superseded"), "{stderr}");
     let replayed = app.json(&format!("deliveries replay {dead} --force --json")).await;
     assert_eq!(replayed["replayed"], json!(dead));
     app.wait_for_state(&dead, "delivered").await;
 
-    let report = app.json("deliveries report --merchant acme --by day --json").await;
-    let attempts = |status: u16| -> i64 {
-        let counts = report["counts"].as_array().unwrap().iter();
-        counts.filter(|it| it["status"] == status).filter_map(|it| it["attempts"].as_i64()).sum()
-    };
-    assert_eq!((attempts(503), attempts(200)), (2, 2), "{report}");
-    let table = app.text("deliveries report --by hour").await;
-    assert!(table.starts_with("FROM") && table.contains("acme"), "{table}");
-    let report = app.json("deliveries report --from today --json").await;
-    assert_eq!(report["endpoints"][0]["merchant"], "acme", "{report}");
-    let table = app.text("deliveries report --from 2h").await;
-    let row: Vec<_> = rows(&table)[0].iter().take(6).map(|cell| (*cell).to_owned()).collect();
-    assert_eq!(row, ["acme", "rma", "50.0", "%", "4", "2"], "{table}");
+    check_reports(&app).await;
     app.stop().await;
 }
 
@@ -91,7 +106,7 @@ async fn dead_messages_are_replayed_by_filter() {
     assert_eq!(counted["replays"][0]["matches"], 3);
     let counted = app.text(&format!("{replay} --dry-run")).await;
     let summary = "3 messages match. A replay takes about 1 s. Nothing was sent.\n";
-    assert!(counted.starts_with(summary), "{counted}");
+    assert!(counted.starts_with(summary) && !counted.contains("--force"), "{counted}");
     for row in ["acme      3\n", "rma   3\n", "  rma:1  500\n"] {
         assert!(counted.contains(row), "{row:?} in {counted}");
     }
@@ -99,6 +114,7 @@ async fn dead_messages_are_replayed_by_filter() {
     assert_eq!(app.json(&format!("deliveries show {first} --json")).await["state"], "dead");
     let started = app.json(&format!("{replay} --per-second 100 --json")).await;
     assert!(started["replays"][0]["id"].is_string(), "{started}");
+    assert_eq!(started["replays"][0]["service"], "rma-engine", "{started}");
     for id in &dead {
         app.wait_for_state(id, "delivered").await;
     }
@@ -116,8 +132,10 @@ async fn dead_messages_are_replayed_by_filter() {
     assert!(list.contains("3 of 3"), "{list}");
     let wide = app.text("replays list --wide").await;
     assert!(wide.contains("merchant=acme") && wide.contains("operator"), "{wide}");
+    assert!(wide.contains(" SERVICE ") && wide.contains(" rma-engine "), "{wide}");
     let shown = app.text(&format!("replays show {id}")).await;
     assert!(shown.contains("finished") && shown.contains("status=500"), "{shown}");
+    assert!(shown.contains("\nservice       rma-engine\n"), "{shown}");
     for action in ["pause", "resume", "stop"] {
         let stderr = app.error(&format!("replays {action} {id}"), 1).await;
         assert!(stderr.contains(&format!("replay {id} is finished")), "{stderr}");
@@ -136,7 +154,7 @@ async fn an_unreachable_service_does_not_hide_the_others() {
     app.wait_for_state(&id, "delivered").await;
     app.add_unreachable_service();
     app.text(&format!("deliveries show {id}")).await;
-    app.text(&format!("deliveries replay {id} --force")).await;
+    app.text(&format!("deliveries replay {id} --force --wait")).await;
     let partly = async |line: &str, key: &str| {
         let output = app.backhaul(line).await;
         assert_eq!(output.status.code(), Some(1), "{line}");
@@ -147,7 +165,7 @@ async fn an_unreachable_service_does_not_hide_the_others() {
     };
     partly("deliveries list --json", "deliveries").await;
     partly("deliveries report --json", "endpoints").await;
-    partly("deliveries replay --merchant acme --json", "replays").await;
+    partly("deliveries replay --merchant acme --state delivered --force --json", "replays").await;
     partly("endpoint check acme --json", "results").await;
     // The unreachable service may have the delivery, so this is not a 404.
     let unknown = "0198c0de-0000-7000-8000-000000000000";

@@ -35,6 +35,12 @@ async fn kept_events_are_counted_and_published_again() {
 
     let wrong = app.backhaul("events republish --since 1h --until 2h").await;
     assert_eq!(wrong.status.code(), Some(2));
+    let stderr = app.error("events republish --since 1h --type order.sotred.v1", 2).await;
+    assert!(stderr.contains("order.stored.v1"), "the types are listed: {stderr}");
+    // Events are kept for a week.
+    let old = app.backhaul("events republish --since 8d --dry-run").await;
+    let stderr = String::from_utf8(old.stderr).unwrap();
+    assert!(stderr.starts_with("warning: auth has no events from before 20"), "{stderr}");
     app.stop().await;
 }
 

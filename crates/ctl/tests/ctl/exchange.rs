@@ -73,8 +73,11 @@ async fn exchange_orders_and_variants_are_shown() {
     assert_eq!(listed.lines().count(), 3, "{listed}");
     let all = format!("exchange list --all-merchants --service-url {}", service.url);
     let listed = app.text(&all).await;
-    assert!(listed.starts_with("MERCHANT") && listed.contains("\nacme"), "{listed}");
+    assert!(listed.starts_with("ORDER  MERCHANT") && listed.contains("\n1001   acme"), "{listed}");
     assert_eq!(listed.lines().count(), 3, "{listed}");
+    // The row shows the identifier that was searched for.
+    let found = app.text(&format!("{all} --exchange-order EX-1001")).await;
+    assert!(found.contains(" EXCHANGE ORDER ") && found.contains(" EX-1001 "), "{found}");
     let shown = app.text(&format!("exchange show 1001 {at}")).await;
     assert!(shown.contains("EX-1001") && shown.contains("\nOTHER RETURNS"), "{shown}");
     assert!(shown.contains("L1:1 UNEVEN_EXCHANGE"), "{shown}");

@@ -79,5 +79,54 @@ async fn a_merchant_is_made_as_its_file_says() {
     assert!(stderr.contains("they cannot be changed"), "{stderr}");
     app.write("acme.yaml", "merchant: acme\nname: Acme\nsettings: {curency: EUR}\n");
     let stderr = app.error("merchant apply acme.yaml", 1).await;
-    assert!(stderr.starts_with("error: curency is not a setting"), "{stderr}");
+    assert!(stderr.starts_with("error: acme.yaml: curency is not a setting"), "{stderr}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_the_service_would_reject_changes_nothing() {
+    let app = TestApp::start().await;
+    app.write("password.txt", "s3cret\n");
+    app.write("acme.yaml", &FILE.replace("EUR", "EURO").replace("?key=s3cret", "#fragment"));
+    for command in ["merchant apply acme.yaml --dry-run", "merchant apply acme.yaml"] {
+        let stderr = app.error(command, 1).await;
+        assert_eq!(
+            stderr,
+            "error: acme.yaml: settings.currency: must be an ISO 4217 currency code, like USD\n  \
+             endpoints.exchange-order.url: must be an http or https URL without credentials or fragment\n"
+        );
+    }
+    app.error("merchant show acme", 1).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_secrets_before_a_failure_are_shown() {
+    let app = TestApp::start().await;
+    app.write("password.txt", "s3cret\n");
+    // Only the service knows that this address is not allowed. The endpoint rma is set last.
+    let private = FILE.replace("  rma:\n", "  rma:\n    url: http://10.0.0.1/rmas\n");
+    app.write("acme.yaml", &private);
+    let output = app.backhaul("merchant apply acme.yaml").await;
+    let (stdout, stderr) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(
+        stderr.starts_with("error: acme.yaml: endpoints.rma: 1 field is not valid\n"),
+        "{stderr}"
+    );
+    assert!(stderr.contains("$.url: invalid (address 10.0.0.1 is refused"), "{stderr}");
+    assert!(
+        stdout.starts_with("+ merchant acme\n") && !stdout.contains("endpoint rma"),
+        "{stdout}"
+    );
+    assert!(stdout.contains("\n4 changes made, 1 not made.\n"), "{stdout}");
+    assert!(stdout.contains(" (Acme shop): bhs_"), "{stdout}");
+    assert!(stdout.contains("\nendpoint exchange-order: whsec_"), "{stdout}");
+
+    let output = app.backhaul("merchant apply acme.yaml --json").await;
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout.is_empty(), "the second time nothing is made before the failure");
+    app.write("acme.yaml", FILE);
+    let applied = app.json("merchant apply acme.yaml --json").await;
+    assert_eq!(applied["changes"].as_array().unwrap().len(), 1, "{applied}");
+    assert!(applied["secrets"]["endpoint rma"].is_string(), "{applied}");
 }

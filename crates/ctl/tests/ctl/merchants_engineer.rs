@@ -1,12 +1,8 @@
-//! Commands of a merchant's engineer: validate orders, find out about messages, listen and trigger.
+//! Commands of a merchant's engineer: validate orders, find out about messages and trigger samples.
 
-use std::process::Stdio;
-
-use delivery::signing::{Secret, SignedHeaders, verify};
 use platform::Clock;
 use serde_json::{Value, json};
 use testkit::eventually;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 use crate::app::{TIMEOUT, TestApp};
 
@@ -20,10 +16,10 @@ async fn a_merchants_own_client_finds_its_messages() {
     let list = app.text("deliveries list --as merchant").await;
     assert!(list.starts_with("ID") && list.contains("TRIES  LAST  NEXT"), "{list}");
     let row: Vec<_> = list.lines().nth(1).unwrap().split_whitespace().skip(2).collect();
-    assert_eq!(row, ["rma.created", "dead", "2", "503", "-"], "{list}");
+    assert_eq!(row, ["rma.created", "rma:1", "dead", "2", "503", "-"], "{list}");
     // Without the operator's credentials the merchant's own are used.
     app.set("OPERATOR_CLIENT_ID", "");
-    let shown = app.text(&format!("deliveries show {dead}")).await;
+    let shown = app.text(&format!("deliveries show {dead} --wide")).await;
     let sentence = "nothing: it was given up after 2 attempts: the endpoint responded with 503 to the \
                     last one; backhaul deliveries replay";
     assert!(shown.contains(sentence), "{shown}");
@@ -31,41 +27,6 @@ async fn a_merchants_own_client_finds_its_messages() {
     assert_eq!(report["endpoints"][0]["merchant"], "acme", "{report}");
     let stderr = app.error("merchant add rival --name Rival", 1).await;
     assert!(stderr.contains("scope"), "{stderr}");
-    app.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn copies_of_new_messages_are_sent_to_a_local_server() {
-    let app = TestApp::with_delivery().await;
-    app.add_client("--scope read").await;
-    let local = app.sandbox_url("/laptop/rmas");
-    let mut command = app.command(&format!("listen --forward {local} --as merchant --count 1"));
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let first = lines.next_line().await.unwrap().unwrap();
-    assert!(first.starts_with("listening; copies go to http"), "{first}");
-    let id = app.send_message(&json!({"number": 7})).await;
-    let output = child.wait_with_output().await.unwrap();
-    let line = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success(), "{line}");
-    assert_eq!(line, format!("{id}  rma.created  200\n"));
-
-    let copy = app.received_at("/laptop/rmas", &id).await;
-    let header = |name: &str| copy["headers"][name].as_str().unwrap();
-    let signed = SignedHeaders {
-        id: header("webhook-id"),
-        timestamp: header("webhook-timestamp"),
-        signature: header("webhook-signature"),
-    };
-    let secrets = [Secret::parse(app.signing_secret()).unwrap()];
-    verify(&secrets, signed, b"{\"number\":7}", Clock::system().now()).unwrap();
-    app.wait_for_state(&id, "delivered").await;
     app.stop().await;
 }
 
@@ -82,14 +43,26 @@ async fn a_sample_of_an_event_is_triggered() {
     app.error("trigger rma.lost --merchant acme", 2).await;
     let stderr = app.error("trigger rma.created", 2).await;
     assert!(stderr.contains("pass --merchant"), "{stderr}");
+    app.add_client("--scope read").await;
+    let stderr = app.error("trigger rma.created --as merchant", 1).await;
+    assert!(stderr.starts_with("error: the client lacks the scope manage: "), "{stderr}");
     app.add_client("--scope manage").await;
     app.text("trigger rma.created --as merchant").await;
+
+    app.text("merchant add rival --name Rival").await;
+    let code = eventually("the service knows rival, which has no endpoint", TIMEOUT, async || {
+        let output = app.backhaul("trigger rma.created --merchant rival --json").await;
+        let sent: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        (sent["results"][0]["outcome"] == "not_set").then_some(output.status.code())
+    })
+    .await;
+    assert_eq!(code, Some(1));
 
     app.respond_with(401).await;
     let output = app.backhaul("trigger rma.created --merchant acme").await;
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(1), "{text}");
-    assert!(text.contains("\nrma: the endpoint refused the signature"), "{text}");
+    assert!(text.contains("\nrma: the endpoint refused the signature: "), "{text}");
     app.stop().await;
 }
 

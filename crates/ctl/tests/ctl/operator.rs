@@ -17,16 +17,25 @@ async fn a_replay_is_followed_until_it_is_finished() {
     }
     app.respond_with(200).await;
     let waited = app.text("deliveries replay --merchant acme --status 500 --force --wait").await;
-    assert_eq!(waited, "2 messages sent again. See what arrived with: backhaul deliveries list\n");
+    let (result, list) = waited.split_once("\nSee what arrived with: backhaul ").unwrap();
+    assert_eq!(result, "2 messages are queued again.");
+    assert!(list.starts_with("deliveries list --merchant acme --from 20"), "{waited}");
+    let list = app.json(&format!("{} --json", list.trim_end())).await;
+    let listed = list["deliveries"].as_array().unwrap().iter().map(|it| it["id"].clone());
+    assert_eq!(listed.collect::<Vec<_>>(), [json!(dead[1]), json!(dead[0])]);
     for id in &dead {
         app.wait_for_state(id, "delivered").await;
     }
-    let none = app.text("deliveries replay --merchant acme --wait").await;
-    assert!(none.starts_with("0 messages sent again."), "{none}");
-    let none = app.text("deliveries replay --merchant acme").await;
-    assert_eq!(none, "No message matches.\n");
-    let waited = app.json("deliveries replay --merchant acme --wait --json").await;
-    assert_eq!(waited["replays"][0]["state"], "finished", "{waited}");
+    for command in ["deliveries replay --merchant acme --wait", "deliveries replay --merchant acme"]
+    {
+        assert_eq!(app.text(command).await, "No message matches.\n");
+    }
+    let none = app.json("deliveries replay --merchant acme --wait --json").await;
+    assert_eq!(none["replays"], json!([]));
+    // A service in which nothing matches starts no replay.
+    let list = app.json("replays list --json").await;
+    let replays = list["replays"].as_array().unwrap();
+    assert_eq!((replays.len(), &replays[0]["state"]), (1, &json!("finished")), "{list}");
 
     let first = &dead[0];
     let waited = app.text(&format!("deliveries replay {first} --force --wait")).await;
@@ -52,7 +61,7 @@ async fn a_short_id_names_one_delivery() {
     assert_eq!(stderr, "error: there is no delivery whose ID begins with 00000000-0000-7\n");
     let stderr = app.error("deliveries show RMA-1", 2).await;
     assert!(
-        stderr.starts_with("error: rma-1 is not the ID of a delivery: pass a whole ID"),
+        stderr.starts_with("error: rma-1 is not the ID of any delivery: pass a whole ID"),
         "{stderr}"
     );
 
@@ -148,6 +157,10 @@ async fn orders_are_listed_newest_first_and_shown() {
     assert!(list.contains(identifier), "{list}");
     let found = app.json(&format!("orders list --order {identifier} --all-merchants --json")).await;
     assert_eq!(found["orders"][0]["identifier"], json!(identifier));
+    // `orders show` needs the merchant and the whole identifier.
+    let found = app.text(&format!("orders list --order {identifier} --all-merchants")).await;
+    let row: Vec<_> = found.lines().nth(1).unwrap().split_whitespace().collect();
+    assert!(row[0] == identifier && row.contains(&"acme"), "{found}");
     let shown = app.text(&format!("orders show {identifier}")).await;
     assert!(shown.contains(identifier) && shown.contains("\nLINE"), "{shown}");
     let as_operator = format!("orders show {identifier} --merchant acme --json");
@@ -193,6 +206,7 @@ async fn tables_fit_eighty_columns() {
     app.text("client add acme --scope orders --scope returns --scope read --scope replay").await;
     let id = app.send_message(&json!({"number": 1})).await;
     app.wait_for_state(&id, "delivered").await;
+    let show = format!("deliveries show {id}");
     for command in [
         "merchant list",
         "client list",
@@ -204,8 +218,11 @@ async fn tables_fit_eighty_columns() {
         "replays list",
         "endpoint list acme",
         "endpoint backlog",
+        "endpoint check acme",
+        "merchant show acme",
         "person list",
         "status",
+        show.as_str(),
     ] {
         let text = app.text(command).await;
         let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or_default();

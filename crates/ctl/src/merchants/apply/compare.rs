@@ -14,22 +14,25 @@ pub(super) struct Difference {
     pub(super) to: Value,
 }
 
-/// The members of `wanted` that differ from `current`. A member that `wanted` does not have stays as it
-/// is. The settings in `PARTIAL` are compared by their members.
-pub(super) fn differences(wanted: &Map<String, Value>, current: &Value) -> Vec<Difference> {
+/// The members of `wanted` that differ from `current`, or all without a current value. A member that
+/// `wanted` does not have stays as it is. The settings in `PARTIAL` are compared by their members.
+pub(super) fn differences(wanted: &Map<String, Value>, current: Option<&Value>) -> Vec<Difference> {
     const PARTIAL: [&str; 2] = ["returns", "appearance"];
     let mut found = Vec::new();
     for (name, to) in wanted {
-        let from = current.get(name).cloned().unwrap_or_default();
+        let from = current.map(|current| current.get(name).cloned().unwrap_or_default());
         match to {
             Value::Object(members) if PARTIAL.contains(&name.as_str()) => {
-                let inner = differences(members, &from).into_iter();
+                let inner = differences(members, from.as_ref()).into_iter();
                 found.extend(
                     inner.map(|it| Difference { field: format!("{name}.{}", it.field), ..it }),
                 );
             }
-            _ if is_same(to, &from) => {}
-            _ => found.push(Difference { field: name.clone(), from, to: to.clone() }),
+            _ if from.as_ref().is_some_and(|from| is_same(to, from)) => {}
+            _ => {
+                let (field, from) = (name.clone(), from.unwrap_or_default());
+                found.push(Difference { field, from, to: to.clone() });
+            }
         }
     }
     found
@@ -93,7 +96,7 @@ mod tests {
     #[track_caller]
     fn check(wanted: Value, current: Value, expected: &[&str]) {
         let Value::Object(wanted) = wanted else { panic!("an object") };
-        let found = differences(&wanted, &current);
+        let found = differences(&wanted, Some(&current));
         let fields: Vec<_> = found.iter().map(|it| it.field.as_str()).collect();
         assert_eq!(fields, expected);
     }

@@ -44,6 +44,19 @@ pub(super) enum Change {
     },
 }
 
+impl Change {
+    /// The place of the change in the file.
+    pub(super) fn place(&self) -> String {
+        match self {
+            Self::CreateMerchant { .. } | Self::UpdateMerchant { .. } => "settings".to_owned(),
+            Self::CreateClient { name, .. } => format!("clients.{name}"),
+            Self::SetEndpoint { interface, .. } | Self::PauseEndpoint { interface, .. } => {
+                format!("endpoints.{interface}")
+            }
+        }
+    }
+}
+
 /// Changes in the order in which they are made.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
@@ -75,7 +88,6 @@ impl Plan {
         file: &MerchantFile,
         merchant: Option<&Value>,
     ) -> anyhow::Result<()> {
-        // A new merchant has these settings.
         let defaults = serde_json::to_value(Settings::new(file.name.clone()))?;
         let known = defaults.as_object();
         let unknown = |name: &&String| known.is_some_and(|known| !known.contains_key(*name));
@@ -87,7 +99,7 @@ impl Plan {
         let name = file.merchant.to_string();
         let mut wanted = file.settings.clone();
         wanted.insert("name".to_owned(), file.name.clone().into());
-        let fields = differences(&wanted, merchant.unwrap_or(&defaults));
+        let fields = differences(&wanted, merchant);
         if merchant.is_none() {
             wanted.insert("identifier".to_owned(), name.clone().into());
             self.changes.push(Change::CreateMerchant { name, fields, body: wanted.into() });
@@ -132,7 +144,7 @@ impl Plan {
         update_secrets: bool,
     ) {
         let wanted = endpoint.state();
-        let mut fields = differences(&wanted, current.unwrap_or(&Value::Null));
+        let mut fields = differences(&wanted, Some(current.unwrap_or(&Value::Null)));
         fields.iter_mut().for_each(hide_secrets);
         let is_new = current.is_none();
         if is_new || !fields.is_empty() || (update_secrets && endpoint.has_secrets()) {

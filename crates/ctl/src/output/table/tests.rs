@@ -70,17 +70,49 @@ fn a_wide_table_shows_whole_values_in_all_columns() {
     .assert_eq(&table_in(Layout::Wide, items(&deliveries, ""), COLUMNS));
 }
 
+/// A return whose identifier fills most of the table.
+fn long_identifier() -> Value {
+    json!([{ "rma": "RMA-0123456789ABCDEF-0123456789ABCDEF-0123456789", "merchant": "acme-outdoor",
+        "at": "2026-11-15T03:48:13Z", "status": "CREATED", "note": "a-note-of-the-shopper" }])
+}
+
+const RETURN_COLUMNS: &[Column] = &[
+    value("rma", "/rma"),
+    time("created", "/at").leave_out(1),
+    value("merchant", "/merchant").whole(),
+    value("status", "/status").leave_out(2),
+    value("note", "/note"),
+];
+
 #[test]
-fn a_detail_view_shows_whole_values() {
+fn a_narrow_table_leaves_out_columns_before_it_shortens_an_identifier() {
+    let returns = long_identifier();
     expect![[r#"
-        id        0198c0de-0000-7abc-8000-0123456789ab
-        created   2026-11-15 03:48:13Z
-        merchant  acme
-        state     dead
-        kind      rma
-        detail    the endpoint responded with 410 and gets no messages until it is resumed
+        RMA                                               MERCHANT      NOTE
+        RMA-0123456789ABCDEF-0123456789ABCDEF-0123456789  acme-outdoor  a-note-of-the-s…
     "#]]
-    .assert_eq(&details(&deliveries()[0], COLUMNS));
+    .assert_eq(&table(items(&returns, ""), RETURN_COLUMNS));
+    // Nothing is left out as long as it fits.
+    expect![[r#"
+        RMA                                               CREATED           MERCHANT      STATUS   NOTE
+        RMA-0123456789ABCDEF-0123456789ABCDEF-0123456789  2026-11-15 03:48  acme-outdoor  CREATED  a-note-of-the-shopper
+    "#]]
+    .assert_eq(&table_in(Layout::Narrow(120), items(&returns, ""), RETURN_COLUMNS));
+}
+
+#[test]
+fn an_identifier_that_is_wider_than_the_table_stays_whole() {
+    let returns = long_identifier();
+    let text = table_in(Layout::Narrow(40), items(&returns, ""), RETURN_COLUMNS);
+    assert_eq!(text, "RMA\nRMA-0123456789ABCDEF-0123456789ABCDEF-0123456789\n");
+}
+
+#[test]
+fn a_wide_column_is_shown_by_name() {
+    let deliveries = deliveries();
+    let columns = with_shown(COLUMNS, &["kind"]);
+    let text = table(items(&deliveries, ""), &columns);
+    assert!(text.lines().next().is_some_and(|line| line.contains(" KIND ")), "{text}");
 }
 
 #[test]

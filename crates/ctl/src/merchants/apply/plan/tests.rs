@@ -61,6 +61,7 @@ fn a_new_merchant_gets_everything_in_the_file() {
             + merchant acme
                 base_url: https://api.acme.example/hooks
                 currency: EUR
+                name: Acme Outdoor
                 return_window_days: 60
             + client Acme shop with the scopes orders, returns
             + endpoint rma
@@ -69,6 +70,21 @@ fn a_new_merchant_gets_everything_in_the_file() {
                 timeout_ms: 5000
             ~ endpoint rma is paused
         "#]],
+    );
+}
+
+#[test]
+fn a_new_merchant_is_shown_with_the_values_that_are_defaults() {
+    let file = "merchant: acme\nname: Acme\nsettings: {currency: USD, strict_amounts: false}\n";
+    let file = MerchantFile::parse(file, Path::new("")).unwrap();
+    check(
+        &Plan::new(&file, None, &[], false).unwrap(),
+        &expect![[r"
+            + merchant acme
+                currency: USD
+                name: Acme
+                strict_amounts: false
+        "]],
     );
 }
 

@@ -1,0 +1,107 @@
+//! One delivery as text.
+
+use serde_json::Value;
+
+use super::next_step;
+use crate::output::{
+    Column, computed, details, exact_time, items, paragraph, table, text_at, time, value,
+};
+
+const FIELDS: &[Column] = &[
+    value("id", "/id"),
+    value("merchant", "/merchant"),
+    value("kind", "/kind"),
+    value("event", "/event"),
+    value("ordering key", "/ordering_key"),
+    value("state", "/state"),
+    time("created", "/created_at"),
+    value("attempts", "/attempt_count"),
+    time("next attempt", "/next_attempt_at"),
+    computed("next step", next_step::describe),
+    value("body", "/body"),
+];
+
+const ATTEMPT_COLUMNS: &[Column] = &[
+    exact_time("time", "/started_at"),
+    computed("latency", |attempt| format!("{} ms", text_at(attempt, "/latency_ms"))),
+    value("outcome", "/outcome"),
+    value("status", "/status"),
+    computed("detail", detail),
+];
+
+/// The explanation of an attempt, without the status code, which has a column.
+fn detail(attempt: &Value) -> String {
+    let (status, detail) = (text_at(attempt, "/status"), text_at(attempt, "/detail"));
+    let rest = [format!("responded with {status}"), format!("accepted with status {status}")]
+        .iter()
+        .find_map(|prefix| detail.strip_prefix(prefix.as_str()))
+        .map(|rest| rest.trim_start_matches([':', ' ']).to_owned());
+    match rest {
+        Some(rest) if rest.is_empty() => "-".to_owned(),
+        Some(rest) => rest,
+        None => detail,
+    }
+}
+
+pub(super) fn describe(delivery: &Value) -> String {
+    let attempts = items(delivery, "/attempts");
+    let text = format!("{}\n{}", details(delivery, FIELDS), table(attempts, ATTEMPT_COLUMNS));
+    text + &last_response_body(attempts)
+}
+
+/// The newest response that is not empty, as received.
+fn last_response_body(attempts: &[Value]) -> String {
+    let body = |attempt: &Value| attempt.get("response_body")?.as_str().map(str::to_owned);
+    match attempts.iter().rev().filter_map(body).find(|body| !body.is_empty()) {
+        Some(body) => format!("\nlast response:\n{}", paragraph(&body)),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_delivery_is_shown_with_its_last_response_in_full() {
+        let response = r#"{"message":"a warehouse of the merchant is closed","retry":"tomorrow"}"#;
+        let attempts = json!([
+            { "started_at": "2026-11-15T03:48:13Z", "latency_ms": 12, "outcome": "rejected",
+              "status": 503, "detail": "responded with 503", "response_body": response },
+            { "started_at": "2026-11-15T03:49:13Z", "latency_ms": 500, "outcome": "timed_out",
+              "status": null, "detail": "no response within the timeout", "response_body": "" },
+        ]);
+        let delivery = json!({
+            "id": "0198c0de-0000-7abc-8000-0123456789ab", "merchant": "acme", "kind": "rma",
+            "state": "dead", "attempt_count": 2, "last_outcome": "timed_out",
+            "last_error": "no response within the timeout", "attempts": attempts,
+            "body": format!("[{response},{response}]"),
+        });
+        let text = describe(&delivery);
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let (_, attempts) = text.split_once("\n\n").unwrap();
+        expect![[r#"
+            TIME                  LATENCY  OUTCOME    STATUS  DETAIL
+            2026-11-15 03:48:13Z  12 ms    rejected   503     -
+            2026-11-15 03:49:13Z  500 ms   timed_out  -       no response within the timeout
+
+            last response:
+            {"message":"a warehouse of the merchant is closed","retry":"tomorrow"}
+        "#]]
+        .assert_eq(attempts);
+    }
+
+    #[test]
+    fn the_detail_of_an_attempt_does_not_repeat_its_status() {
+        let check = |status: Value, text: &str, expected: &str| {
+            assert_eq!(detail(&json!({ "status": status, "detail": text })), expected);
+        };
+        check(json!(200), "accepted with status 200", "-");
+        check(json!(503), "responded with 503", "-");
+        check(json!(410), "responded with 410: the endpoint is gone", "the endpoint is gone");
+        check(Value::Null, "could not be reached: no route", "could not be reached: no route");
+    }
+}

@@ -1,0 +1,44 @@
+//! Deliveries that a newer message superseded, which are replayed only with `--force`.
+
+use serde_json::{Value, json};
+
+use crate::api_client::ApiClient;
+use crate::output::text_at;
+
+/// Adds `superseded_by` to a dead delivery: the ID of a newer message of its ordering key that was
+/// delivered.
+pub(super) async fn mark_superseded(
+    service: &ApiClient,
+    mut delivery: Value,
+) -> anyhow::Result<Value> {
+    if delivery.get("state") != Some(&json!("dead")) || text_at(&delivery, "/ordering_key") == "-" {
+        return Ok(delivery);
+    }
+    let delivered = [
+        ("merchant", text_at(&delivery, "/merchant")),
+        ("ordering_key", text_at(&delivery, "/ordering_key")),
+        ("state", "delivered".to_owned()),
+    ];
+    let newest = service.list(&["v1", "deliveries"], "deliveries", &delivered, 1).await?;
+    let newest = newest.pointer("/deliveries/0").unwrap_or(&Value::Null);
+    if sequence(newest) > sequence(&delivery) {
+        let id = newest.get("id").cloned().unwrap_or_default();
+        if let Some(delivery) = delivery.as_object_mut() {
+            delivery.insert("superseded_by".to_owned(), id);
+        }
+    }
+    Ok(delivery)
+}
+
+fn sequence(delivery: &Value) -> Option<i64> {
+    delivery.get("sequence").and_then(Value::as_i64)
+}
+
+/// Names the flag for a delivery that is superseded.
+pub(super) fn suggest_force(error: anyhow::Error) -> anyhow::Error {
+    if error.to_string().contains("is superseded") {
+        error.context("the message was not sent again; --force sends it anyway")
+    } else {
+        error
+    }
+}
