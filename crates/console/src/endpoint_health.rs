@@ -88,15 +88,26 @@ impl Endpoint {
         Some(latency(self.recent.as_ref()?.p95_ms))
     }
 
+    /// The success rate is that of the newest two hours with attempts.
+    fn fails_often(&self) -> bool {
+        self.recent.as_ref().is_some_and(|recent| recent.success_rate < 0.99)
+    }
+
     /// How much an endpoint needs attention; 0 if it needs none.
     fn severity(&self) -> u8 {
-        let fails_often = self.recent.as_ref().is_some_and(|recent| recent.success_rate < 0.99);
         match self.state.as_str() {
             "disabled" => 3,
             "failing" => 2,
-            "ok" if fails_often => 1,
+            "ok" if self.fails_often() => 1,
             _ => 0,
         }
+    }
+
+    /// The reason why an endpoint needs attention. An endpoint that works again has no reason of its own.
+    pub(crate) fn attention(&self) -> Option<String> {
+        let rate = self.success_rate().filter(|_| self.fails_often());
+        let few = || Some(format!("only {} of its latest attempts succeeded", rate?));
+        self.reason.clone().or_else(few)
     }
 }
 
@@ -159,6 +170,18 @@ mod tests {
         ];
         let names: Vec<_> = worst(endpoints, 3).into_iter().map(|one| one.merchant).collect();
         assert_eq!(names, ["gone", "worse", "down"]);
+    }
+
+    #[test]
+    fn an_endpoint_that_needs_attention_has_a_reason() {
+        let often = endpoint("often", "ok", 0, 0.109);
+        assert_eq!(
+            often.attention().as_deref(),
+            Some("only 10.9 % of its latest attempts succeeded")
+        );
+        let down = Endpoint { reason: Some("the endpoint responded with 503".to_owned()), ..often };
+        assert_eq!(down.attention().as_deref(), Some("the endpoint responded with 503"));
+        assert_eq!(endpoint("fine", "ok", 0, 1.0).attention(), None);
     }
 
     #[test]

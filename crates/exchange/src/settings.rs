@@ -3,8 +3,13 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use platform::{identity, sealing, shopper_proof};
+use platform::{
+    config::range::{self, DAY, HOUR, MINUTE, SECOND},
+    identity, sealing, shopper_proof,
+};
 use serde::Deserialize;
+
+const GIB: u64 = 1 << 30;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -22,15 +27,18 @@ pub struct Settings {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Variants {
-    #[serde(with = "humantime_serde")]
+    // A lookup keeps 100 ms of this time for itself.
+    #[serde(deserialize_with = "range::time::<200, MINUTE, _>")]
     pub(crate) timeout: Duration,
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "range::time::<0, DAY, _>")]
     pub(crate) cache_ttl: Duration,
     pub(crate) cache_max_bytes: u64,
+    #[serde(deserialize_with = "range::number::<1_000, GIB, _, _>")]
     pub(crate) max_response_bytes: usize,
+    #[serde(deserialize_with = "range::number::<1, 100_000, _, _>")]
     pub(crate) max_concurrency: u32,
     pub(crate) breaker_threshold: NonZeroU32,
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "range::time::<100, DAY, _>")]
     pub(crate) breaker_open_for: Duration,
 }
 
@@ -38,9 +46,51 @@ pub(crate) struct Variants {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Placing {
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "range::time::<10, HOUR, _>")]
     pub(crate) poll_interval: Duration,
     pub(crate) max_concurrency: NonZeroU32,
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "range::time::<SECOND, DAY, _>")]
     pub(crate) lease: Duration,
+}
+
+#[cfg(test)]
+mod tests {
+    use platform::{Service as _, config};
+
+    use super::*;
+    use crate::App;
+
+    #[test]
+    fn unusable_settings_are_rejected() {
+        for (name, value, expected) in [
+            ("VARIANTS__TIMEOUT", "0s", "must be a duration from 200ms to 1m, not 0s"),
+            ("VARIANTS__CACHE_TTL", "2days", "must be a duration from 0s to 1day, not 2days"),
+            (
+                "VARIANTS__MAX_RESPONSE_BYTES",
+                "0",
+                "must be a whole number from 1000 to 1073741824, not 0",
+            ),
+            ("VARIANTS__MAX_CONCURRENCY", "0", "must be a whole number from 1 to 100000, not 0"),
+            ("VARIANTS__BREAKER_OPEN_FOR", "0s", "must be a duration from 100ms to 1day, not 0s"),
+            ("PLACING__POLL_INTERVAL", "0s", "must be a duration from 10ms to 1h, not 0s"),
+            ("PLACING__LEASE", "0s", "must be a duration from 1s to 1day, not 0s"),
+        ] {
+            let variables = [
+                ("DATABASE__URL", "postgres://h/d"),
+                ("BROKER__URL", "amqp://h"),
+                ("IDENTITY__JWKS_URL", "https://auth.test/jwks.json"),
+                ("IDENTITY__ISSUER", "https://auth.test"),
+                ("SEALING__KEYS", testkit::sealing_keys()),
+                ("SHOPPER__PROOF_KEYS", testkit::sealing_keys()),
+                (name, value),
+            ];
+            let variables =
+                variables.map(|(name, value)| (format!("EXCHANGE__{name}"), value.to_owned()));
+            let loaded = config::load::<Settings>(App::NAME, App::DEFAULTS, None, variables.into());
+            let faults = loaded.unwrap_err().to_string();
+            let expected = format!("(EXCHANGE__{name}): {expected}");
+            assert!(faults.starts_with("one setting of "), "{faults}");
+            assert!(faults.contains(&expected), "{expected}: {faults}");
+        }
+    }
 }

@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use platform::config::range::{self, CENTURY, HOUR};
 use secrecy::SecretString;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
@@ -25,11 +26,11 @@ pub struct Settings {
     pub prefetch: NonZeroU16,
     pub batch_size: NonZeroUsize,
     pub relay_batch_size: NonZeroUsize,
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "range::time::<10, HOUR, _>")]
     pub relay_poll_interval: Duration,
     pub event_retention_days: NonZeroU16,
     pub republish_per_second: NonZeroU32,
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "range::time::<HOUR, CENTURY, _>")]
     pub inbox_retention: Duration,
 }
 
@@ -84,6 +85,8 @@ mod tests {
             ("PREFETCH", "0"),
             ("EVENT_RETENTION_DAYS", "0"),
             ("REPUBLISH_PER_SECOND", "0"),
+            ("RELAY_POLL_INTERVAL", "0s"),
+            ("INBOX_RETENTION", "1000years"),
             ("URL", "rabbitmq:5672"),
             ("URL", "http://user:secret@host"),
         ] {

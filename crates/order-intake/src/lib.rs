@@ -35,6 +35,7 @@ use actix_web::web;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use merchants::Merchants;
 use messaging::{Backlog, Broker, Outbox, Topology, consume};
+use platform::config::range::{self, CENTURY};
 use platform::database::Pool;
 use platform::identity::{self, Verifier};
 use platform::{Clock, Process, Service, telemetry};
@@ -79,7 +80,9 @@ pub struct Settings {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Storing {
+    #[serde(deserialize_with = "range::number::<1, 100_000, _, _>")]
     max_batch_orders: usize,
+    #[serde(deserialize_with = "range::number::<1, 10_000_000, _, _>")]
     max_queued_orders: usize,
 }
 
@@ -87,7 +90,7 @@ struct Storing {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RetentionSettings {
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "range::time::<0, CENTURY, _>")]
     personal_data: Duration,
 }
 

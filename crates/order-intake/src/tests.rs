@@ -9,6 +9,7 @@ mod resetting;
 mod rules;
 mod search_costs;
 mod searching;
+mod settings;
 mod storing;
 mod summary;
 mod test_writer;

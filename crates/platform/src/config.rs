@@ -6,9 +6,11 @@
 mod defaults;
 mod fault;
 mod list;
+pub mod range;
 mod repair;
 #[cfg(test)]
 mod tests;
+mod urls;
 
 use std::{collections::HashMap, path::Path};
 
@@ -18,6 +20,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 pub(crate) use defaults::merge as merge_defaults;
 pub use fault::Faults;
 pub use list::{FromListItem, List};
+pub use urls::{base_url, http_url, optional_http_url};
 
 use crate::{Service, database, http, limits, telemetry};
 
@@ -123,6 +126,7 @@ fn read_sections<S: DeserializeOwned>(
             return None;
         }
     };
+    faults.set_given(&all);
     let (platform, own) = all.into_iter().partition(|(key, _)| SECTIONS.contains(&key.as_str()));
     let platform = deserialize(platform, &defaults, faults);
     let own = deserialize(own, &defaults, faults);

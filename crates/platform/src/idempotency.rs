@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     ErrorKind, Failure, Problem, Process, Timestamp, chain,
+    config::range::{self, CENTURY, HOUR},
     database::{DatabaseError, delete_older_than, prepared},
 };
 
@@ -41,7 +42,7 @@ const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "range::time::<HOUR, CENTURY, _>")]
     pub retention: Duration,
 }
 

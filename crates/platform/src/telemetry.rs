@@ -27,6 +27,8 @@ use tracing_subscriber::{
 };
 use url::Url;
 
+use crate::config::{optional_http_url, range};
+
 pub(crate) use self::metrics::metrics;
 pub use self::{
     age_gauge::AgeGauge,
@@ -41,8 +43,9 @@ pub struct Settings {
     #[serde(deserialize_with = "log_filter")]
     pub log: String,
     pub format: Format,
-    #[serde(deserialize_with = "http_url")]
+    #[serde(deserialize_with = "optional_http_url")]
     pub otlp_endpoint: Option<Url>,
+    #[serde(deserialize_with = "range::ratio")]
     pub sample_ratio: f64,
 }
 
@@ -59,18 +62,6 @@ fn log_filter<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::E
     match EnvFilter::try_new(&log) {
         Ok(_) => Ok(log),
         Err(error) => Err(D::Error::custom(format!("{log:?} is not a log filter: {error}"))),
-    }
-}
-
-/// Reads a URL; an empty text means that there is none.
-fn http_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Url>, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    if text.is_empty() {
-        return Ok(None);
-    }
-    match Url::parse(&text) {
-        Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(Some(url)),
-        _ => Err(D::Error::custom(format!("{text:?} is not an http:// or https:// URL"))),
     }
 }
 

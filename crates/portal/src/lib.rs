@@ -30,6 +30,7 @@ mod resolution;
 mod returns;
 mod routes;
 mod sent;
+mod settings;
 #[cfg(test)]
 mod tests;
 mod texts;
@@ -41,34 +42,13 @@ use std::sync::Arc;
 
 use actix_web::web;
 use pages::api::{Api, Service as ApiService};
-use platform::{
-    Clock, Process, Service,
-    identity::Verifier,
-    sealing::{self, Sealer},
-};
-use serde::Deserialize;
+use platform::{Clock, Process, Service, identity::Verifier, sealing::Sealer};
 use url::Url;
 use utoipa_actix_web::service_config::ServiceConfig;
 
-/// The sections of the portal's settings.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    public_url: Url,
-    pseudo_languages: bool,
-    services: ServiceUrls,
-    client: access::Client,
-    sealing: sealing::Settings,
-}
+pub use settings::Settings;
 
-/// The services that the portal calls.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ServiceUrls {
-    auth: Url,
-    returns: Url,
-    exchange: Url,
-}
+use settings::ServiceUrls;
 
 /// The running portal.
 pub struct App {

@@ -1,6 +1,7 @@
 //! A delivery as the services describe it.
 
 use chrono::{DateTime, Utc};
+use pages::text::count;
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -61,6 +62,12 @@ impl Delivery {
             (None, None) => "not attempted yet".to_owned(),
         }
     }
+
+    /// The number of attempts, if there is one.
+    pub(crate) fn attempts(&self) -> Option<String> {
+        let number = self.attempt_count.filter(|number| *number > 0)?;
+        Some(format!("after {}", count(number.into(), "attempt", "attempts")))
+    }
 }
 
 /// A page of deliveries, newest first.
@@ -69,4 +76,26 @@ pub(crate) struct DeliveryList {
     pub(crate) deliveries: Vec<Delivery>,
     #[serde(default)]
     pub(crate) next: Option<Uuid>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn attempts_are_counted_once_there_is_one() {
+        let attempts = |count: Option<u32>| {
+            let delivery: Delivery = serde_json::from_value(json!({
+                "id": Uuid::nil(), "merchant": "acme", "kind": "rma", "event": "rma.created",
+                "state": "pending", "created_at": "2026-11-16T08:00:00Z", "attempt_count": count,
+            }))
+            .unwrap();
+            delivery.attempts()
+        };
+        assert_eq!(attempts(Some(3)).as_deref(), Some("after 3 attempts"));
+        assert_eq!(attempts(Some(1)).as_deref(), Some("after 1 attempt"));
+        assert_eq!((attempts(Some(0)), attempts(None)), (None, None));
+    }
 }

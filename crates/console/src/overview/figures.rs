@@ -29,15 +29,20 @@ pub(super) fn figures(
     backlogs: &Loaded<(Service, Backlog)>,
     endpoints: &Loaded<(Service, WorstEndpoints)>,
 ) -> Vec<Figure> {
+    let oldest_due = oldest_due(|at| page.age(at), endpoints);
+    vec![ready(services), dead(backlogs), oldest_due, outbox(backlogs)]
+}
+
+/// The services that the console calls. It has no address of the portal, so it cannot ask it.
+fn ready(services: &[ServiceRow]) -> Figure {
     let ready = services.iter().filter(|service| service.is_ready).count();
-    let ready = Figure {
+    Figure {
         title: "Services ready",
         value: format!("{ready} of {}", services.len()),
-        note: String::new(),
+        note: "without console and portal".to_owned(),
         tone: if ready == services.len() { "" } else { "bad" },
         url: None,
-    };
-    vec![ready, dead(backlogs), oldest_due(|at| page.age(at), endpoints), outbox(backlogs)]
+    }
 }
 
 /// A value of several services. It is at least this if some do not respond, and none only if all do.
@@ -126,6 +131,20 @@ mod tests {
     fn backlogs(text: &str, missing: Vec<Service>) -> Loaded<(Service, Backlog)> {
         let entries = vec![(Service::RmaEngine, serde_json::from_str(text).unwrap())];
         Loaded { entries, missing }
+    }
+
+    #[test]
+    fn the_number_of_services_says_which_are_left_out() {
+        let row = |is_ready| ServiceRow {
+            service: Service::Auth,
+            is_ready,
+            state: "",
+            reason: String::new(),
+            started: None,
+        };
+        let figure = ready(&[row(true), row(false)]);
+        assert_eq!((figure.value.as_str(), figure.tone), ("1 of 2", "bad"));
+        assert_eq!(figure.note, "without console and portal");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use platform::config;
 use serde::Deserialize;
 use url::Url;
 
@@ -9,10 +10,15 @@ use url::Url;
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceUrls {
+    #[serde(deserialize_with = "config::http_url")]
     pub auth: Url,
+    #[serde(deserialize_with = "config::http_url")]
     pub orders: Url,
+    #[serde(deserialize_with = "config::http_url")]
     pub returns: Url,
+    #[serde(deserialize_with = "config::http_url")]
     pub exchange: Url,
+    #[serde(deserialize_with = "config::http_url")]
     pub warehouse: Url,
 }
 

@@ -2,11 +2,15 @@
 
 use std::fmt;
 
-use config::ConfigError;
+use config::{ConfigError, ValueKind};
+
+use super::Table;
 
 /// All faults of the settings of a service.
 pub struct Faults {
     service: String,
+    /// Settings outside of sections, such as `public_url`.
+    without_section: Vec<String>,
     faults: Vec<Fault>,
 }
 
@@ -27,7 +31,13 @@ pub(super) enum Reason {
 
 impl Faults {
     pub(super) fn new(service: &str) -> Self {
-        Self { service: service.to_owned(), faults: Vec::new() }
+        Self { service: service.to_owned(), without_section: Vec::new(), faults: Vec::new() }
+    }
+
+    /// Remembers which of the given settings are outside of sections.
+    pub(super) fn set_given(&mut self, given: &Table) {
+        let values = given.iter().filter(|(_, value)| !matches!(value.kind, ValueKind::Table(_)));
+        self.without_section = values.map(|(name, _)| name.clone()).collect();
     }
 
     pub(super) fn service(&self) -> &str {
@@ -55,7 +65,8 @@ impl Faults {
     /// The environment variable of a setting; `*` stands for the settings of a section.
     fn variable(&self, path: &str) -> String {
         let prefix = self.service.replace('-', "_");
-        let rest = if path.contains('.') { "" } else { "__*" };
+        let is_setting = path.contains('.') || self.without_section.iter().any(|it| it == path);
+        let rest = if is_setting { "" } else { "__*" };
         format!("{prefix}__{}{rest}", path.replace('.', "__")).to_uppercase()
     }
 }
@@ -181,6 +192,7 @@ fn must_be(expected: &str, found: &str) -> String {
         "a floating point" => "a number",
         "a string" => "a text",
         "an unsigned 16 bit integer" | "u16" => "a whole number from 0 to 65535",
+        "an unsigned 32 bit integer" => "a whole number up to 4294967295",
         _ if expected.starts_with("a nonzero") => "a whole number above 0",
         _ if expected.contains("unsigned") => "a whole number that is not negative",
         _ if expected.contains("integer") => "a whole number",

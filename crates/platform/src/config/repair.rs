@@ -8,11 +8,13 @@ use super::{
 };
 
 /// A valid value of each setting that has no default.
-const EXAMPLES: [(&str, &str); 6] = [
+const EXAMPLES: [(&str, &str); 8] = [
     ("database.url", "postgres://host/database"),
     ("broker.url", "amqp://host"),
     ("sealing.keys", "k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="),
     ("shopper.proof_keys", "k1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="),
+    ("client.id", "cl_4f1d"),
+    ("client.secret", "a-client-secret"),
     ("identity.issuer", "https://auth.backhaul.example"),
     ("identity.jwks_url", "https://auth.backhaul.example/.well-known/jwks.json"),
 ];

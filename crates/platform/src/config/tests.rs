@@ -1,5 +1,7 @@
 //! Tests of settings and their faults.
 
+mod ranges;
+
 use expect_test::{Expect, expect};
 use secrecy::ExposeSecret;
 

@@ -6,6 +6,8 @@ use anyhow::Context as _;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Deserializer, de::Error as _};
 
+use crate::config::range::{self, DAY, HOUR};
+
 /// `[database]`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -13,11 +15,14 @@ pub struct Settings {
     /// `None` for a service without a database, whose default is an empty text.
     #[serde(deserialize_with = "postgres_url")]
     pub url: Option<SecretString>,
+    #[serde(deserialize_with = "range::number::<1, 10_000, _, _>")]
     pub max_connections: usize,
+    #[serde(deserialize_with = "range::number::<1, 10_000, _, _>")]
     pub max_readers: usize,
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "range::time::<10, HOUR, _>")]
     pub acquire_timeout: Duration,
-    #[serde(with = "humantime_serde")]
+    // PostgreSQL takes 0 as no timeout, and no more than 24 days.
+    #[serde(deserialize_with = "range::time::<10, DAY, _>")]
     pub statement_timeout: Duration,
 }
 

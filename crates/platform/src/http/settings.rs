@@ -4,7 +4,16 @@ use std::{path::PathBuf, time::Duration};
 
 use serde::Deserialize;
 
-use crate::config::List;
+use crate::config::{
+    List,
+    range::{self, HOUR, SECOND},
+};
+
+/// In milliseconds. The headers or the body of a distant client take longer.
+const MIN_TIMEOUT: u64 = 100;
+/// A lower limit would reject ordinary requests.
+const MIN_BODY: u64 = 1_000;
+const GIB: u64 = 1 << 30;
 
 /// `[http]`.
 #[derive(Debug, Clone, Deserialize)]
@@ -12,17 +21,20 @@ use crate::config::List;
 pub struct Settings {
     pub host: String,
     pub port: u16,
+    #[serde(deserialize_with = "range::number::<0, 1_024, _, _>")]
     pub workers: usize,
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "range::time::<SECOND, HOUR, _>")]
     pub keep_alive: Duration,
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "range::time::<MIN_TIMEOUT, HOUR, _>")]
     pub header_timeout: Duration,
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "range::time::<MIN_TIMEOUT, HOUR, _>")]
     pub body_timeout: Duration,
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "range::time::<MIN_TIMEOUT, HOUR, _>")]
     pub request_timeout: Duration,
+    #[serde(deserialize_with = "range::number::<MIN_BODY, GIB, _, _>")]
     pub max_body_bytes: usize,
     pub max_inflight_bytes: usize,
+    #[serde(deserialize_with = "range::number::<1, 1_000_000, _, _>")]
     pub max_connections: usize,
     pub trusted_proxies: List<ipnet::IpNet>,
     pub proxy_header: ProxyHeader,

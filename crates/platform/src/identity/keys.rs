@@ -8,7 +8,15 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::Verifier;
-use crate::{Tasks, http_client, retry::Backoff};
+use crate::{
+    Tasks,
+    config::{
+        base_url, http_url,
+        range::{self, DAY, SECOND},
+    },
+    http_client,
+    retry::Backoff,
+};
 
 /// Time that a request with an unknown key id waits for new keys.
 pub(super) const REFRESH_WAIT: Duration = Duration::from_secs(2);
@@ -20,9 +28,11 @@ const MIN_INTERVAL: Duration = Duration::from_secs(1);
 #[serde(deny_unknown_fields)]
 pub struct Settings {
     /// The `iss` that tokens must carry.
+    #[serde(deserialize_with = "base_url")]
     pub issuer: String,
+    #[serde(deserialize_with = "http_url")]
     pub jwks_url: Url,
-    #[serde(with = "humantime_serde")]
+    #[serde(deserialize_with = "range::time::<SECOND, DAY, _>")]
     pub jwks_refresh_interval: Duration,
 }
 
