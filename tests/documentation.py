@@ -32,14 +32,17 @@ STACK_PAGES = {
     "docs/check-the-backlog.md": {},
     "docs/find-out-why-a-message-did-not-arrive.md": {"<id>": "$DELIVERY_ID", "check acme": "check demo"},
     "docs/look-up-a-return.md": {"show RMA-0123456789ABCDEF --merchant acme": "show $RMA --merchant demo"},
-    # The client of the merchant demo has no scope that permits samples.
+    # The client of the merchant demo has no scope that permits samples or changes of endpoints.
     "docs/receive-messages.md": {"rma.refunded --as merchant": "rma.refunded --merchant demo",
+                                 "/rmas --as merchant": "/rmas", "acme rma --as merchant": "acme rma",
+                                 "list acme --as merchant": "list acme", "check acme --as merchant": "check demo",
                                  "0198c0de-0000-7abc": "$DELIVERY_ID", "RMA-1": "$RMA"},
     "docs/link-to-the-portal.md": {"A-1001": "$PORTAL_ORDER"},
     "docs/use-the-portal.md": {},
     "docs/erase-a-shopper.md": {"acme --email ada@shopper.example": "demo --email $PORTAL_EMAIL"},
     "docs/people.md": {"joe@": "jo@"},
     "docs/replay-dead-letters.md": {"<id>": "$DELIVERY_ID"},
+    "docs/rotate-keys-and-secrets.md": {},
     "docs/back-up-and-restore.md": {},
     "docs/make-the-portal-yours.md": {},
 }

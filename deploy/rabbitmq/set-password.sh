@@ -12,10 +12,13 @@ case $password in
         exit 1
         ;;
 esac
-grep -q "\"name\": \"$user\", \"password_hash\": \"\"" "$file" || {
-    echo "$file has no user $user without a password" >&2
+# The file may be formatted in any way, as long as the user's name is followed by the empty password_hash. RabbitMQ and
+# Helm sort the keys, so it is.
+found="(\"name\":[[:space:]]*\"$user\",[[:space:]]*)\"password_hash\":[[:space:]]*\"\""
+grep -Eqz "$found" "$file" || {
+    echo "$file has no user $user with an empty password_hash" >&2
     exit 1
 }
-sed -i -f - "$file" <<END
-s/"name": "$user", "password_hash": ""/"name": "$user", "password": "$password"/
+sed -Ezi -f - "$file" <<END
+s/$found/\1"password": "$password"/
 END

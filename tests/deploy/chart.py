@@ -13,7 +13,7 @@ VARIANTS = {
         "image": {"tag": "9.9.9", "pullSecrets": [{"name": "registry"}]},
         "domain": "shop.example",
         "database": {"authoritySecret": "postgres-ca"},
-        "broker": {"scheme": "amqps", "port": 5671, "administratorSecret": "rabbitmq-default-user"},
+        "broker": {"scheme": "amqps", "port": 5671, "administratorSecret": "rabbitmq-default-user", "nodes": 3},
         "telemetry": {"otlpEndpoint": "http://otel-collector.observability:4318/v1/traces"},
         "ingress": {"hosts": {"console": "desk.shop.example"}, "portalHosts": ["returns.acme.example"]},
         "services": {"order-intake": {"settings": {"LIMITS__REQUESTS_PER_MINUTE": 2500}}},

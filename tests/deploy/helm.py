@@ -19,6 +19,7 @@ WRONG_VALUES = [
     {"services": {"auth": {"settings": {"limits.requests": 1}}}},
     {"secrets": {"existingSecret": {"seeling": "x"}}},
     {"database": {"clientImage": "postgres:latest"}},
+    {"broker": {"nodes": 0}},
 ]
 MONITOR = {"selector": {"matchExpressions": ...}, "endpoints": [kubernetes.ENDPOINT]}
 

@@ -1,9 +1,10 @@
 """Checks that deploy/kubernetes/make-secrets makes exactly the secrets and keys that the Kubernetes objects refer
-to."""
+to, and the scripts that set passwords in broker definitions."""
 
 import json
 import re
 import subprocess
+import tempfile
 from pathlib import Path
 
 import kubernetes
@@ -56,6 +57,28 @@ def check_users(secrets):
         assert url == f"amqp://{service}:{passwords[service]}@rabbitmq.space.svc:5672/%2f", service
 
 
+def check_definitions(folder, secrets):
+    """The passwords of installed definitions, in any format, are kept in those of a new version."""
+    new = ROOT / "deploy/rabbitmq/definitions.json"
+    text = secrets["rabbitmq-definitions"]["stringData"]["definitions.json"]
+    definitions = json.loads(text)
+    formatted = json.dumps(definitions, indent=2, sort_keys=True)
+    installed = folder / "installed.json"
+    for each in [text, formatted]:
+        installed.write_text(each)
+        command = [ROOT / "deploy/rabbitmq/keep-passwords.sh", installed, new]
+        kept = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert json.loads(kept.stdout) == definitions and not kept.stderr, kept.stderr
+    # A rotation adds a user with another name and deletes the first one.
+    definitions["users"][0] = {"name": "auth-b", "password_hash": "", "tags": []}
+    installed.write_text(json.dumps(definitions, indent=2, sort_keys=True))
+    subprocess.run([ROOT / "deploy/rabbitmq/set-password.sh", installed, "auth-b"], input="secret", text=True, check=True)
+    assert json.loads(installed.read_text())["users"][0]["password"] == "secret"
+    kept = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert json.loads(kept.stdout)["users"][0]["password_hash"] == "", "a new user has a password"
+    assert [line.split()[0] for line in kept.stderr.splitlines()] == ["auth", "auth-b"], kept.stderr
+
+
 def main():
     secrets = make("--namespace", "space")
     assert {secret["metadata"]["namespace"] for secret in secrets.values()} == {"space"}
@@ -67,6 +90,8 @@ def main():
     unused = secrets.keys() - {name for name, _ in wanted}
     assert not unused, f"make-secrets makes {unused}, which no object uses"
     check_users(secrets)
+    with tempfile.TemporaryDirectory() as folder:
+        check_definitions(Path(folder), secrets)
     again = make("--namespace", "space")
     same = [name for name, secret in secrets.items() if secret["stringData"] == again[name]["stringData"]]
     assert not same, f"the values of {same} are not random"
