@@ -66,7 +66,7 @@ class Faults:
     async def is_possible(self, fault):
         """A fail-over waits until the standby has every commit, and nothing begins after the end."""
         try:
-            if fault.kind == "postgres-fail-over":
+            if fault.kind == "postgres-fail-over" and time.time() <= self.ends_at:
                 await self.stack.postgres.await_standby()
         except TimeoutError:
             self.violations.add("fault", f"{fault.describe()}: the standby does not follow the primary")

@@ -119,6 +119,18 @@ await run({
     await everyPage(session, ["/", "/account"]);
   },
   "pages without a session": () => everyPage(null, ["/sign-in"]),
+  "the filter of deliveries is open on large screens or while it is used": async () => {
+    const { session } = await person(`filter-${suffix}@example.com`, "operator");
+    for (const [width, path, isOpen] of [[1280, "/deliveries", true], [390, "/deliveries", false], [390, "/deliveries?state=dead", true]]) {
+      const { page, context } = await open(browser, { javaScriptEnabled: false, viewport: { width, height: 844 } });
+      await signIn(context, session);
+      await page.goto(path);
+      assert.equal(await page.getByLabel("State").isVisible(), isOpen, `${path} at ${width} pixels`);
+      if (!isOpen) await page.getByText("Filter", { exact: true }).click();
+      await page.getByLabel("State").selectOption("pending");
+      await context.close();
+    }
+  },
   "results of an operator's forms": async () => {
     const { session } = await person(`results-${suffix}@example.com`, "operator");
     await everyResult(session, [
