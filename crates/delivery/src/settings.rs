@@ -18,7 +18,7 @@ use crate::outcome::{Schedule, ScheduleError};
 use crate::tokens::Tokens;
 use crate::window::Limits;
 
-/// In milliseconds. A distant merchant takes longer to answer.
+/// In milliseconds. A distant merchant takes longer to respond.
 const MIN_TIMEOUT: u64 = 100;
 const WEEK: u64 = 7 * DAY;
 
