@@ -26,6 +26,7 @@ async fn a_connection_that_nobody_waited_for_is_used_by_the_next_caller() {
         let mut server = TcpStream::connect(server).await.unwrap();
         drop(tokio::io::copy_bidirectional(&mut client, &mut server).await);
     };
+    #[expect(clippy::disallowed_methods, reason = "lives as long as the test")]
     tokio::spawn(forwarding);
 
     let settings = Settings {
