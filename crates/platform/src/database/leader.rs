@@ -11,12 +11,10 @@ use crate::{chain, retry::Backoff};
 
 /// Pauses in milliseconds between the polls after a wake-up, until polling slows down to `poll_interval`. The
 /// wake-up comes from inside the writer's transaction, so the first polls may run before the commit.
-const PAUSES: [u64; 6] = [1, 2, 4, 8, 16, 32];
+const PAUSES: [u64; 7] = [1, 1, 2, 4, 8, 16, 32];
 /// Number of short pauses. A wake-up does not end them, so that many wake-ups in a row share a poll. Polls
 /// after found work begin with the pause that follows them.
-const SHORT_PAUSES: usize = 3;
-/// The commit usually comes this soon after the wake-up.
-const WAKE_UP_PAUSE: Duration = Duration::from_millis(1);
+const SHORT_PAUSES: usize = 4;
 
 /// Result of one poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,10 +86,7 @@ impl Pool {
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = tokio::time::sleep(pause) => {}
-                () = wake.notified(), if wakeable => {
-                    next_pause = 0;
-                    tokio::time::sleep(WAKE_UP_PAUSE).await;
-                }
+                () = wake.notified(), if wakeable => next_pause = 0,
             }
         }
     }
