@@ -55,13 +55,14 @@ pub(crate) struct Placing {
 
 #[cfg(test)]
 mod tests {
-    use platform::{Service as _, config};
+    use testkit::check_setting_rejected;
 
-    use super::*;
     use crate::App;
 
     #[test]
     fn unusable_settings_are_rejected() {
+        let keys = testkit::sealing_keys();
+        let required = [("SEALING__KEYS", keys), ("SHOPPER__PROOF_KEYS", keys)];
         for (name, value, expected) in [
             ("VARIANTS__TIMEOUT", "0s", "must be a duration from 200ms to 1m, not 0s"),
             ("VARIANTS__CACHE_TTL", "2days", "must be a duration from 0s to 1day, not 2days"),
@@ -75,22 +76,7 @@ mod tests {
             ("PLACING__POLL_INTERVAL", "0s", "must be a duration from 10ms to 1h, not 0s"),
             ("PLACING__LEASE", "0s", "must be a duration from 1s to 1day, not 0s"),
         ] {
-            let variables = [
-                ("DATABASE__URL", "postgres://h/d"),
-                ("BROKER__URL", "amqp://h"),
-                ("IDENTITY__JWKS_URL", "https://auth.test/jwks.json"),
-                ("IDENTITY__ISSUER", "https://auth.test"),
-                ("SEALING__KEYS", testkit::sealing_keys()),
-                ("SHOPPER__PROOF_KEYS", testkit::sealing_keys()),
-                (name, value),
-            ];
-            let variables =
-                variables.map(|(name, value)| (format!("EXCHANGE__{name}"), value.to_owned()));
-            let loaded = config::load::<Settings>(App::NAME, App::DEFAULTS, None, variables.into());
-            let faults = loaded.unwrap_err().to_string();
-            let expected = format!("(EXCHANGE__{name}): {expected}");
-            assert!(faults.starts_with("one setting of "), "{faults}");
-            assert!(faults.contains(&expected), "{expected}: {faults}");
+            check_setting_rejected::<App>(&required, (name, value), expected);
         }
     }
 }

@@ -49,33 +49,19 @@ pub(crate) struct Portal {
 
 #[cfg(test)]
 mod tests {
-    use platform::Service as _;
+    use testkit::check_setting_rejected;
 
-    use super::*;
     use crate::App;
 
     #[test]
     fn unusable_settings_are_rejected() {
+        let keys = testkit::sealing_keys();
+        let required = [("SEALING__KEYS", keys), ("SHOPPER__PROOF_KEYS", keys)];
         for (name, value, expected) in [
             ("LOOKUPS__MIN_FAILURE_LATENCY", "1m", "must be a duration from 0s to 10s, not 1m"),
             ("PORTAL__PUBLIC_URL", "portal", "\"portal\" is not an http:// or https:// URL"),
         ] {
-            let variables = [
-                ("DATABASE__URL", "postgres://h/d"),
-                ("BROKER__URL", "amqp://h"),
-                ("IDENTITY__JWKS_URL", "https://auth.test/jwks.json"),
-                ("IDENTITY__ISSUER", "https://auth.test"),
-                ("SEALING__KEYS", testkit::sealing_keys()),
-                ("SHOPPER__PROOF_KEYS", testkit::sealing_keys()),
-                (name, value),
-            ];
-            let variables =
-                variables.map(|(name, value)| (format!("RMA_ENGINE__{name}"), value.to_owned()));
-            let loaded = config::load::<Settings>(App::NAME, App::DEFAULTS, None, variables.into());
-            let faults = loaded.unwrap_err().to_string();
-            let expected = format!("(RMA_ENGINE__{name}): {expected}");
-            assert!(faults.starts_with("one setting of "), "{faults}");
-            assert!(faults.contains(&expected), "{expected}: {faults}");
+            check_setting_rejected::<App>(&required, (name, value), expected);
         }
     }
 }

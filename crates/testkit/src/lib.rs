@@ -22,6 +22,7 @@ mod replica;
 mod republish;
 mod servers;
 mod service;
+mod settings;
 mod template;
 
 use std::{future::Future, time::Duration};
@@ -38,6 +39,7 @@ pub use replica::{CRASH_SETTINGS, MEMORY_LIMIT_KIB, Replica, free_port};
 pub use republish::{republish, start_republish, wait_for_republish};
 pub use servers::{Server, Servers};
 pub use service::{DELIVERY_SETTINGS, TestService, launch, process, run, sealing_keys, send};
+pub use settings::check_setting_rejected;
 
 /// Polls `check` until it returns a value. Fails the test after the timeout.
 #[track_caller]

@@ -1,8 +1,8 @@
 //! Tests of settings with values outside their range.
 
-use platform::{Service as _, config};
+use testkit::check_setting_rejected;
 
-use crate::{App, Settings};
+use crate::App;
 
 #[test]
 fn unusable_settings_are_rejected() {
@@ -15,19 +15,6 @@ fn unusable_settings_are_rejected() {
             "must be a duration from 0s to 100years, not 1000years",
         ),
     ] {
-        let variables = [
-            ("DATABASE__URL", "postgres://h/d"),
-            ("BROKER__URL", "amqp://h"),
-            ("IDENTITY__JWKS_URL", "https://auth.test/jwks.json"),
-            ("IDENTITY__ISSUER", "https://auth.test"),
-            (name, value),
-        ];
-        let variables =
-            variables.map(|(name, value)| (format!("ORDER_INTAKE__{name}"), value.to_owned()));
-        let loaded = config::load::<Settings>(App::NAME, App::DEFAULTS, None, variables.into());
-        let faults = loaded.unwrap_err().to_string();
-        let expected = format!("(ORDER_INTAKE__{name}): {expected}");
-        assert!(faults.starts_with("one setting of "), "{faults}");
-        assert!(faults.contains(&expected), "{expected}: {faults}");
+        check_setting_rejected::<App>(&[], (name, value), expected);
     }
 }
