@@ -120,7 +120,7 @@ impl LeaderTask for Dispatcher {
             0 if !is_incomplete => PollOutcome::Idle,
             SATURATED_BATCH.. => PollOutcome::Saturated(SATURATED_PAUSE),
             _ if has_more => PollOutcome::Busy,
-            _ => PollOutcome::Done,
+            _ => PollOutcome::Complete,
         })
     }
 }

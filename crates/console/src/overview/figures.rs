@@ -33,7 +33,7 @@ pub(super) fn figures(
     vec![ready(services), dead(backlogs), oldest_due, outbox(backlogs)]
 }
 
-/// The services that the console calls. It has no address of the portal, so it cannot ask it.
+/// The services that the console calls. It has no address of the portal, so it cannot call it.
 fn ready(services: &[ServiceRow]) -> Figure {
     let ready = services.iter().filter(|service| service.is_ready).count();
     Figure {

@@ -141,13 +141,13 @@ fn table_in<'a>(
     let cells = |item| columns.iter().map(|column| column.cell(item, layout)).collect();
     let mut table = aligned(std::iter::once(headings).chain(items.into_iter().map(cells)));
     if let Layout::Narrow(width) = layout {
-        fit(&mut table, &columns, width);
+        shrink_to_width(&mut table, &columns, width);
     }
     lines(&table)
 }
 
 /// Leaves out columns and shortens texts until the table fits the width.
-fn fit(table: &mut Table, columns: &[&Column], width: u16) {
+fn shrink_to_width(table: &mut Table, columns: &[&Column], width: u16) {
     let left_out = left_out(columns, &table.column_max_content_widths(), width);
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width + COLUMN_GAP);
     table.set_truncation_indicator("…");

@@ -21,8 +21,8 @@ const SHORT_PAUSES: usize = 4;
 pub enum PollOutcome {
     /// The poll found work, and there may be more. The next poll follows at once.
     Busy,
-    /// The poll found work and has done all of it.
-    Done,
+    /// The poll found work, and nothing is left.
+    Complete,
     /// The poll found a full batch. The next poll follows after this time, and wake-ups are ignored until
     /// then, so that the next batch is large too.
     Saturated(Duration),
@@ -67,7 +67,7 @@ impl Pool {
                 next_pause = SHORT_PAUSES;
             }
             let (pause, wakeable) = match polled {
-                Ok(Some(PollOutcome::Idle | PollOutcome::Done)) => {
+                Ok(Some(PollOutcome::Idle | PollOutcome::Complete)) => {
                     let pause = PAUSES.get(next_pause).map(|millis| Duration::from_millis(*millis));
                     next_pause += 1;
                     (pause.unwrap_or(poll_interval), next_pause > SHORT_PAUSES)
