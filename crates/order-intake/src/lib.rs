@@ -25,7 +25,6 @@ mod store;
 mod stored_order;
 mod summary;
 mod write_batch;
-mod write_queue;
 mod writer;
 
 use std::sync::Arc;
@@ -46,9 +45,9 @@ use utoipa_actix_web::service_config::ServiceConfig;
 use activity::Activity;
 use eraser::Eraser;
 use erasure_confirmations::ErasureConfirmations;
+use platform::batching::{QueueLimits, WriteQueue};
 use retention::Retention;
 use write_batch::Publication;
-use write_queue::{QueueLimits, WriteQueue};
 use writer::{PublishResult, Writer};
 
 /// The tables of this service.

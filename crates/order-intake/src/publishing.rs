@@ -59,7 +59,9 @@ pub(crate) async fn publish(
     let orders = serialize(app, merchant_id, snapshots, &bytes, received_at)?;
     let merchant = merchant_id.clone();
     let publication = Publication { merchant, policy, received_at, orders, _memory: memory };
-    let outcomes = app.write_queue.submit(publication).await?.inspect_err(|error| {
+    let (publication, outcomes) = app.write_queue.submit(publication).await?;
+    drop(publication);
+    let outcomes = outcomes.inspect_err(|error| {
         if let PublishError::Refunds(invalid) = error {
             let identifiers: Vec<_> = identifiers.iter().map(|it| Some(it.as_str())).collect();
             record_rejected(app, merchant_id, &identifiers, invalid, received_at);

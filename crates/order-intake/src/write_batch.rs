@@ -12,7 +12,7 @@ use messaging::SerializedEvent;
 use platform::Timestamp;
 use platform::http::RequestMemory;
 
-use crate::write_queue::Job;
+use platform::batching::Job;
 
 /// An order that is larger than this counts as several.
 const USUAL_BYTES: usize = 8 * 1024;

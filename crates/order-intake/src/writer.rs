@@ -25,7 +25,7 @@ use self::publish_error::{is_timeout, may_affect_one_write};
 use self::save::{QueuedWrites, publications, write_checked, write_optimistic};
 use crate::store::{self, WriteError};
 use crate::write_batch::Publication;
-use crate::write_queue::{Job as _, QueuedWrite, WriteQueue};
+use platform::batching::{Job as _, QueuedWrite, WriteQueue};
 
 /// Batches sent to PostgreSQL: the one that it executes and the next.
 const MAX_IN_FLIGHT: usize = 2;

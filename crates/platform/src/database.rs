@@ -16,6 +16,7 @@ mod prepared;
 mod retention;
 mod settings;
 
+pub(crate) use error::deadlocked;
 pub use error::{DatabaseError, timed_out};
 pub use index_range::IndexRange;
 pub use leader::{LeaderTask, PollOutcome};

@@ -4,6 +4,7 @@
 //! request waits for that transaction and returns the stored response; work that failed leaves its
 //! key unused. Services that use this run [`MIGRATIONS`].
 
+mod batch;
 mod erase;
 
 use std::time::Duration;
@@ -28,6 +29,7 @@ use crate::{
     database::{DatabaseError, delete_older_than, prepared},
 };
 
+pub use batch::{find_all, insert_all};
 pub use erase::erase_responses;
 
 /// The table `idempotency_keys`.
@@ -99,6 +101,29 @@ pub struct IdempotencyKey<'a> {
     pub name: &'static str,
     /// The digest of the request: a key belongs to one request.
     pub request: Digest,
+}
+
+/// A key without its merchant, which can outlive the request.
+#[derive(Debug)]
+pub struct OwnedKey {
+    operation: &'static str,
+    key: String,
+    name: &'static str,
+    request: Digest,
+}
+
+impl OwnedKey {
+    pub fn of<'a>(&'a self, merchant: &'a MerchantId) -> IdempotencyKey<'a> {
+        let Self { operation, key, name, request } = self;
+        IdempotencyKey { merchant, operation, key, name, request: *request }
+    }
+}
+
+impl From<IdempotencyKey<'_>> for OwnedKey {
+    fn from(key: IdempotencyKey<'_>) -> Self {
+        let IdempotencyKey { operation, key, name, request, .. } = key;
+        Self { operation, key: key.to_owned(), name, request }
+    }
 }
 
 /// The state of a key.
@@ -214,7 +239,8 @@ impl IdempotencyKey<'_> {
         Ok(())
     }
 
-    fn completed(&self, state: KeyState) -> Result<Option<String>, ValidationError> {
+    /// The first response of the request, if it was completed before.
+    pub fn completed(&self, state: KeyState) -> Result<Option<String>, ValidationError> {
         match state {
             KeyState::New => Ok(None),
             KeyState::Completed(response) => Ok(Some(response)),

@@ -4,6 +4,7 @@
 //! A service is a type that implements [`Service`]; its `main` is [`run`]. Code that two services need
 //! and that depends neither on the domain's rules nor on RabbitMQ belongs here.
 
+pub mod batching;
 pub mod config;
 pub mod database;
 pub mod health;

@@ -29,7 +29,7 @@ async fn publish_while_blocked(
     let held = first["identifier"].as_str().unwrap();
     let hold = format!("BEGIN; SELECT FROM orders WHERE identifier = '{held}' FOR UPDATE");
     holder.batch_execute(&hold).await.unwrap();
-    let submit = |order| writer.queue.submit(writer.publication("acme", one(order)));
+    let submit = |order| writer.submit(writer.publication("acme", one(order)));
     writer
         .with_writer(async {
             let later = async {
@@ -167,7 +167,7 @@ async fn concurrent_writers_of_one_order_lose_nothing() {
     let waiting = publications.zip(queues).map(|(publication, queue)| queue.submit(publication));
     let results = futures_util::future::join_all(waiting).await;
     assert!(tasks.drain(Duration::from_secs(5)).await);
-    let stored = results.iter().filter(|result| match result.as_ref().unwrap() {
+    let stored = results.iter().filter(|result| match &result.as_ref().unwrap().1 {
         Ok(outcomes) => outcomes == &[OrderOutcome::Stored],
         Err(error) => panic!("{error}"),
     });

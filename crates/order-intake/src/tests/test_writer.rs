@@ -18,8 +18,8 @@ use testkit::Database;
 use tokio_util::sync::CancellationToken;
 
 use crate::write_batch::{Publication, Published};
-use crate::write_queue::{QueueLimits, WriteQueue};
 use crate::writer::{PublishResult, Writer};
+use platform::batching::{QueueLimits, SubmitError, WriteQueue};
 
 /// A writer with its queue and database.
 pub(super) struct TestWriter {
@@ -84,9 +84,17 @@ impl TestWriter {
         .await;
     }
 
+    /// Queues a publication and waits for its result.
+    pub(super) async fn submit(
+        &self,
+        publication: Publication,
+    ) -> Result<PublishResult, SubmitError> {
+        Ok(self.queue.submit(publication).await?.1)
+    }
+
     /// Publishes all publications in one batch and returns their results.
     pub(super) async fn publish_batch(&self, publications: Vec<Publication>) -> Vec<PublishResult> {
-        let waiting = publications.into_iter().map(|publication| self.queue.submit(publication));
+        let waiting = publications.into_iter().map(|publication| self.submit(publication));
         let results = self.with_writer(futures_util::future::join_all(waiting)).await;
         results.into_iter().map(Result::unwrap).collect()
     }

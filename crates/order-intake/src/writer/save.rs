@@ -10,7 +10,7 @@ use platform::database::DatabaseError;
 use super::publish_error::{PublishError, PublishResult};
 use crate::store::{self, WriteError, WriteMode};
 use crate::write_batch::{Publication, Published, Stored, WriteBatch};
-use crate::write_queue::QueuedWrite;
+use platform::batching::QueuedWrite;
 
 pub(super) type QueuedWrites = Vec<QueuedWrite<Publication, PublishResult>>;
 

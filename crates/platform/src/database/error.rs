@@ -80,12 +80,20 @@ fn is_transient(message: &str) -> bool {
 /// Whether a statement exceeded its timeout. The database is up then, so the same statement may
 /// time out again.
 pub fn timed_out(error: &(dyn std::error::Error + 'static)) -> bool {
-    const MESSAGE: &str = "canceling statement due to statement timeout";
-    let is_timeout = |error: &(dyn std::error::Error + 'static)| match error.downcast_ref() {
-        Some(QueryError::DatabaseError(_, information)) => information.message() == MESSAGE,
+    has_message(error, "canceling statement due to statement timeout")
+}
+
+/// Whether PostgreSQL ended a deadlock with this transaction.
+pub(crate) fn deadlocked(error: &(dyn std::error::Error + 'static)) -> bool {
+    has_message(error, "deadlock detected")
+}
+
+fn has_message(error: &(dyn std::error::Error + 'static), message: &str) -> bool {
+    let is_it = |error: &(dyn std::error::Error + 'static)| match error.downcast_ref() {
+        Some(QueryError::DatabaseError(_, information)) => information.message() == message,
         _ => false,
     };
-    std::iter::successors(Some(error), |error| error.source()).any(is_timeout)
+    std::iter::successors(Some(error), |error| error.source()).any(is_it)
 }
 
 #[cfg(test)]

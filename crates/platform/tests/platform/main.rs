@@ -7,6 +7,7 @@
 )]
 
 mod authentication;
+mod batching;
 mod database;
 mod rate_limits;
 mod readers;

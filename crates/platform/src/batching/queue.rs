@@ -1,28 +1,29 @@
-//! A bounded queue of writes that the writer takes in batches.
+//! A bounded queue of writes that a writer takes in batches.
 //!
 //! Jobs that arrive while the writer is busy form the next batch. The writer never waits for a batch
-//! to fill up when it is idle; while a batch is in flight it can wait for one of a given weight. Only
-//! one writer may use a queue, because the queue keeps a single wanted weight. A job gets its result after
-//! its batch was written. A full queue rejects jobs immediately.
+//! to fill up when it is idle; while a batch is in flight it can wait for one of a given weight. Writers that
+//! share a queue must all want the weight 1, because the queue keeps a single wanted weight. A job gets its
+//! result after its batch was written. A full queue rejects jobs immediately.
 //!
 //! Owners take turns, so an owner with thousands of jobs delays only its own.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use platform::{ErrorKind, Failure};
 use tokio::sync::{Notify, oneshot};
 
+use crate::{ErrorKind, Failure};
+
 /// A unit of work in the queue.
-pub(crate) trait Job {
+pub trait Job {
     /// The jobs of one owner are processed in the order of their submission.
     fn owner(&self) -> &str;
-    /// The cost of the job, in orders of usual size.
+    /// The cost of the job.
     fn weight(&self) -> usize;
 }
 
 /// Jobs that are queued for the writer.
-pub(crate) struct WriteQueue<J, A> {
+pub struct WriteQueue<J, A> {
     waiting: Mutex<Queues<J, A>>,
     ready: Notify,
     limits: QueueLimits,
@@ -30,11 +31,11 @@ pub(crate) struct WriteQueue<J, A> {
 
 /// Limits by weight.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct QueueLimits {
+pub struct QueueLimits {
     /// The limit for one batch. A heavier job is a batch of its own.
-    pub(crate) max_batch: usize,
+    pub max_batch: usize,
     /// The limit for all queued jobs.
-    pub(crate) max_queued: usize,
+    pub max_queued: usize,
 }
 
 struct Queues<J, A> {
@@ -48,31 +49,36 @@ struct Queues<J, A> {
 }
 
 /// A job and the channel for its result.
-pub(crate) struct QueuedWrite<J, A> {
-    pub(crate) job: J,
+pub struct QueuedWrite<J, A> {
+    pub job: J,
     result: oneshot::Sender<(J, A)>,
 }
 
 impl<J, A> QueuedWrite<J, A> {
     /// Sends the result, which the caller may no longer wait for. The job is returned to the caller, so
     /// that the caller's thread frees its memory instead of the writer.
-    pub(crate) fn finish(self, result: A) {
+    pub fn finish(self, result: A) {
         drop(self.result.send((self.job, result)));
     }
 
     /// Whether the caller has stopped waiting for the result.
-    pub(crate) fn is_abandoned(&self) -> bool {
+    pub fn is_abandoned(&self) -> bool {
         self.result.is_closed()
     }
 }
 
-/// The reason why a job was not processed.
+/// Why a job was not processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum SubmitError {
-    #[error("too many orders are queued")]
+pub enum SubmitError {
+    #[error("too many requests are queued")]
     Full,
-    #[error("the writer stopped before the orders were stored")]
+    #[error("the service stopped before the request was processed")]
     WriterStopped,
+    #[error("too many requests about the same rows at once")]
+    Contended,
+    /// The request may have been processed, and can be sent again.
+    #[error("the database is not available")]
+    NoDatabase,
 }
 
 impl Failure for SubmitError {
@@ -82,14 +88,14 @@ impl Failure for SubmitError {
 }
 
 impl<J: Job, A> WriteQueue<J, A> {
-    pub(crate) fn new(limits: QueueLimits) -> Self {
+    pub fn new(limits: QueueLimits) -> Self {
         let waiting =
             Queues { queues: HashMap::new(), turns: VecDeque::new(), weight: 0, wanted: 1 };
         Self { waiting: Mutex::new(waiting), ready: Notify::new(), limits }
     }
 
-    /// Queues a job and waits for its result.
-    pub(crate) async fn submit(&self, job: J) -> Result<A, SubmitError> {
+    /// Queues a job and waits for its result. Returns the job too.
+    pub async fn submit(&self, job: J) -> Result<(J, A), SubmitError> {
         let (result, receiver) = oneshot::channel();
         let enough = {
             let mut waiting = self.lock();
@@ -103,13 +109,11 @@ impl<J: Job, A> WriteQueue<J, A> {
         if enough {
             self.ready.notify_one();
         }
-        let (job, result) = receiver.await.map_err(|_gone| SubmitError::WriterStopped)?;
-        drop(job);
-        Ok(result)
+        receiver.await.map_err(|_gone| SubmitError::WriterStopped)
     }
 
     /// Waits until the queued jobs have the wanted weight, then takes the next batch. Cancel safe.
-    pub(crate) async fn next_batch(&self, wanted: usize) -> Vec<QueuedWrite<J, A>> {
+    pub async fn next_batch(&self, wanted: usize) -> Vec<QueuedWrite<J, A>> {
         loop {
             if self.has(wanted) {
                 let batch = self.take_batch();
@@ -130,7 +134,7 @@ impl<J: Job, A> WriteQueue<J, A> {
     }
 
     /// Takes the next batch, which is empty when the queue is. Abandoned jobs are dropped.
-    pub(crate) fn take_batch(&self) -> Vec<QueuedWrite<J, A>> {
+    pub fn take_batch(&self) -> Vec<QueuedWrite<J, A>> {
         let mut waiting = self.lock();
         let mut batch = Vec::new();
         let mut weight = 0;
@@ -149,7 +153,7 @@ impl<J: Job, A> WriteQueue<J, A> {
     }
 
     /// The weight of all queued jobs.
-    pub(crate) fn depth(&self) -> usize {
+    pub fn depth(&self) -> usize {
         self.lock().weight
     }
 

@@ -1,0 +1,201 @@
+//! Requests that are processed together: one transaction for many.
+//!
+//! A request that arrives while nothing is processed is processed at once. Requests that arrive meanwhile form
+//! the next batch, so a busy service does the work of a transaction and its statements once for many requests.
+//! A batch waits for no row that another transaction has locked: requests about such rows, and all requests of
+//! a batch that failed, are processed alone, each in its own transaction. So an invalid or slow request delays
+//! no other. If the database is the cause, all requests of the batch fail.
+
+mod metrics;
+mod queue;
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use futures_util::FutureExt as _;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+pub use queue::{Job, QueueLimits, QueuedWrite, SubmitError, WriteQueue};
+
+use self::metrics::Metrics;
+use crate::database::{DatabaseError, Pool, deadlocked, timed_out};
+use crate::{ErrorKind, Failure, Process, chain};
+
+/// Batches that are processed at the same time. More would make each of them smaller.
+const WORKERS: usize = 2;
+const LIMITS: QueueLimits = QueueLimits { max_batch: 64, max_queued: 100_000 };
+/// Attempts to process a request alone, while other transactions insert the same rows.
+const ATTEMPTS: usize = 20;
+/// Requests of a handler that are processed alone at the same time. They may wait for locks, and must leave
+/// connections to the batches.
+const MAX_ALONE: usize = 3;
+/// Longest wait to be processed alone.
+const ALONE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How a request is processed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Processing {
+    /// With others. Rows that another transaction has locked are skipped.
+    Batch,
+    /// In a transaction of its own, which waits for locked rows.
+    Alone,
+}
+
+/// The results of the requests of a batch, in order. `None` for a request that must be processed alone.
+pub type BatchResults<T, E> = Vec<Option<Result<T, E>>>;
+
+/// Processes requests in a transaction.
+pub trait BatchHandler: Send + Sync + 'static {
+    type Job: Job + Send + Sync + 'static;
+    type Response: Send + 'static;
+    type Error: From<DatabaseError>
+        + From<diesel::result::Error>
+        + From<SubmitError>
+        + Failure
+        + Send
+        + 'static;
+
+    /// Processes these requests. An error rolls the transaction back. The error of a single request must leave
+    /// no change of that request in the transaction.
+    fn process(
+        &self,
+        conn: &mut AsyncPgConnection,
+        jobs: &[&Self::Job],
+        processing: Processing,
+    ) -> impl Future<Output = Result<BatchResults<Self::Response, Self::Error>, Self::Error>> + Send;
+
+    /// Whether another transaction inserted the same rows first, so that a new attempt finds them.
+    fn is_conflict(error: &Self::Error) -> bool;
+}
+
+/// The result of a request in a batch.
+type JobResult<H> = Option<Result<<H as BatchHandler>::Response, <H as BatchHandler>::Error>>;
+
+/// The queue of a handler's requests.
+pub struct Batches<H: BatchHandler> {
+    handler: H,
+    pool: Pool,
+    metrics: Metrics,
+    queue: WriteQueue<H::Job, JobResult<H>>,
+    alone: Semaphore,
+}
+
+impl<H: BatchHandler> Batches<H> {
+    /// Starts to process requests.
+    pub fn start(name: &'static str, process: &Process, handler: H) -> Arc<Self> {
+        let batches = Arc::new(Self {
+            handler,
+            pool: process.pool.clone(),
+            metrics: Metrics::new(name),
+            queue: WriteQueue::new(LIMITS),
+            alone: Semaphore::new(MAX_ALONE),
+        });
+        for _ in 0..WORKERS {
+            let batches = batches.clone();
+            process.tasks.spawn(name, |stop| async move { batches.work(stop).await });
+        }
+        batches
+    }
+
+    /// Processes a request with others that wait, or alone. A large one would be a batch of its own, which could
+    /// occupy the workers.
+    pub async fn run(&self, job: H::Job) -> Result<H::Response, H::Error> {
+        if job.weight() > LIMITS.max_batch {
+            return self.run_alone(&job).await;
+        }
+        match self.queue.submit(job).await? {
+            (_, Some(result)) => result,
+            (job, None) => self.run_alone(&job).await,
+        }
+    }
+
+    /// Processes batches until `stop` is canceled, then drains the queue.
+    async fn work(&self, stop: CancellationToken) {
+        loop {
+            let batch = tokio::select! {
+                () = stop.cancelled() => break,
+                batch = self.queue.next_batch(1) => batch,
+            };
+            self.process(batch).await;
+        }
+        loop {
+            let batch = self.queue.take_batch();
+            if batch.is_empty() {
+                return;
+            }
+            self.process(batch).await;
+        }
+    }
+
+    async fn process(&self, batch: Vec<QueuedWrite<H::Job, JobResult<H>>>) {
+        let jobs: Vec<_> = batch.iter().map(|write| &write.job).collect();
+        self.metrics.record_batch(jobs.len());
+        // A panic must not end the worker. The request that caused it panics again alone.
+        let processed = AssertUnwindSafe(self.transaction(&jobs, Processing::Batch)).catch_unwind();
+        let (results, is_database_down) = match processed.await {
+            Ok(Ok(results)) => (results, false),
+            Ok(Err(error)) if may_affect_one_request::<H>(&error) => {
+                if error.kind() == ErrorKind::Internal {
+                    tracing::warn!(
+                        error = chain(&error),
+                        "a batch failed; its requests are processed alone"
+                    );
+                }
+                (Vec::new(), false)
+            }
+            Ok(Err(error)) => {
+                tracing::warn!(error = chain(&error), "a batch failed");
+                (Vec::new(), true)
+            }
+            Err(_panic) => (Vec::new(), false),
+        };
+        let missing = || is_database_down.then(|| Err(SubmitError::NoDatabase.into()));
+        let results = results.into_iter().chain(std::iter::repeat_with(missing));
+        batch.into_iter().zip(results).for_each(|(write, result)| write.finish(result));
+    }
+
+    async fn run_alone(&self, job: &H::Job) -> Result<H::Response, H::Error> {
+        let permit = tokio::time::timeout(ALONE_TIMEOUT, self.alone.acquire()).await;
+        let Ok(Ok(_permit)) = permit else { return Err(SubmitError::Contended.into()) };
+        self.metrics.record_alone();
+        for _ in 0..ATTEMPTS {
+            match self.transaction(&[job], Processing::Alone).await {
+                Ok(results) => {
+                    if let Some(result) = results.into_iter().flatten().next() {
+                        return result;
+                    }
+                }
+                Err(error) if H::is_conflict(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(SubmitError::Contended.into())
+    }
+
+    /// The weight of the queued requests.
+    pub fn queued(&self) -> usize {
+        self.queue.depth()
+    }
+
+    async fn transaction(
+        &self,
+        jobs: &[&H::Job],
+        processing: Processing,
+    ) -> Result<BatchResults<H::Response, H::Error>, H::Error> {
+        let mut conn = self.pool.get().await?;
+        conn.transaction(async |conn| self.handler.process(conn, jobs, processing).await).await
+    }
+}
+
+/// Whether requests of a failed batch could succeed alone. After a lost connection the batch may have been committed,
+/// and its requests must not be repeated here.
+fn may_affect_one_request<H: BatchHandler>(error: &H::Error) -> bool {
+    error.kind() != ErrorKind::Unavailable
+        || H::is_conflict(error)
+        || timed_out(error)
+        || deadlocked(error)
+}

@@ -1,0 +1,92 @@
+//! The keys of requests that one transaction processes together.
+//!
+//! The transaction locks the rows that the requests change, then finds the keys, and inserts them with their
+//! responses last. A repeated request waits for the same rows and then finds its key.
+
+use diesel::QueryableByName;
+use diesel::sql_types::{Array, BigInt, Binary, Text, Timestamptz};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+
+use super::{IdempotencyKey, KeyState};
+use crate::Timestamp;
+use crate::database::{DatabaseError, prepared};
+
+#[derive(QueryableByName)]
+struct FoundRow {
+    #[diesel(sql_type = BigInt)]
+    place: i64,
+    #[diesel(sql_type = Binary)]
+    request_digest: Vec<u8>,
+    #[diesel(sql_type = Text)]
+    response: String,
+}
+
+/// The states of keys, in order. The connection is shared, so that the caller can send the statement together
+/// with others. `(SELECT $1)` hides the length of the arrays from the planner, which keeps the plan.
+pub async fn find_all(
+    mut conn: &AsyncPgConnection,
+    keys: &[IdempotencyKey<'_>],
+) -> Result<Vec<KeyState>, DatabaseError> {
+    let mut states: Vec<_> = keys.iter().map(|_| KeyState::New).collect();
+    if keys.is_empty() {
+        return Ok(states);
+    }
+    let query = diesel::sql_query(
+        "SELECT requested.place, stored.request_digest, stored.response \
+         FROM unnest((SELECT $1), $2, $3) WITH ORDINALITY \
+             AS requested (merchant, operation, key, place), LATERAL ( \
+             SELECT request_digest, response FROM idempotency_keys AS own \
+             WHERE own.merchant = requested.merchant AND own.operation = requested.operation \
+                 AND own.key = requested.key OFFSET 0 \
+         ) AS stored",
+    )
+    .bind::<Array<Text>, _>(keys.iter().map(|it| it.merchant.as_str()).collect::<Vec<_>>())
+    .bind::<Array<Text>, _>(keys.iter().map(|it| it.operation).collect::<Vec<_>>())
+    .bind::<Array<Text>, _>(keys.iter().map(|it| it.key).collect::<Vec<_>>());
+    let rows: Vec<FoundRow> = prepared(query).load(&mut conn).await?;
+    for row in rows {
+        let place = usize::try_from(row.place - 1).unwrap_or(usize::MAX);
+        if let (Some(key), Some(state)) = (keys.get(place), states.get_mut(place)) {
+            *state = if row.request_digest == key.request.as_bytes() {
+                KeyState::Completed(row.response)
+            } else {
+                KeyState::OtherRequest
+            };
+        }
+    }
+    Ok(states)
+}
+
+/// Inserts keys with the responses of their requests. Returns false if another transaction has inserted one of
+/// them since [`find_all`]: the caller then rolls back and tries again.
+pub async fn insert_all(
+    mut conn: &AsyncPgConnection,
+    completed: &[(IdempotencyKey<'_>, String)],
+    now: Timestamp,
+) -> Result<bool, DatabaseError> {
+    if completed.is_empty() {
+        return Ok(true);
+    }
+    let mut sorted: Vec<_> = completed.iter().collect();
+    // Two transactions with the same keys insert them in the same order.
+    sorted.sort_unstable_by_key(|(it, _)| (it.merchant.as_str(), it.operation, it.key));
+    let text = |of: fn(&IdempotencyKey<'_>) -> String| {
+        sorted.iter().map(|(it, _)| of(it)).collect::<Vec<_>>()
+    };
+    let digests: Vec<_> = sorted.iter().map(|(it, _)| it.request.as_bytes().to_vec()).collect();
+    let responses: Vec<_> = sorted.iter().map(|(_, response)| response.as_str()).collect();
+    let statement = diesel::sql_query(
+        "INSERT INTO idempotency_keys \
+           (merchant, operation, key, request_digest, response, completed_at) \
+         SELECT merchant, operation, key, request_digest, response, $6 \
+         FROM unnest($1, $2, $3, $4, $5) AS new (merchant, operation, key, request_digest, response) \
+         ON CONFLICT ON CONSTRAINT idempotency_keys_pkey DO NOTHING",
+    )
+    .bind::<Array<Text>, _>(text(|it| it.merchant.to_string()))
+    .bind::<Array<Text>, _>(text(|it| it.operation.to_owned()))
+    .bind::<Array<Text>, _>(text(|it| it.key.to_owned()))
+    .bind::<Array<Binary>, _>(digests)
+    .bind::<Array<Text>, _>(responses)
+    .bind::<Timestamptz, _>(now);
+    Ok(prepared(statement).execute(&mut conn).await? == completed.len())
+}
