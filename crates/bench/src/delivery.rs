@@ -34,7 +34,7 @@ const HISTORY: usize = 4_000_000;
 pub(crate) enum Part {
     /// Messages written in batches, compared with the bare loop
     Batched,
-    /// One message per transaction, with 32 writers
+    /// One message per request, with 32 writers
     OneByOne,
     /// 50 messages per second
     Paced,

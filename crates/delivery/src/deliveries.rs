@@ -30,7 +30,7 @@ use crate::replayer::Replayer;
 use crate::sender::Sender;
 use crate::settings::Settings;
 use crate::settled_ids::SettledIds;
-use crate::store::{self, NewMessage, Partitions};
+use crate::store::{self, NewDelivery, NewMessage, Partitions};
 
 /// Every replica maintains the partitions. While a backup reads the history, each maintenance that
 /// creates or drops a partition makes all writers wait for half a second.
@@ -126,21 +126,22 @@ impl Deliveries {
         Ok(ids)
     }
 
-    /// Creates the id of a message, for [`Self::append_one`].
-    pub fn new_id(now: Timestamp) -> Uuid {
-        store::new_id(now)
+    /// Creates the ids of messages, for [`Self::append_new`].
+    pub fn new_ids(now: Timestamp, number: usize) -> Vec<Uuid> {
+        store::new_ids(now, number)
     }
 
-    /// Appends one message under an id from [`Self::new_id`], as [`Self::append`] does.
-    pub async fn append_one(
+    /// Appends messages as [`Self::append`] does, with ids from [`Self::new_ids`] in the same order.
+    pub async fn append_new(
         &self,
         conn: &AsyncPgConnection,
         now: Timestamp,
-        id: Uuid,
-        message: &NewMessage,
+        new: &[NewDelivery],
     ) -> Result<(), DatabaseError> {
-        store::append_one(conn, now, id, message).await?;
-        self.0.wake.notify_one();
+        store::append_new(conn, now, new).await?;
+        if !new.is_empty() {
+            self.0.wake.notify_one();
+        }
         Ok(())
     }
 

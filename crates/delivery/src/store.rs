@@ -40,8 +40,8 @@ use platform::{Timestamp, database::DatabaseError};
 use uuid::Uuid;
 
 pub(crate) use advance_replay::advance_replay;
-pub use append::NewMessage;
-pub(crate) use append::{append, append_one};
+pub use append::{NewDelivery, NewMessage};
+pub(crate) use append::{append, append_new, new_ids};
 pub(crate) use attempts::{AttemptRow, attempts, first_attempts};
 pub(crate) use backlog::{OldestDue, oldest_due, oldest_due_seconds};
 pub(crate) use claim::{ClaimParams, ClaimedDelivery, Claims, Content, OpenEndpoint, claim_due};

@@ -51,17 +51,26 @@ impl Outbox {
     /// shared, so that the caller can send the statement together with others.
     pub async fn append<E: Event>(
         &self,
-        mut conn: &AsyncPgConnection,
+        conn: &AsyncPgConnection,
         now: Timestamp,
         events: impl IntoIterator<Item = E>,
     ) -> Result<(), DatabaseError> {
         let events: Result<Vec<_>, _> =
             events.into_iter().map(|event| self.serialize(now, &event)).collect();
-        let events = events?;
+        self.append_serialized(conn, now, &events?).await
+    }
+
+    /// Inserts events from [`Outbox::serialize`], as [`Outbox::append`] does.
+    pub async fn append_serialized(
+        &self,
+        mut conn: &AsyncPgConnection,
+        now: Timestamp,
+        events: &[SerializedEvent],
+    ) -> Result<(), DatabaseError> {
         if events.is_empty() {
             return Ok(());
         }
-        prepared(self.append_to_sql("", "true", now, &events)).execute(&mut conn).await?;
+        prepared(self.append_to_sql("", "true", now, events)).execute(&mut conn).await?;
         self.wake_relay();
         Ok(())
     }

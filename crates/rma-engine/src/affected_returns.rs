@@ -96,13 +96,10 @@ impl AffectedReturns {
         let mut covered = covered.into_iter();
         for chunk in chunks(&locked) {
             let found = load(conn, chunk).await?;
-            for ((locked, mut rma), covered) in chunk.iter().zip(found).zip(covered.by_ref()) {
+            for (mut rma, covered) in found.into_iter().zip(covered.by_ref()) {
                 let change = refund(&mut rma, &covered, now)?;
-                let merchant = locked.merchant.parse();
-                let merchant = merchant.map_err(|_invalid| Error::Corrupt("merchant"))?;
                 let cause = cause.clone();
-                return_changes::record(conn, deliveries, &merchant, &rma, &change, cause, now)
-                    .await?;
+                return_changes::record(conn, deliveries, &rma, &change, cause, now).await?;
             }
         }
         Ok(())

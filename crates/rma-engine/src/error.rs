@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use domain::json::{FieldError, ValidationError};
 use domain::returns::TransitionError;
+use platform::batching::SubmitError;
 use platform::database::DatabaseError;
 use platform::sealing::SealError;
 use platform::{ErrorKind, Failure};
 
 use crate::return_conflict::ReturnConflict;
+use crate::store::return_rows::InsertError;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
@@ -53,8 +55,19 @@ pub(crate) enum Error {
     Seal(#[from] SealError),
     #[error("the response cannot be serialized")]
     Serialize(#[from] serde_json::Error),
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
     #[error("database")]
     Database(#[from] DatabaseError),
+}
+
+impl From<InsertError> for Error {
+    fn from(error: InsertError) -> Self {
+        match error {
+            InsertError::UnitHeld => Self::UnitHeld,
+            InsertError::Database(error) => error.into(),
+        }
+    }
 }
 
 impl From<diesel::result::Error> for Error {
@@ -82,6 +95,7 @@ impl Failure for Error {
             Self::ConcurrentInsert => ErrorKind::Unavailable,
             Self::BatchTooLarge => ErrorKind::TooLarge,
             Self::Corrupt(_) | Self::Seal(_) | Self::Serialize(_) => ErrorKind::Internal,
+            Self::Submit(error) => error.kind(),
             Self::Database(error) => error.kind(),
         }
     }

@@ -52,7 +52,7 @@ pub(crate) async fn record_placed(
     outbox.append(conn, now, recorded.map(|it| renamed(placed, it, now))).await?;
     let detail = json!({ "exchange_order_identifier": identifier, "items": placed.items });
     let cause = Cause { actor: ExchangePlaced::TYPE, action: "exchange placed", detail };
-    Ok(return_changes::record(conn, deliveries, merchant, &rma, &change, cause, now).await?)
+    Ok(return_changes::record(conn, deliveries, &rma, &change, cause, now).await?)
 }
 
 /// The merchant's identifier that is not used, if there is one, and the identifier of the exchange order.
@@ -105,7 +105,7 @@ pub(crate) async fn record_failed(
     }
     let detail = json!({ "items": items });
     let cause = Cause { actor: ExchangeFailed::TYPE, action: "exchange failed", detail };
-    Ok(return_changes::record(conn, deliveries, merchant, &rma, &change, cause, now).await?)
+    Ok(return_changes::record(conn, deliveries, &rma, &change, cause, now).await?)
 }
 
 /// Records that the exchange order could not be delivered. Its units wait for an operator.
@@ -123,7 +123,7 @@ pub(crate) async fn record_undeliverable(
     let detail = json!({ "reason": reason });
     let actor = ExchangeUndeliverable::TYPE;
     let cause = Cause { actor, action: "exchange undeliverable", detail };
-    Ok(return_changes::record(conn, deliveries, merchant, &rma, &change, cause, now).await?)
+    Ok(return_changes::record(conn, deliveries, &rma, &change, cause, now).await?)
 }
 
 /// Locks the return. Only this service requests exchanges, so a missing return is an error and the

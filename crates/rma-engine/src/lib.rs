@@ -31,6 +31,8 @@ mod quote;
 mod quote_terms;
 mod receiving;
 mod refunds;
+mod report_batches;
+mod return_batches;
 mod return_changes;
 mod return_conflict;
 mod returnable;
@@ -51,6 +53,7 @@ use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use domain::message_kind::MessageKind;
 use merchants::Merchants;
 use messaging::{Backlog, Broker, Outbox, Topology};
+use platform::batching::Batches;
 use platform::database::Pool;
 use platform::identity::Verifier;
 use platform::sealing::Sealer;
@@ -59,6 +62,8 @@ use platform::{Clock, Process, Service, idempotency};
 use utoipa::openapi::OpenApi;
 use utoipa_actix_web::service_config::ServiceConfig;
 
+use report_batches::ReportHandler;
+use return_batches::ReturnHandler;
 pub use settings::Settings;
 
 /// Migrations of this service's tables.
@@ -72,6 +77,8 @@ pub struct App {
     outbox: Outbox,
     backlog: Backlog,
     deliveries: Deliveries,
+    new_returns: Arc<Batches<ReturnHandler>>,
+    reports: Arc<Batches<ReportHandler>>,
     proof_keys: Arc<ProofKeys>,
     lookups: settings::Lookups,
     portal: settings::Portal,
@@ -131,6 +138,13 @@ impl Service for App {
         let backlog = Backlog::new(Self::NAME, process, &broker, &kinds);
         let deliveries =
             Deliveries::start(&outbox, process, &broker, &merchants, &sealer, &kinds, delivery)?;
+        let new_returns = ReturnHandler {
+            clock: process.clock.clone(),
+            outbox: outbox.clone(),
+            deliveries: deliveries.clone(),
+        };
+        let reports =
+            ReportHandler { clock: process.clock.clone(), deliveries: deliveries.clone() };
         let app = Self {
             pool: process.pool.clone(),
             clock: process.clock.clone(),
@@ -138,6 +152,8 @@ impl Service for App {
             outbox,
             backlog,
             deliveries,
+            new_returns: Batches::start("new returns", process, new_returns),
+            reports: Batches::start("carrier reports", process, reports),
             proof_keys: Arc::new(ProofKeys::new(&settings.shopper, process.clock.clone())?),
             lookups: settings.lookups,
             portal: settings.portal,

@@ -5,20 +5,20 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::order::OrderLine;
-use domain::returns::{PurchasedUnit, Resolution, ReturnMethod, UnitFacts, UnitId};
+use domain::returns::{PurchasedUnit, Resolution, ReturnMethod, Rma, UnitFacts, UnitId};
 use futures_util::future::join;
 use platform::database::DatabaseError;
 
 use crate::shipped_units::{Unit, unit_id};
 use crate::store;
-use crate::store::orders::{Projected, RowLock};
+use crate::store::orders::{Key, Projected, RowLock};
 use crate::store::units::{Holder, ReturnedUnits};
 
+/// Orders of one merchant.
+#[derive(Default)]
 pub(crate) struct OrderUnits {
     pub(crate) orders: BTreeMap<String, Projected>,
-    held: HashMap<UnitId, Holder>,
-    /// Orders that cannot have another exchange.
-    exchanged: BTreeSet<String>,
+    returned: ReturnedUnits,
 }
 
 /// A unit of an order: the index of its line and its number.
@@ -40,22 +40,48 @@ pub(crate) struct UnitView<'a> {
 }
 
 impl OrderUnits {
+    /// Loads orders of one merchant.
     pub(crate) async fn load(
         conn: &AsyncPgConnection,
         merchant: &MerchantId,
         orders: &BTreeSet<&str>,
         row_lock: RowLock,
     ) -> Result<Self, DatabaseError> {
-        let identifiers: Vec<_> = orders.iter().copied().collect();
+        let keys = orders.iter().map(|order| (merchant.as_str(), *order)).collect();
+        let mut loaded = Self::load_all(conn, &keys, row_lock).await?;
+        Ok(loaded.remove(merchant.as_str()).unwrap_or_default())
+    }
+
+    /// Loads orders, by merchant.
+    pub(crate) async fn load_all(
+        conn: &AsyncPgConnection,
+        orders: &BTreeSet<Key<'_>>,
+        row_lock: RowLock,
+    ) -> Result<HashMap<String, Self>, DatabaseError> {
         // Both statements are sent at once and run in this order: units are read under the lock of their order.
-        let (found, returned) = join(
-            store::orders::find(conn, merchant, &identifiers, row_lock),
-            store::units::returned(conn, merchant, &identifiers),
-        )
-        .await;
-        let orders = found?.into_iter().map(|it| (it.order.identifier.clone(), it)).collect();
-        let ReturnedUnits { held, exchanged } = returned?;
-        Ok(Self { orders, held, exchanged })
+        let (found, returned) =
+            join(store::orders::find(conn, orders, row_lock), store::units::returned(conn, orders))
+                .await;
+        let mut loaded = HashMap::<String, Self>::new();
+        for (merchant, projected) in found? {
+            let of_merchant = loaded.entry(merchant).or_default();
+            of_merchant.orders.insert(projected.order.identifier.clone(), projected);
+        }
+        for (merchant, returned) in returned? {
+            loaded.entry(merchant).or_default().returned = returned;
+        }
+        Ok(loaded)
+    }
+
+    /// Adds the units of a new return.
+    pub(crate) fn hold(&mut self, rma: &Rma) {
+        for unit in &rma.units {
+            let holder = Holder { rma_identifier: rma.rma_identifier.clone() };
+            self.returned.held.insert(unit.id.clone(), holder);
+            if unit.exchange_status.is_some() {
+                self.returned.exchanged.insert(unit.id.order_identifier.clone());
+            }
+        }
     }
 
     /// The unit, if the order, the line and the unit number exist.
@@ -98,7 +124,7 @@ impl OrderUnits {
             projected,
             line,
             unit: projected.shipped_units.unit(&line.identifier, id.unit),
-            holder: self.held.get(id),
+            holder: self.returned.held.get(id),
             is_order_exchanged: self.is_exchanged(&id.order_identifier),
         }
     }
@@ -111,17 +137,17 @@ impl OrderUnits {
             size_of::<(UnitId, Holder)>() + names.map(String::len).iter().sum::<usize>()
         };
         let orders: usize = self.orders.values().map(|it| it.weight).sum();
-        orders + self.held.iter().map(held).sum::<usize>()
+        orders + self.returned.held.iter().map(held).sum::<usize>()
     }
 
     /// The return that the unit is in.
     pub(crate) fn return_of(&self, id: &UnitId) -> Option<&str> {
-        self.held.get(id).map(|holder| holder.rma_identifier.as_str())
+        self.returned.held.get(id).map(|holder| holder.rma_identifier.as_str())
     }
 
     /// Whether the order has an exchange and so cannot have another.
     pub(crate) fn is_exchanged(&self, order: &str) -> bool {
-        self.exchanged.contains(order)
+        self.returned.exchanged.contains(order)
     }
 }
 

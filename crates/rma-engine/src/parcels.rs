@@ -1,26 +1,27 @@
 //! Carrier reports about parcels. The carrier's event identifier makes each report take effect
 //! once. A parcel may hold units of several returns; the report is applied to each of them.
 
-use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use std::collections::{BTreeMap, BTreeSet};
+
+use domain::access::MerchantId;
 use domain::json::Digest;
 use domain::merchant::Merchant;
 use domain::returns::{
     CarrierReport, Label, LabelKind, Rma, TrackingEvent, TransitionError, UnitId,
 };
 use platform::Timestamp;
-use platform::idempotency::{self, IdempotencyKey};
+use platform::database::DatabaseError;
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 
-use crate::App;
 use crate::error::Error;
-use crate::return_changes::{self, Cause};
-use crate::returns::{lock, refused};
-use crate::store;
+use crate::return_changes::{Cause, ReturnChanges};
+use crate::returns::refused;
+use crate::store::returns::RequestedReturn;
 
 /// A carrier's report as it was received.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Reported {
     pub(crate) event_identifier: String,
     pub(crate) event: TrackingEvent,
@@ -53,75 +54,101 @@ pub(crate) struct TrackedReturn {
     late: Vec<UnitId>,
 }
 
-/// Applies a report and returns the response. A repeated report gets the first response.
-#[tracing::instrument(skip_all, fields(event = %reported.event))]
-pub(crate) async fn track(
-    app: &App,
-    merchant: &Merchant,
-    actor: &str,
-    reported: &Reported,
-) -> Result<String, Error> {
-    // Event identifiers are unique for each carrier only.
-    let key = json!([actor, reported.event_identifier]).to_string();
-    let key = IdempotencyKey {
-        merchant: &merchant.identifier,
-        operation: "carrier_events",
-        key: &key,
-        name: "event_identifier",
-        request: reported.digest,
-    };
-    let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| {
-        let now = app.clock.now();
-        idempotency::run(conn, Some(&key), now, async |conn| {
-            apply(app, conn, merchant, actor, reported, now).await
-        })
-        .await
-    })
-    .await
+/// Returns that carrier reports are about, locked and as they are after the reports so far.
+pub(crate) struct ReportedReturns {
+    returns: BTreeMap<(String, String), Rma>,
+    /// Merchants with a return that is not loaded. It may be in a reported parcel.
+    incomplete: BTreeSet<String>,
 }
 
-async fn apply(
-    app: &App,
-    conn: &mut AsyncPgConnection,
-    merchant: &Merchant,
-    actor: &str,
-    reported: &Reported,
-    now: Timestamp,
-) -> Result<Tracked, Error> {
-    let id = &merchant.identifier;
-    let returns = match (&reported.rma_identifier, &reported.tracking_number) {
-        (Some(rma), _) => vec![lock(conn, merchant, rma).await?],
-        (None, Some(number)) => store::returns::lock_by_tracking_number(conn, id, number).await?,
-        (None, None) => Vec::new(),
-    };
-    if returns.is_empty() {
-        return Err(Error::NoParcel(reported.tracking_number.clone().unwrap_or_default()));
-    }
-    let mut tracked = Tracked { applied: false, returns: Vec::new() };
-    let mut refusal = None;
-    for (mut rma, report) in reported.of_each(returns)? {
-        let change = match rma.track(&report, now) {
-            Ok(change) => change,
-            Err(it) => {
-                refusal = refusal.or(Some(refused(&rma.rma_identifier, it)));
-                continue;
+impl ReportedReturns {
+    pub(crate) fn read(requested: &[RequestedReturn]) -> Result<Self, DatabaseError> {
+        let (mut returns, mut incomplete) = (BTreeMap::new(), BTreeSet::new());
+        for row in requested {
+            match row.read()? {
+                Some(rma) => {
+                    returns.insert((row.merchant.clone(), rma.rma_identifier.clone()), rma);
+                }
+                None => {
+                    incomplete.insert(row.merchant.clone());
+                }
             }
-        };
-        tracked.applied |= !change.is_empty();
-        tracked.returns.push(TrackedReturn {
-            rma_identifier: rma.rma_identifier.clone(),
-            units: change.units.clone(),
-            late: change.late.clone(),
-        });
-        let cause = Cause { actor, action: "carrier report", detail: reported.detail() };
-        return_changes::record(conn, &app.deliveries, id, &rma, &change, cause, now).await?;
+        }
+        Ok(Self { returns, incomplete })
     }
-    // The report succeeds if at least one return accepts it.
-    refusal.filter(|_| tracked.returns.is_empty()).map_or(Ok(tracked), Err)
+
+    /// Whether all returns that a report is about are loaded.
+    pub(crate) fn has_all_of(&self, merchant: &MerchantId, reported: &Reported) -> bool {
+        let is_complete =
+            reported.rma_identifier.is_some() || !self.incomplete.contains(merchant.as_str());
+        is_complete && !self.of(merchant, reported).is_empty()
+    }
+
+    /// The returns that a report is about: the named one, or those with units in the parcel.
+    fn of(&self, merchant: &MerchantId, reported: &Reported) -> Vec<&Rma> {
+        let key = |name: &String| (merchant.to_string(), name.clone());
+        match (&reported.rma_identifier, &reported.tracking_number) {
+            (Some(name), _) => self.returns.get(&key(name)).into_iter().collect(),
+            (None, Some(number)) => {
+                let own = self.returns.range(key(&String::new())..);
+                let own = own.take_while(|((owner, _), _)| owner == merchant.as_str());
+                let is_in_parcel = |rma: &&Rma| {
+                    let mut units = rma.units.iter().filter(|unit| unit.canceled_at.is_none());
+                    units.any(|unit| unit.tracking_number.as_ref() == Some(number))
+                };
+                own.map(|(_, rma)| rma).filter(is_in_parcel).collect()
+            }
+            (None, None) => Vec::new(),
+        }
+    }
+
+    /// Applies a report. If it is refused, nothing changes.
+    pub(crate) fn apply(
+        &mut self,
+        merchant: &Merchant,
+        actor: &str,
+        reported: &Reported,
+        changes: &mut ReturnChanges,
+        now: Timestamp,
+    ) -> Result<Tracked, Error> {
+        let returns: Vec<_> =
+            self.of(&merchant.identifier, reported).into_iter().cloned().collect();
+        if returns.is_empty() {
+            return Err(reported.not_found());
+        }
+        let mut tracked = Tracked { applied: false, returns: Vec::new() };
+        let mut refusal = None;
+        for (mut rma, report) in reported.of_each(returns)? {
+            let change = match rma.track(&report, now) {
+                Ok(change) => change,
+                Err(it) => {
+                    refusal = refusal.or(Some(refused(&rma.rma_identifier, it)));
+                    continue;
+                }
+            };
+            tracked.applied |= !change.is_empty();
+            tracked.returns.push(TrackedReturn {
+                rma_identifier: rma.rma_identifier.clone(),
+                units: change.units.clone(),
+                late: change.late.clone(),
+            });
+            let cause = Cause { actor, action: "carrier report", detail: reported.detail() };
+            changes.add(&rma, &change, cause, now)?;
+            self.returns.insert((merchant.identifier.to_string(), rma.rma_identifier.clone()), rma);
+        }
+        // The report succeeds if at least one return accepts it.
+        refusal.filter(|_| tracked.returns.is_empty()).map_or(Ok(tracked), Err)
+    }
 }
 
 impl Reported {
+    fn not_found(&self) -> Error {
+        match &self.rma_identifier {
+            Some(name) => Error::NoReturn(name.clone()),
+            None => Error::NoParcel(self.tracking_number.clone().unwrap_or_default()),
+        }
+    }
+
     /// The part of the report for each return. Returns without a reported unit are left out.
     fn of_each(&self, returns: Vec<Rma>) -> Result<Vec<(Rma, CarrierReport)>, Error> {
         let own = |rma: &Rma, units: &Vec<UnitId>| -> Vec<UnitId> {

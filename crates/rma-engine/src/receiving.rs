@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::App;
 use crate::error::Error;
-use crate::return_changes::{self, Cause};
+use crate::return_changes::{self, Cause, ReturnChanges};
 use crate::returns::{lock, refused};
 use crate::store;
 use crate::store::timeline::{self, NewEntry};
@@ -56,23 +56,24 @@ async fn step(
     delivered: &Delivered<'_>,
     now: Timestamp,
 ) -> Result<Rma, Error> {
-    let id = &merchant.identifier;
     let refused = |refusal| refused(rma_identifier, refusal);
     let mut rma = lock(conn, merchant, rma_identifier).await?;
+    // Both changes are saved together, so that the ids of their messages follow their order.
+    let mut changes = ReturnChanges::default();
     if let Some(receipt) = &delivered.receipt {
         let change = rma.receive(receipt, now).map_err(|refusal| match refusal {
             TransitionError::UnknownUnit => unknown_units(&rma, receipt),
             refusal => refused(refusal),
         })?;
         let detail = json!({ "findings": receipt.findings });
-        let cause = Cause { actor, action: "receipt", detail };
-        return_changes::record(conn, &app.deliveries, id, &rma, &change, cause, now).await?;
+        changes.add(&rma, &change, Cause { actor, action: "receipt", detail }, now)?;
     }
     if delivered.close {
         let change = rma.close_receiving(now).map_err(refused)?;
         let cause = Cause { actor, action: "receiving closed", detail: json!({}) };
-        return_changes::record(conn, &app.deliveries, id, &rma, &change, cause, now).await?;
+        changes.add(&rma, &change, cause, now)?;
     }
+    changes.save(conn, &app.deliveries, now).await?;
     Ok(rma)
 }
 
@@ -122,13 +123,20 @@ pub(crate) async fn record_unit(
     match rma.receive_unit(received, now) {
         Ok(change) => {
             let cause = Cause { actor, action: "receipt", detail };
-            return_changes::record(conn, deliveries, merchant, &rma, &change, cause, now).await?;
+            return_changes::record(conn, deliveries, &rma, &change, cause, now).await?;
         }
         Err(refusal) => {
             let detail = json!({ "refused": refusal, "receipt": detail });
-            let (event, at, delivery) = ("receipt", now, None);
-            let entry = NewEntry { merchant, rma_identifier, at, actor, event, detail, delivery };
-            timeline::add(conn, &entry).await?;
+            let entry = NewEntry {
+                merchant: merchant.clone(),
+                rma_identifier: rma_identifier.clone(),
+                at: now,
+                actor: actor.to_owned(),
+                event: "receipt".to_owned(),
+                detail,
+                delivery: None,
+            };
+            timeline::add(conn, &[entry]).await?;
         }
     }
     Ok(())

@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use std::collections::BTreeSet;
+
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::json::{FieldError, ValidationError};
@@ -67,9 +69,10 @@ pub(crate) async fn assign(
     now: Timestamp,
 ) -> Result<(), Error> {
     let RefundAssignment { order_identifier, refund_identifier, rma_identifier } = *assignment;
-    let orders = store::orders::find(conn, merchant, &[order_identifier], RowLock::Update).await?;
+    let keys = BTreeSet::from([(merchant.as_str(), order_identifier)]);
+    let orders = store::orders::find(conn, &keys, RowLock::Update).await?;
     let no_order = || Error::NoOrder(order_identifier.to_owned());
-    let found = orders.into_iter().next().ok_or_else(no_order)?;
+    let (_, found) = orders.into_iter().next().ok_or_else(no_order)?;
     let (mut order, mut shipped_units) = (found.order, found.shipped_units);
     let applied = shipped_units.refund(refund_identifier).filter(|it| it.is_unmatched);
     let applied = applied.ok_or_else(|| Error::RefundMatched(refund_identifier.to_owned()))?;

@@ -1,19 +1,22 @@
-//! Saves a changed return, enqueues the RMA message for the merchant and adds the timeline entry.
+//! Saves changed returns, enqueues the RMA messages for the merchants and adds the timeline entries.
 //! RMA messages are enqueued only here, so that the merchant receives each change exactly once.
 
-use delivery::{Deliveries, NewMessage};
+use std::collections::BTreeMap;
+
+use delivery::{Deliveries, NewDelivery, NewMessage};
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::message_kind::MessageKind;
-use domain::returns::{Change, Rma, ServiceEvent};
-use futures_util::future::join;
-use platform::Timestamp;
+use domain::returns::{Change, Discrepancy, Rma, ServiceEvent};
+use futures_util::future::join3;
 use platform::database::DatabaseError;
+use platform::{Timestamp, telemetry};
 use serde_json::{Value, json};
 
-use crate::store::returns::InsertError;
+use crate::store::discrepancies;
+use crate::store::return_rows::{self, InsertError, ReturnRow, WriteMode};
+use crate::store::returns::MAX_BATCH_BYTES;
 use crate::store::timeline::NewEntry;
-use crate::store::{self, discrepancies, timeline};
 
 /// Why a return changed.
 #[derive(Debug, Clone)]
@@ -26,96 +29,153 @@ pub(crate) struct Cause<'a> {
     pub(crate) detail: Value,
 }
 
-/// Stores a new return, enqueues its first message and starts its timeline.
-pub(crate) async fn record_new(
-    conn: &AsyncPgConnection,
-    deliveries: &Deliveries,
-    rma: &Rma,
-    customer_email: Option<&str>,
-    cause: Cause<'_>,
-    now: Timestamp,
-) -> Result<(), InsertError> {
-    let change = Change {
-        event: Some(ServiceEvent::Created),
-        units: rma.units.iter().map(|unit| unit.id.clone()).collect(),
-        ..Change::default()
-    };
-    let message = message(&rma.merchant, rma, &change)?;
-    let entry = new_entry(&rma.merchant, rma, &change, cause, now);
-    // Both statements are sent at once and run in this order. If the first one fails, so does the second.
-    let (stored, enqueued) = join(
-        store::returns::insert(conn, rma, customer_email, &entry),
-        enqueue(conn, deliveries, &entry, message.as_ref()),
-    )
-    .await;
-    stored?;
-    Ok(enqueued?)
+/// Changes of returns that are saved together.
+#[derive(Default)]
+pub(crate) struct ReturnChanges {
+    /// New returns.
+    new: Vec<ReturnRow>,
+    /// Changed returns by merchant and identifier, each as it is after its last change.
+    changed: BTreeMap<(MerchantId, String), ReturnRow>,
+    entries: Vec<(NewEntry, Option<Announcement>)>,
+    discrepancies: Vec<(MerchantId, Discrepancy)>,
+    /// Size of the documents and messages.
+    bytes: usize,
 }
 
-/// Saves a changed return, enqueues its message and adds the timeline entry. A report that came too late
-/// for every unit only adds a timeline entry.
+/// A message to the merchant and the trace of the request that caused it.
+struct Announcement {
+    message: NewMessage,
+    traceparent: Option<String>,
+}
+
+impl ReturnChanges {
+    /// Adds a new return with its first message and the first entry of its timeline.
+    pub(crate) fn add_new(
+        &mut self,
+        rma: &Rma,
+        customer_email: Option<&str>,
+        cause: Cause<'_>,
+        now: Timestamp,
+    ) -> Result<(), DatabaseError> {
+        let change = Change {
+            event: Some(ServiceEvent::Created),
+            units: rma.units.iter().map(|unit| unit.id.clone()).collect(),
+            ..Change::default()
+        };
+        let row = ReturnRow::new(rma, customer_email)?;
+        self.bytes += row.bytes();
+        self.new.push(row);
+        self.add_entry(rma, &change, cause, now)
+    }
+
+    /// Adds a changed return with its message and its timeline entry. A report that came too late for every
+    /// unit only adds a timeline entry.
+    pub(crate) fn add(
+        &mut self,
+        rma: &Rma,
+        change: &Change,
+        cause: Cause<'_>,
+        now: Timestamp,
+    ) -> Result<(), DatabaseError> {
+        if change.is_empty() && change.late.is_empty() {
+            return Ok(());
+        }
+        if !change.is_empty() {
+            let key = (rma.merchant.clone(), rma.rma_identifier.clone());
+            let row = ReturnRow::new(rma, None)?;
+            self.bytes += row.bytes();
+            self.changed.insert(key, row);
+        }
+        let found = change.discrepancies.iter().map(|it| (rma.merchant.clone(), it.clone()));
+        self.discrepancies.extend(found);
+        self.add_entry(rma, change, cause, now)
+    }
+
+    fn add_entry(
+        &mut self,
+        rma: &Rma,
+        change: &Change,
+        cause: Cause<'_>,
+        now: Timestamp,
+    ) -> Result<(), DatabaseError> {
+        let message = change.event.map(|event| message(rma, event)).transpose()?;
+        self.bytes += message.as_ref().map_or(0, |message| message.body.len());
+        let announcement =
+            message.map(|message| Announcement { message, traceparent: telemetry::traceparent() });
+        self.entries.push((new_entry(rma, change, cause, now), announcement));
+        Ok(())
+    }
+
+    /// Whether a batch has enough changes. Many reports about one large return change it many times.
+    pub(crate) fn is_full(&self) -> bool {
+        self.bytes > MAX_BATCH_BYTES
+    }
+
+    /// Saves the returns and the timelines and enqueues the messages, in one round trip. The connection is shared,
+    /// so that the caller can send other statements with these.
+    pub(crate) async fn save(
+        self,
+        conn: &AsyncPgConnection,
+        deliveries: &Deliveries,
+        now: Timestamp,
+    ) -> Result<(), InsertError> {
+        let Self { new, changed, entries, discrepancies, .. } = self;
+        let (entries, messages) = assign_ids(entries, now);
+        let changed: Vec<_> = changed.into_values().collect();
+        // The entries are added with the new returns, or else with the changed ones.
+        let none: &[NewEntry] = &[];
+        let (with_new, with_changed) =
+            if new.is_empty() { (none, &entries[..]) } else { (&entries[..], none) };
+        // The statements are sent at once and run in this order. If one fails, so do those after it.
+        let (inserted, saved, enqueued) = join3(
+            return_rows::write(conn, WriteMode::Insert, &new, with_new),
+            return_rows::write(conn, WriteMode::Replace, &changed, with_changed),
+            deliveries.append_new(conn, now, &messages),
+        )
+        .await;
+        inserted?;
+        saved?;
+        enqueued?;
+        Ok(discrepancies::record(conn, &discrepancies, now).await?)
+    }
+}
+
+/// Saves a changed return, enqueues its message and adds the timeline entry.
 pub(crate) async fn record(
     conn: &mut AsyncPgConnection,
     deliveries: &Deliveries,
-    merchant: &MerchantId,
     rma: &Rma,
     change: &Change,
     cause: Cause<'_>,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
-    if change.is_empty() && change.late.is_empty() {
-        return Ok(());
-    }
-    let message = message(merchant, rma, change)?;
-    let entry = new_entry(merchant, rma, change, cause, now);
-    // Both statements are sent at once and run in this order.
-    let (saved, enqueued) =
-        join(save(conn, rma, change, &entry), enqueue(conn, deliveries, &entry, message.as_ref()))
-            .await;
-    saved?;
-    enqueued?;
-    discrepancies::record(conn, merchant, &change.discrepancies, now).await
-}
-
-async fn save(
-    conn: &AsyncPgConnection,
-    rma: &Rma,
-    change: &Change,
-    entry: &NewEntry<'_>,
-) -> Result<(), DatabaseError> {
-    if change.is_empty() {
-        timeline::add(conn, entry).await
-    } else {
-        store::returns::save(conn, rma, entry).await
+    let mut changes = ReturnChanges::default();
+    changes.add(rma, change, cause, now)?;
+    match changes.save(conn, deliveries, now).await {
+        Err(InsertError::Database(error)) => Err(error),
+        // Only a new return can hold a unit of another.
+        Err(InsertError::UnitHeld) | Ok(()) => Ok(()),
     }
 }
 
-/// The message to the merchant about the change, if there is one.
-fn message(
-    merchant: &MerchantId,
-    rma: &Rma,
-    change: &Change,
-) -> Result<Option<NewMessage>, DatabaseError> {
-    let Some(event) = change.event else { return Ok(None) };
+fn message(rma: &Rma, event: ServiceEvent) -> Result<NewMessage, DatabaseError> {
     let body = serde_json::to_vec(&rma.message())
         .map_err(|error| diesel::result::Error::SerializationError(error.into()))?;
-    Ok(Some(NewMessage {
-        merchant: merchant.clone(),
+    Ok(NewMessage {
+        merchant: rma.merchant.clone(),
         kind: MessageKind::Rma,
         ordering_key: Some(format!("rma:{}", rma.rma_identifier)),
         event: event.as_str().to_owned(),
         body: body.into(),
-    }))
+    })
 }
 
-/// The timeline entry, with the id of the message if there is one.
-fn new_entry<'a>(
-    merchant: &'a MerchantId,
-    rma: &'a Rma,
+fn new_entry(
+    rma: &Rma,
     change: &Change,
-    Cause { actor, action, detail }: Cause<'a>,
+    Cause { actor, action, detail }: Cause<'_>,
     now: Timestamp,
-) -> NewEntry<'a> {
+) -> NewEntry {
     let mut all = json!({ "cause": action });
     if let (Some(all), Value::Object(detail)) = (all.as_object_mut(), detail) {
         all.extend(detail);
@@ -126,25 +186,33 @@ fn new_entry<'a>(
         }
     }
     NewEntry {
-        merchant,
-        rma_identifier: &rma.rma_identifier,
+        merchant: rma.merchant.clone(),
+        rma_identifier: rma.rma_identifier.clone(),
         at: now,
-        actor,
-        event: change.event.map_or(action, |event| event.as_str()),
+        actor: actor.to_owned(),
+        event: change.event.map_or(action, |event| event.as_str()).to_owned(),
         detail: all,
-        delivery: change.event.map(|_| Deliveries::new_id(now)),
+        delivery: None,
     }
 }
 
-/// Enqueues the message under the id that the timeline entry names.
-async fn enqueue(
-    conn: &AsyncPgConnection,
-    deliveries: &Deliveries,
-    entry: &NewEntry<'_>,
-    message: Option<&NewMessage>,
-) -> Result<(), DatabaseError> {
-    match entry.delivery.zip(message) {
-        Some((id, message)) => deliveries.append_one(conn, entry.at, id, message).await,
-        None => Ok(()),
-    }
+/// Gives each message an id, which its timeline entry names.
+fn assign_ids(
+    entries: Vec<(NewEntry, Option<Announcement>)>,
+    now: Timestamp,
+) -> (Vec<NewEntry>, Vec<NewDelivery>) {
+    let number = entries.iter().filter(|(_, announcement)| announcement.is_some()).count();
+    let mut ids = Deliveries::new_ids(now, number).into_iter();
+    let mut messages = Vec::with_capacity(number);
+    let entry =
+        |(entry, announcement): (NewEntry, Option<Announcement>)| {
+            let message = announcement.and_then(|announcement| Some((announcement, ids.next()?)));
+            let delivery = message.as_ref().map(|(_, id)| *id);
+            messages.extend(message.map(|(Announcement { message, traceparent }, id)| {
+                NewDelivery { id, traceparent, message }
+            }));
+            NewEntry { delivery, ..entry }
+        };
+    let entries = entries.into_iter().map(entry).collect();
+    (entries, messages)
 }

@@ -7,34 +7,30 @@ use domain::json::{FieldError, ValidationError};
 use domain::merchant::Merchant;
 use domain::returns::{ReturnRequest, Rma, TransitionError, UnitId};
 use platform::Timestamp;
-use platform::idempotency::{self, IdempotencyKey};
 use platform::shopper_proof::ProvenOrders;
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::App;
-use crate::confirmations::confirmations;
 use crate::error::Error;
 use crate::order_units::OrderUnits;
 use crate::projection;
 use crate::quote::{Assessment, Quote, assess};
 use crate::quote_terms::QuoteTerms;
-use crate::return_changes::{self, Cause};
+use crate::return_changes::{self, Cause, ReturnChanges};
 use crate::return_conflict::ReturnConflict;
 use crate::shopper_request::is_by_giftee;
-use crate::shopper_view::{ReturnView, is_visible};
+use crate::shopper_view::is_visible;
 use crate::store;
 use crate::store::orders::RowLock;
-use crate::store::returns::InsertError;
 
 /// A request for a new return.
-pub(crate) struct NewReturn<'a> {
+pub(crate) struct NewReturn {
     pub(crate) request: ReturnRequest,
     /// Terms that the shopper saw.
     pub(crate) quoted: Option<QuoteTerms>,
-    pub(crate) key: Option<IdempotencyKey<'a>>,
     /// The orders of the shopper who requests the return; `None` for staff.
-    pub(crate) shopper: Option<&'a ProvenOrders>,
+    pub(crate) shopper: Option<ProvenOrders>,
 }
 
 /// Quotes a return.
@@ -51,60 +47,35 @@ pub(crate) async fn quote(
     Ok(assessment.for_giftee(is_by_giftee(request, shopper)).quote())
 }
 
-/// Creates a return and returns the response. A repeated request gets the first response.
-#[tracing::instrument(skip_all)]
-pub(crate) async fn create(
-    app: &App,
-    merchant: &Merchant,
-    actor: &str,
-    new: NewReturn<'_>,
-) -> Result<String, Error> {
-    let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| {
-        let now = app.clock.now();
-        idempotency::run(conn, new.key.as_ref(), now, async |conn| {
-            let rma = open(app, conn, merchant, actor, &new, now).await?;
-            Ok::<_, Error>(ReturnView::new(rma, new.shopper))
-        })
-        .await
-    })
-    .await
-}
-
-fn orders_of(request: &ReturnRequest) -> BTreeSet<&str> {
+/// The orders of the requested units.
+pub(crate) fn orders_of(request: &ReturnRequest) -> BTreeSet<&str> {
     request.units.iter().map(|unit| unit.id.order_identifier.as_str()).collect()
 }
 
-async fn open(
-    app: &App,
-    conn: &mut AsyncPgConnection,
+/// Creates a return of units of these orders, which must be locked.
+pub(crate) fn open(
     merchant: &Merchant,
     actor: &str,
-    NewReturn { request, quoted, shopper, .. }: &NewReturn<'_>,
+    NewReturn { request, quoted, shopper }: &NewReturn,
+    order_units: &OrderUnits,
+    changes: &mut ReturnChanges,
     now: Timestamp,
 ) -> Result<Rma, Error> {
-    let id = &merchant.identifier;
-    let order_units = OrderUnits::load(conn, id, &orders_of(request), RowLock::Update).await?;
-    let assessment = assess(&order_units, request, merchant, now)?;
-    let assessment = assessment.for_giftee(is_by_giftee(request, *shopper));
+    let assessment = assess(order_units, request, merchant, now)?;
+    let assessment = assessment.for_giftee(is_by_giftee(request, shopper.as_ref()));
     if let Some(conflict) = ReturnConflict::find(&assessment, quoted.as_ref()) {
         return Err(Error::Conflict(Box::new(conflict)));
     }
     let units = assessment.units.iter().map(|it| it.unit.clone()).collect();
     let settings = merchant.settings.in_currency(&assessment.currency);
-    let (name, currency) = (new_identifier(), &assessment.currency);
-    let rma = Rma::create(id.clone(), name, request, units, &settings, currency, now);
+    let (id, currency) = (merchant.identifier.clone(), &assessment.currency);
+    let rma = Rma::create(id, new_identifier(), request, units, &settings, currency, now);
     let email = request.giftee_email.as_deref().or_else(|| {
-        order_units.orders.values().find_map(|projected| projected.order.customer.email_address())
+        let orders = orders_of(request).into_iter().filter_map(|it| order_units.orders.get(it));
+        orders.filter_map(|projected| projected.order.customer.email_address()).next()
     });
     let cause = Cause { actor, action: "confirmation", detail: overrides(request, &assessment) };
-    let recorded = return_changes::record_new(conn, &app.deliveries, &rma, email, cause, now).await;
-    recorded.map_err(|error| match error {
-        InsertError::UnitHeld => Error::UnitHeld,
-        InsertError::Database(error) => error.into(),
-    })?;
-    let confirmed = confirmations(merchant, request, &rma, &order_units, now);
-    app.outbox.append(conn, now, confirmed).await?;
+    changes.add_new(&rma, email, cause, now)?;
     Ok(rma)
 }
 
@@ -167,14 +138,13 @@ pub(crate) async fn cancel(
         let now = app.clock.now();
         let id = &merchant.identifier;
         let rma = find(conn, merchant, rma_identifier, shopper).await?;
-        let orders: BTreeSet<_> =
-            rma.units.iter().map(|it| it.id.order_identifier.as_str()).collect();
-        let orders = Vec::from_iter(orders);
-        let orders = store::orders::find(conn, id, &orders, RowLock::Update).await?;
+        let orders = rma.units.iter().map(|it| (id.as_str(), it.id.order_identifier.as_str()));
+        let orders = store::orders::find(conn, &orders.collect(), RowLock::Update).await?;
+        let orders = orders.into_iter().map(|(_, projected)| projected).collect();
         let mut rma = lock(conn, merchant, rma_identifier).await?;
         let change = rma.cancel(units, now).map_err(|it| refused(rma_identifier, it))?;
         let cause = Cause { actor, action: "cancellation", detail: json!({ "reason": reason }) };
-        return_changes::record(conn, &app.deliveries, id, &rma, &change, cause, now).await?;
+        return_changes::record(conn, &app.deliveries, &rma, &change, cause, now).await?;
         projection::reconcile_again(conn, id, orders, now).await?;
         Ok(rma)
     })

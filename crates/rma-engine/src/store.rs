@@ -9,6 +9,7 @@ pub(crate) mod locked_returns;
 pub(crate) mod lookups;
 pub(crate) mod order_rows;
 pub(crate) mod orders;
+pub(crate) mod return_rows;
 pub(crate) mod returns;
 pub(crate) mod search;
 pub(crate) mod timeline;

@@ -1,3 +1,4 @@
+mod batches;
 mod bodies;
 mod canceling;
 mod contract;

@@ -119,7 +119,7 @@ async fn apply(
     };
     app.deliveries.append(conn, at, &[message]).await?;
     let keys = record_keys::of_drop_shipment(shipment);
-    keys_store::insert(conn, merchant, &keys, at).await?;
+    keys_store::insert(conn, &[(merchant, &keys)], at).await?;
     Ok(())
 }
 

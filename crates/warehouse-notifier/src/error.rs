@@ -1,6 +1,7 @@
 //! The errors of this service, each with its [`ErrorKind`].
 
 use domain::json::{FieldError, ValidationError};
+use platform::batching::SubmitError;
 use platform::database::DatabaseError;
 use platform::{ErrorKind, Failure};
 
@@ -12,8 +13,13 @@ pub(crate) enum Error {
     NotFound { resource: &'static str, number: String },
     #[error("query: {0}")]
     Query(&'static str),
+    /// A retry finds the key of the other transaction.
+    #[error("another transaction stored the same Idempotency-Key at the same time")]
+    ConcurrentInsert,
     #[error("JSON conversion failed")]
     Json(#[from] serde_json::Error),
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
     #[error("database")]
     Database(#[from] DatabaseError),
 }
@@ -37,7 +43,9 @@ impl Failure for Error {
             Self::Invalid(_) => ErrorKind::Invalid,
             Self::NotFound { .. } => ErrorKind::Missing,
             Self::Query(_) => ErrorKind::Malformed,
+            Self::ConcurrentInsert => ErrorKind::Unavailable,
             Self::Json(_) => ErrorKind::Internal,
+            Self::Submit(error) => error.kind(),
             Self::Database(error) => error.kind(),
         }
     }

@@ -1,60 +1,96 @@
 //! Receipts are checked against the ASNs of their merchant, and take the fields that they omit from them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use diesel_async::AsyncPgConnection;
+use domain::access::MerchantId;
 use domain::json::{FieldError, ValidationError};
-use domain::warehouse::{ExpectedUnit, InventoryReceipt, ReceiptBatch};
+use domain::warehouse::{ExpectedUnit, InboundHeader, InboundLine, InventoryReceipt, ReceiptBatch};
 use futures_util::future::join;
+use platform::batching::Processing;
 
 use crate::error::Error;
 use crate::record_keys::{self, RecordKeys};
-use crate::request::Request;
-use crate::store::receipts as store;
+use crate::store::receipts::{self as store, AsnKey};
 
-/// Adds the fields of the ASNs. Also returns the keys that the receipts have and their ASNs do not have. A
-/// receipt with an unknown ASN or line is an error.
-pub(crate) async fn complete(
-    conn: &AsyncPgConnection,
-    request: &Request<'_>,
-    mut receipts: ReceiptBatch,
-) -> Result<(Vec<InventoryReceipt>, RecordKeys), Error> {
-    let each = receipts.receipts.iter();
-    let keys: Vec<_> =
-        each.map(|it| (it.asn_number.to_string(), it.line_identifier.to_string())).collect();
-    let numbers: BTreeSet<_> = keys.iter().map(|(number, _)| number.as_str()).collect();
-    let wanted = keys.iter().map(|(number, line)| (number.as_str(), line.as_str())).collect();
-    // Both statements are sent at once and run in this order: lines are read under the lock of their ASN.
-    let (headers, lines) = join(
-        store::headers(conn, request.merchant, &numbers),
-        store::lines(conn, request.merchant, &wanted),
-    )
-    .await;
-    let (headers, lines) = (headers?, lines?);
-    let mut completed = std::mem::take(&mut receipts.receipts);
-    let (mut errors, mut new_keys) = (Vec::new(), RecordKeys::new());
-    for (index, (receipt, key)) in completed.iter_mut().zip(&keys).enumerate() {
-        let path = |field: &str| receipts.path(index, field);
-        let error = match (headers.get(&key.0), lines.get(key)) {
-            (Some(header), Some(line)) => {
-                let completed = receipt.complete(&ExpectedUnit { header, line }, path);
-                new_keys.extend(record_keys::of_receipt(receipt, header, line));
-                completed.err()
+/// The ASNs of some receipts, with the lines that the receipts name.
+pub(crate) struct ExpectedUnits(HashMap<AsnKey, ExpectedAsn>);
+
+struct ExpectedAsn {
+    header: InboundHeader,
+    lines: HashMap<String, InboundLine>,
+}
+
+impl ExpectedUnits {
+    /// Loads the ASNs of the receipts of these merchants, and locks them against changes until the end of the
+    /// transaction. In a batch, ASNs that another transaction has locked are skipped.
+    pub(crate) async fn load(
+        conn: &AsyncPgConnection,
+        wanted: &[(&MerchantId, &ReceiptBatch)],
+        processing: Processing,
+    ) -> Result<Self, Error> {
+        let receipts =
+            wanted.iter().flat_map(|(merchant, it)| it.receipts.iter().map(|it| (*merchant, it)));
+        let lines: BTreeSet<_> = receipts
+            .map(|(merchant, it)| (asn_key(merchant, it), it.line_identifier.to_string()))
+            .collect();
+        let asns: BTreeSet<_> = lines.iter().map(|(asn, _)| asn).collect();
+        // Both statements are sent at once and run in this order: lines are read under the lock of their ASN.
+        let (headers, lines) =
+            join(store::headers(conn, &asns, processing), store::lines(conn, &lines)).await;
+        let asn = |(key, header)| (key, ExpectedAsn { header, lines: HashMap::new() });
+        let mut asns: HashMap<_, _> = headers?.into_iter().map(asn).collect();
+        for (key, identifier, line) in lines? {
+            if let Some(asn) = asns.get_mut(&key) {
+                asn.lines.insert(identifier, line);
             }
-            (Some(_), None) => {
-                let detail = format!("ASN {} has no line {}", key.0, key.1);
-                Some(FieldError::invalid(path("line_identifier"), detail))
-            }
-            (None, _) => {
-                let detail = format!("there is no ASN {}", key.0);
-                Some(FieldError::invalid(path("asn_number"), detail))
-            }
-        };
-        errors.extend(error);
+        }
+        Ok(Self(asns))
     }
-    if errors.is_empty() {
-        Ok((completed, new_keys))
-    } else {
-        Err(ValidationError { errors, omitted: 0 }.into())
+
+    /// Whether all ASNs of a merchant's receipts were loaded.
+    pub(crate) fn has_asns_of(&self, merchant: &MerchantId, receipts: &ReceiptBatch) -> bool {
+        receipts.receipts.iter().all(|it| self.0.contains_key(&asn_key(merchant, it)))
     }
+
+    /// Adds the fields of the ASNs. Also returns the keys that the receipts have and their ASNs do not have.
+    /// A receipt with an unknown ASN or line is an error.
+    pub(crate) fn complete(
+        &self,
+        merchant: &MerchantId,
+        receipts: &ReceiptBatch,
+    ) -> Result<(Vec<InventoryReceipt>, RecordKeys), Error> {
+        let mut completed = receipts.receipts.clone();
+        let (mut errors, mut new_keys) = (Vec::new(), RecordKeys::new());
+        for (index, receipt) in completed.iter_mut().enumerate() {
+            let path = |field: &str| receipts.path(index, field);
+            let (number, line) = (&receipt.asn_number, receipt.line_identifier.to_string());
+            let asn = self.0.get(&asn_key(merchant, receipt));
+            let error = match asn.map(|asn| (&asn.header, asn.lines.get(&line))) {
+                Some((header, Some(line))) => {
+                    let completed = receipt.complete(&ExpectedUnit { header, line }, path);
+                    new_keys.extend(record_keys::of_receipt(receipt, header, line));
+                    completed.err()
+                }
+                Some((_, None)) => {
+                    let detail = format!("ASN {number} has no line {line}");
+                    Some(FieldError::invalid(path("line_identifier"), detail))
+                }
+                None => {
+                    let detail = format!("there is no ASN {number}");
+                    Some(FieldError::invalid(path("asn_number"), detail))
+                }
+            };
+            errors.extend(error);
+        }
+        if errors.is_empty() {
+            Ok((completed, new_keys))
+        } else {
+            Err(ValidationError { errors, omitted: 0 }.into())
+        }
+    }
+}
+
+fn asn_key(merchant: &MerchantId, receipt: &InventoryReceipt) -> AsnKey {
+    (merchant.to_string(), receipt.asn_number.to_string())
 }

@@ -167,7 +167,7 @@ pub(crate) async fn register(
 /// Makes an ASN findable. The numbers that an ASN had before a change still find it.
 async fn insert_keys(conn: &mut AsyncPgConnection, new: &NewAsn<'_>) -> Result<(), Error> {
     let keys = record_keys::of_inbound_asn(new.header, new.lines);
-    keys_store::insert(conn, new.merchant, &keys, new.at).await?;
+    keys_store::insert(conn, &[(new.merchant, &keys)], new.at).await?;
     Ok(())
 }
 

@@ -13,7 +13,9 @@ mod expected_units;
 mod http;
 mod inbound;
 mod list_position;
+mod new_units;
 mod outbound;
+mod receipt_batches;
 mod receipts;
 mod record_keys;
 mod records;
@@ -28,7 +30,8 @@ use delivery::Deliveries;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use domain::message_kind::MessageKind;
 use merchants::Merchants;
-use messaging::{Backlog, Broker, Outbox, Topology, consume};
+use messaging::{Backlog, Broker, Topology, consume};
+use platform::batching::Batches;
 use platform::database::Pool;
 use platform::identity::{self, Verifier};
 use platform::sealing::{self, Sealer};
@@ -38,6 +41,7 @@ use utoipa::openapi::OpenApi;
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use erasing::Erasures;
+use receipt_batches::ReceiptHandler;
 
 /// Creates the tables of this service.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/warehouse-notifier");
@@ -56,9 +60,9 @@ pub struct App {
     pool: Pool,
     clock: Clock,
     merchants: Arc<Merchants>,
-    outbox: Outbox,
     backlog: Backlog,
     deliveries: Deliveries,
+    receipts: Arc<Batches<ReceiptHandler>>,
 }
 
 /// The settings of this service, by section.
@@ -140,13 +144,15 @@ impl Service for App {
         idempotency::delete_expired(process, &keys);
         let erasures = Erasures { outbox: outbox.clone(), clock: process.clock.clone() };
         consume(&broker, Self::NAME, process, erasures);
+        let receipts =
+            ReceiptHandler { clock: process.clock.clone(), outbox, deliveries: deliveries.clone() };
         let app = Self {
             pool: process.pool.clone(),
             clock: process.clock.clone(),
             merchants,
-            outbox,
             backlog,
             deliveries,
+            receipts: Batches::start("receipts", process, receipts),
         };
         Ok((app, verifier))
     }

@@ -51,7 +51,7 @@ pub(crate) async fn report(
                 if !parts_store::insert(conn, &new).await? {
                     return Err(number_taken(&header));
                 }
-                keys_store::insert(conn, merchant, &keys, at).await?;
+                keys_store::insert(conn, &[(merchant, &keys)], at).await?;
                 enqueue_messages(app, conn, merchant, &header, &parts, at).await?;
                 at
             } else {

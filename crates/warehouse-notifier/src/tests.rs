@@ -4,6 +4,7 @@ mod drop_shipments;
 mod inbound;
 mod outbound;
 mod reading;
+mod receipt_batches;
 mod receipts;
 mod volume;
 

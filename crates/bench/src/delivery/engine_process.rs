@@ -9,8 +9,9 @@ use domain::message_kind::MessageKind;
 use merchants::Merchants;
 use messaging::{Broker, Topology};
 use platform::{
-    Clock, Process, Running, Service, config,
-    database::Pool,
+    Clock, Process, Running, Service,
+    batching::Batches,
+    config,
     identity::Verifier,
     sealing::{self, Sealer},
 };
@@ -18,14 +19,13 @@ use serde::Deserialize;
 use testkit::{Database, Namespace, sealing_keys};
 use utoipa_actix_web::service_config::ServiceConfig;
 
-use super::writes::{self, WriteRequest, WriteResponse};
+use super::writes::{self, WriteHandler, WriteRequest, WriteResponse};
 use crate::process::{Program, free_port};
 
 const NAME: &str = "delivery-engine";
 
 struct DeliveryEngine {
-    pool: Pool,
-    deliveries: Deliveries,
+    writes: Arc<Batches<WriteHandler>>,
 }
 
 #[derive(Deserialize)]
@@ -73,7 +73,7 @@ impl Service for DeliveryEngine {
             &MessageKind::ALL,
             own.delivery,
         )?;
-        Ok((Self { pool: process.pool.clone(), deliveries }, verifier))
+        Ok((Self { writes: Batches::start("writes", process, WriteHandler(deliveries)) }, verifier))
     }
 }
 
@@ -81,7 +81,7 @@ async fn write(
     service: web::Data<DeliveryEngine>,
     request: web::Json<WriteRequest>,
 ) -> actix_web::Result<web::Json<WriteResponse>> {
-    let written = writes::write(&service.pool, &service.deliveries, request.into_inner()).await;
+    let written = writes::write(&service.writes, request.into_inner()).await;
     Ok(web::Json(written.map_err(|error| ErrorInternalServerError(format!("{error:#}")))?))
 }
 

@@ -122,8 +122,8 @@ impl Fixture {
         Ok(Burst { messages, elapsed, cost })
     }
 
-    /// Writes messages with 32 writers, one message per request and transaction. Also returns the times from
-    /// commit to arrival.
+    /// Writes messages with 32 writers, one message per request. Concurrent requests share transactions, as those
+    /// of the services do. Also returns the times from commit to arrival.
     pub(super) async fn write_one_by_one(
         &self,
         messages: usize,

@@ -4,9 +4,13 @@ use std::{ops::Range, sync::LazyLock};
 
 use chrono::TimeDelta;
 use delivery::{Deliveries, NewMessage};
-use diesel_async::AsyncConnection as _;
+use diesel_async::AsyncPgConnection;
 use domain::message_kind::MessageKind;
-use platform::{Clock, Timestamp, database::Pool};
+use platform::{
+    Clock, ErrorKind, Failure, Timestamp,
+    batching::{BatchHandler, BatchResults, Batches, Job, Processing, SubmitError},
+    database::DatabaseError,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use uuid::Uuid;
@@ -94,22 +98,85 @@ pub(super) fn body(number: usize) -> String {
     template().replace(NUMBER, &number.to_string())
 }
 
+/// Messages that one request writes at once.
+pub(super) struct WriteJob {
+    messages: Vec<NewMessage>,
+    is_waiting: bool,
+}
+
+impl Job for WriteJob {
+    fn owner(&self) -> &str {
+        self.messages.first().map_or("", |message| message.merchant.as_str())
+    }
+
+    fn weight(&self) -> usize {
+        self.messages.len()
+    }
+}
+
+/// Why messages were not written.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WriteError {
+    #[error(transparent)]
+    Submit(#[from] SubmitError),
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+}
+
+impl From<diesel::result::Error> for WriteError {
+    fn from(error: diesel::result::Error) -> Self {
+        DatabaseError::from(error).into()
+    }
+}
+
+impl Failure for WriteError {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Unavailable
+    }
+}
+
+/// Writes messages in batches, as the services do.
+pub(super) struct WriteHandler(pub(super) Deliveries);
+
+impl BatchHandler for WriteHandler {
+    type Job = WriteJob;
+    type Response = Vec<Uuid>;
+    type Error = WriteError;
+
+    async fn process(
+        &self,
+        conn: &mut AsyncPgConnection,
+        jobs: &[&WriteJob],
+        _: Processing,
+    ) -> Result<BatchResults<Vec<Uuid>, WriteError>, WriteError> {
+        let is_waiting = jobs.first().is_some_and(|job| job.is_waiting);
+        let is_included = |job: &WriteJob| job.is_waiting == is_waiting;
+        let included = jobs.iter().filter(|job| is_included(job));
+        let messages: Vec<_> = included.flat_map(|job| job.messages.clone()).collect();
+        let due = Clock::system().now() + if is_waiting { WAITING } else { TimeDelta::zero() };
+        let mut ids = self.0.append(conn, due, &messages).await?.into_iter();
+        let result = |job: &&WriteJob| {
+            is_included(job).then(|| Ok(ids.by_ref().take(job.messages.len()).collect()))
+        };
+        Ok(jobs.iter().map(result).collect())
+    }
+
+    fn is_conflict(_: &WriteError) -> bool {
+        false
+    }
+}
+
 /// Writes messages as a service does. Runs in the process of the engine.
 pub(super) async fn write(
-    pool: &Pool,
-    deliveries: &Deliveries,
+    batches: &Batches<WriteHandler>,
     request: WriteRequest,
 ) -> anyhow::Result<WriteResponse> {
-    let (numbers, clock): (Vec<_>, _) = (request.numbers.clone().collect(), Clock::system());
+    let numbers: Vec<_> = request.numbers.clone().collect();
     let mut ids = Vec::with_capacity(numbers.len());
-    let mut conn = pool.get().await?;
     for batch in numbers.chunks(BATCH_SIZE) {
         let messages = batch.iter().map(|number| request.message(*number));
         let messages = messages.collect::<anyhow::Result<Vec<_>>>()?;
-        let due = clock.now() + if request.is_waiting { WAITING } else { TimeDelta::zero() };
-        let written =
-            conn.transaction(async |conn| deliveries.append(conn, due, &messages).await).await?;
-        ids.extend(written);
+        ids.extend(batches.run(WriteJob { messages, is_waiting: request.is_waiting }).await?);
     }
-    Ok(WriteResponse { ids, committed_at: clock.now() })
+    Ok(WriteResponse { ids, committed_at: Clock::system().now() })
 }

@@ -16,7 +16,8 @@ use utoipa::ToSchema;
 
 use super::merchant_of;
 use crate::App;
-use crate::parcels::{self, Reported, Tracked};
+use crate::parcels::{Reported, Tracked};
+use crate::report_batches;
 
 const FIELDS: [&str; 9] = [
     "event_identifier",
@@ -79,8 +80,8 @@ pub(crate) async fn report_carrier_event(
 ) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Carrier)?;
     let reported = read(&document)?;
-    let actor = caller.actor();
-    Ok(json_response(StatusCode::OK, parcels::track(&app, &merchant, actor, &reported).await?))
+    let response = report_batches::track(&app, merchant, caller.actor(), reported).await?;
+    Ok(json_response(StatusCode::OK, response))
 }
 
 fn read(document: &Document) -> Result<Reported, ValidationError> {

@@ -7,7 +7,7 @@ use domain::json::{Document, Object, array, object, parsed, text};
 use domain::returns::{MAX_UNITS, ReturnRequest, UnitId};
 use platform::Problem;
 use platform::http::{ErrorBody, Json, Sequential, json_response, request_id};
-use platform::idempotency::{self, KeyHeader};
+use platform::idempotency::{self, KeyHeader, OwnedKey};
 use platform::shopper_proof::{ProofError, ProvenOrders, Requester};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -19,6 +19,7 @@ use crate::App;
 use crate::error::Error;
 use crate::quote::Quote;
 use crate::quote_terms::QuoteTerms;
+use crate::return_batches;
 use crate::return_conflict::ReturnConflict;
 use crate::returns::{self, Cancellation, NewReturn};
 use crate::shopper_request::{self, is_by_giftee};
@@ -136,8 +137,9 @@ pub(crate) async fn create_return(
     }))?;
     check_request(&request, &requester, shopper)?;
     let is_by_giftee = is_by_giftee(&request, shopper);
-    let new = NewReturn { request, quoted, key, shopper };
-    match returns::create(&app, &merchant, requester.actor(shopper), new).await {
+    let (key, actor) = (key.map(OwnedKey::from), requester.actor(shopper));
+    let new = NewReturn { request, quoted, shopper: shopper.cloned() };
+    match return_batches::create(&app, merchant.clone(), actor, key, new).await {
         Ok(response) => Ok(json_response(StatusCode::CREATED, response)),
         Err(Error::Conflict(mut conflict)) => {
             conflict.request_id = request_id();

@@ -51,20 +51,19 @@ pub(crate) async fn record_once(
     insert(conn, found, fingerprint, now).await
 }
 
-/// Records discrepancies of one event.
+/// Records discrepancies, each time.
 pub(crate) async fn record(
-    conn: &mut AsyncPgConnection,
-    merchant: &MerchantId,
-    found: &[Discrepancy],
+    conn: &AsyncPgConnection,
+    found: &[(MerchantId, Discrepancy)],
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
-    let found: Vec<_> = found.iter().map(|it| (merchant, it.clone())).collect();
+    let found: Vec<_> = found.iter().map(|(merchant, it)| (merchant, it.clone())).collect();
     insert(conn, &found, |_, _| None, now).await
 }
 
 /// Rows without a fingerprint are always inserted.
 async fn insert(
-    conn: &mut AsyncPgConnection,
+    mut conn: &AsyncPgConnection,
     found: &[(&MerchantId, Discrepancy)],
     fingerprint: impl Fn(&Discrepancy, &Value) -> Option<Vec<u8>>,
     now: Timestamp,
@@ -96,7 +95,7 @@ async fn insert(
     .bind::<Array<Jsonb>, _>(&details)
     .bind::<Array<Nullable<Binary>>, _>(fingerprints)
     .bind::<Timestamptz, _>(now);
-    prepared(statement).execute(conn).await?;
+    prepared(statement).execute(&mut conn).await?;
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 //! A transaction that depends on an order's units locks the order's row first, and locks orders
 //! before returns. Snapshots and returns of the same order are therefore serialized.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz};
@@ -13,6 +13,7 @@ use domain::order::Order;
 use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
 
+use super::returns::MAX_BATCH_BYTES;
 use super::{read, write};
 use crate::shipped_units::ShippedUnits;
 
@@ -137,10 +138,15 @@ pub(crate) enum RowLock {
     None,
     /// Held until the end of the transaction.
     Update,
+    /// As `Update`, for a batch: rows that another transaction has locked are skipped, and so are all rows if they
+    /// have more than [`MAX_BATCH_BYTES`] together.
+    UpdateOrSkip,
 }
 
 #[derive(QueryableByName)]
 struct ProjectedRow {
+    #[diesel(sql_type = Text)]
+    merchant: String,
     #[diesel(sql_type = Text)]
     document: String,
     #[diesel(sql_type = BigInt)]
@@ -153,37 +159,51 @@ struct ProjectedRow {
     original_order_identifier: Option<String>,
 }
 
-/// Finds a merchant's orders; unknown identifiers are skipped. `(SELECT $2)` lets PostgreSQL keep the plan, see
-/// [`save`](super::returns::save).
+/// Finds orders with their merchants; unknown keys are skipped. Keys must be sorted, as for [`lock_stored`].
+/// `(SELECT $1)` hides the length of the arrays from the planner, which keeps the plan.
 pub(crate) async fn find(
     mut conn: &AsyncPgConnection,
-    merchant: &MerchantId,
-    identifiers: &[&str],
+    keys: &BTreeSet<Key<'_>>,
     row_lock: RowLock,
-) -> Result<Vec<Projected>, DatabaseError> {
-    let lock = match row_lock {
-        RowLock::None => "",
-        RowLock::Update => " FOR NO KEY UPDATE OF orders",
+) -> Result<Vec<(String, Projected)>, DatabaseError> {
+    let (lock, max_bytes) = match row_lock {
+        RowLock::None => ("OFFSET 0", i64::MAX),
+        RowLock::Update => ("FOR NO KEY UPDATE", i64::MAX),
+        RowLock::UpdateOrSkip => {
+            ("FOR NO KEY UPDATE SKIP LOCKED", i64::try_from(MAX_BATCH_BYTES).unwrap_or(i64::MAX))
+        }
     };
+    let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
     let query = diesel::sql_query(format!(
-        "SELECT orders.document, orders.sequence, orders.shipped_units, orders.stored_at, \
-             exchange_orders.original_order_identifier \
-         FROM orders LEFT JOIN exchange_orders USING (merchant, identifier) \
-         WHERE orders.merchant = $1 AND orders.identifier = ANY ((SELECT $2)::text[]) \
-         ORDER BY orders.identifier{lock}"
+        "WITH found AS ( \
+             SELECT stored.* FROM unnest((SELECT $1), $2) AS requested (merchant, identifier), LATERAL ( \
+                 SELECT merchant, identifier, document, sequence, shipped_units, stored_at FROM orders \
+                 WHERE orders.merchant = requested.merchant AND orders.identifier = requested.identifier \
+                 {lock} \
+             ) AS stored \
+         ), sized AS ( \
+             SELECT *, sum(octet_length(document) + octet_length(shipped_units)) OVER () AS bytes FROM found \
+         ) \
+         SELECT merchant, document, sequence, shipped_units, stored_at, ( \
+             SELECT original_order_identifier FROM exchange_orders AS exchange \
+             WHERE exchange.merchant = sized.merchant AND exchange.identifier = sized.identifier \
+         ) AS original_order_identifier \
+         FROM sized WHERE bytes <= $3"
     ))
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(identifiers);
+    .bind::<Array<Text>, _>(merchants)
+    .bind::<Array<Text>, _>(identifiers)
+    .bind::<BigInt, _>(max_bytes);
     let rows: Vec<ProjectedRow> = prepared(query).load(&mut conn).await?;
     let projected = |row: ProjectedRow| {
-        Ok(Projected {
+        let projected = Projected {
             order: read(&row.document)?,
             sequence: row.sequence,
             shipped_units: read(&row.shipped_units)?,
             stored_at: row.stored_at,
             original_order_identifier: row.original_order_identifier,
             weight: row.document.len() + row.shipped_units.len(),
-        })
+        };
+        Ok((row.merchant, projected))
     };
     rows.into_iter().map(projected).collect()
 }

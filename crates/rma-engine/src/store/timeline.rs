@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use diesel::QueryableByName;
-use diesel::sql_types::{BigInt, Jsonb, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, BigInt, Jsonb, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use messaging::SqlStatement;
@@ -15,13 +15,13 @@ use uuid::Uuid;
 
 /// A new timeline entry.
 #[derive(Debug)]
-pub(crate) struct NewEntry<'a> {
-    pub(crate) merchant: &'a MerchantId,
-    pub(crate) rma_identifier: &'a str,
+pub(crate) struct NewEntry {
+    pub(crate) merchant: MerchantId,
+    pub(crate) rma_identifier: String,
     pub(crate) at: Timestamp,
     /// The client or the event type that caused the entry.
-    pub(crate) actor: &'a str,
-    pub(crate) event: &'a str,
+    pub(crate) actor: String,
+    pub(crate) event: String,
     pub(crate) detail: Value,
     /// The message to the merchant, if there is one.
     pub(crate) delivery: Option<Uuid>,
@@ -49,31 +49,36 @@ pub(crate) struct TimelineEntry {
     pub(crate) delivery: Option<Uuid>,
 }
 
-/// Adds an entry to the timeline of a return.
+/// Adds entries to timelines, in the order given.
 pub(crate) async fn add(
     mut conn: &AsyncPgConnection,
-    entry: &NewEntry<'_>,
+    entries: &[NewEntry],
 ) -> Result<(), DatabaseError> {
-    prepared(append_to_sql("", entry)).execute(&mut conn).await?;
+    if !entries.is_empty() {
+        prepared(append_to_sql("", entries)).execute(&mut conn).await?;
+    }
     Ok(())
 }
 
-/// Returns one statement that runs the caller's `WITH` clause and adds the entry. The merchant is `$1` and the
-/// identifier of the return is `$2`. The caller binds its own parameters from `$8` on.
-pub(super) fn append_to_sql<'a>(with: &str, entry: &'a NewEntry<'a>) -> SqlStatement<'a> {
+/// Returns one statement that runs the caller's `WITH` clause and adds the entries. The caller binds its own
+/// parameters from `$8` on.
+pub(super) fn append_to_sql<'a>(with: &str, entries: &'a [NewEntry]) -> SqlStatement<'a> {
+    let text = |of: fn(&NewEntry) -> &str| entries.iter().map(of).collect::<Vec<_>>();
     diesel::sql_query(format!(
         "{with} INSERT INTO timeline \
              (merchant, rma_identifier, at, actor, event, detail, delivery) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7)"
+         SELECT * FROM unnest((SELECT $1), $2, $3, $4, $5, $6, $7)"
     ))
     .into_boxed()
-    .bind::<Text, _>(entry.merchant.as_str())
-    .bind::<Text, _>(entry.rma_identifier)
-    .bind::<Timestamptz, _>(entry.at)
-    .bind::<Text, _>(entry.actor)
-    .bind::<Text, _>(entry.event)
-    .bind::<Jsonb, _>(&entry.detail)
-    .bind::<Nullable<diesel::sql_types::Uuid>, _>(entry.delivery)
+    .bind::<Array<Text>, _>(text(|entry| entry.merchant.as_str()))
+    .bind::<Array<Text>, _>(text(|entry| &entry.rma_identifier))
+    .bind::<Array<Timestamptz>, _>(entries.iter().map(|entry| entry.at).collect::<Vec<_>>())
+    .bind::<Array<Text>, _>(text(|entry| &entry.actor))
+    .bind::<Array<Text>, _>(text(|entry| &entry.event))
+    .bind::<Array<Jsonb>, _>(entries.iter().map(|entry| &entry.detail).collect::<Vec<_>>())
+    .bind::<Array<Nullable<diesel::sql_types::Uuid>>, _>(
+        entries.iter().map(|entry| entry.delivery).collect::<Vec<_>>(),
+    )
 }
 
 #[derive(QueryableByName)]

@@ -69,7 +69,7 @@ pub(crate) fn is_held(held: &Held, merchant: &MerchantId, unit: &UnitId) -> bool
     held.get(merchant.as_str()).is_some_and(|units| units.contains_key(unit))
 }
 
-/// The returned units of some orders.
+/// The returned units of a merchant's orders.
 #[derive(Debug, Default)]
 pub(crate) struct ReturnedUnits {
     /// Units in returns that are not canceled.
@@ -89,32 +89,33 @@ struct ReturnedRow {
     exchanged: bool,
 }
 
-/// The returned units of a merchant's orders. See [`held`] for `OFFSET 0`, and
-/// [`save`](super::returns::save) for `(SELECT $2)`.
+/// The returned units of orders, by merchant. See [`held`] for `OFFSET 0`, and
+/// [`find`](super::orders::find) for `(SELECT $1)`.
 pub(crate) async fn returned(
     mut conn: &AsyncPgConnection,
-    merchant: &MerchantId,
-    orders: &[&str],
-) -> Result<ReturnedUnits, DatabaseError> {
+    orders: &BTreeSet<Key<'_>>,
+) -> Result<HashMap<String, ReturnedUnits>, DatabaseError> {
+    let (merchants, identifiers): (Vec<_>, Vec<_>) = orders.iter().copied().unzip();
     let query = diesel::sql_query(
-        "SELECT units.* FROM unnest((SELECT $2)) AS requested (order_identifier), LATERAL ( \
+        "SELECT units.* FROM unnest((SELECT $1), $2) AS requested (merchant, order_identifier), LATERAL ( \
              SELECT merchant, rma_identifier, order_identifier, line_identifier, unit, held, \
                  exchanged \
-             FROM return_units AS own WHERE own.merchant = $1 \
+             FROM return_units AS own WHERE own.merchant = requested.merchant \
              AND own.order_identifier = requested.order_identifier AND (held OR exchanged) OFFSET 0 \
          ) AS units",
     )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(orders);
+    .bind::<Array<Text>, _>(merchants)
+    .bind::<Array<Text>, _>(identifiers);
     let rows: Vec<ReturnedRow> = prepared(query).load(&mut conn).await?;
-    let mut returned = ReturnedUnits::default();
+    let mut returned = HashMap::<String, ReturnedUnits>::new();
     for ReturnedRow { unit: row, held, exchanged } in rows {
+        let of_merchant = returned.entry(row.merchant).or_default();
         if held {
             let unit = unit_id(&row.order_identifier, &row.line_identifier, row.unit);
-            returned.held.insert(unit, Holder { rma_identifier: row.rma_identifier });
+            of_merchant.held.insert(unit, Holder { rma_identifier: row.rma_identifier });
         }
         if exchanged {
-            returned.exchanged.insert(row.order_identifier);
+            of_merchant.exchanged.insert(row.order_identifier);
         }
     }
     Ok(returned)

@@ -4,6 +4,7 @@
 //! merchant and order, and all share one database.
 
 mod actions;
+mod batches;
 mod invariants;
 mod test_engine;
 

@@ -1,8 +1,10 @@
 //! Searches read few rows of large tables, in one merchant and in all.
 
+use diesel_async::SimpleAsyncConnection as _;
 use domain::returns::RmaStatus;
 
 use super::*;
+use crate::store;
 use crate::store::discrepancy_search::{self, DiscrepancySearch, DiscrepancyState};
 use crate::store::search::{Search, search};
 
@@ -124,4 +126,24 @@ async fn a_search_for_discrepancies_reads_about_as_many_rows_as_it_shows() {
             }
         }
     }
+}
+
+/// PostgreSQL keeps the plans that it made while the tables were empty, until it analyzes the tables.
+#[tokio::test]
+async fn plans_of_empty_tables_stay_good() {
+    let database = testkit::Database::create(App::migrations()).await;
+    let pool = database.pool();
+    let mut conn = pool.get().await.unwrap();
+    let names = [("m-7", "R-m-7-1"), ("m-7", "R-m-7-2")];
+    let (parcels, alone) = ([("m-7", "1Z3")], platform::batching::Processing::Alone);
+    for _ in 0..10 {
+        store::returns::lock_requested(&conn, &names, &parcels, alone).await.unwrap();
+    }
+    conn.batch_execute(&fill(testkit::fill_rows())).await.unwrap();
+    let (locked, reads) = testkit::reads(&mut conn, async |conn| {
+        store::returns::lock_requested(conn, &names, &parcels, alone).await.unwrap()
+    })
+    .await;
+    assert_eq!(locked.len(), 3);
+    assert!(reads.pages <= 60, "{reads:?}");
 }

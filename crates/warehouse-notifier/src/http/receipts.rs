@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use super::{listed, warehouse};
 use crate::App;
+use crate::receipt_batches;
 use crate::receipts::{self, ReceiptPage, ReceivedUnits};
 use crate::request::Request;
 
@@ -59,7 +60,7 @@ pub(crate) async fn receive_units(
     let merchant = warehouse(&app, &caller)?;
     let receipts = ReceiptBatch::read(&document)?;
     let request = Request::new(&app, &merchant, &key, "receipts", document);
-    let response = receipts::receive(&app, request, receipts).await?;
+    let response = receipt_batches::receive(&app, request, receipts).await?;
     Ok(json_response(StatusCode::CREATED, response))
 }
 

@@ -1,6 +1,6 @@
 //! Receipts.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Bool, Text, Timestamptz};
@@ -8,6 +8,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::warehouse::{InboundHeader, InboundLine};
 use platform::Timestamp;
+use platform::batching::Processing;
 use platform::database::{DatabaseError, IndexRange, prepared};
 use uuid::Uuid;
 
@@ -16,12 +17,20 @@ use crate::error::Error;
 /// A receipt to be stored.
 #[derive(Debug)]
 pub(crate) struct NewReceipt {
+    pub(crate) merchant: MerchantId,
     pub(crate) id: Uuid,
     pub(crate) asn_number: String,
     pub(crate) line_identifier: String,
     pub(crate) unit_identifier: String,
     pub(crate) message: String,
     pub(crate) rejected: bool,
+    pub(crate) received_at: Timestamp,
+}
+
+impl NewReceipt {
+    pub(crate) fn key(&self) -> UnitKey<'_> {
+        (self.merchant.as_str(), &self.asn_number, &self.unit_identifier)
+    }
 }
 
 /// A stored receipt.
@@ -43,37 +52,62 @@ pub(crate) struct StoredReceipt {
     pub(crate) received_at: Timestamp,
 }
 
-/// The number of an ASN and the identifier of a line.
-pub(crate) type Key = (String, String);
+impl StoredReceipt {
+    pub(crate) fn key(&self) -> UnitKey<'_> {
+        (&self.merchant, &self.asn_number, &self.unit_identifier)
+    }
+}
+
+/// The merchant and the number of an ASN.
+pub(crate) type AsnKey = (String, String);
+/// The merchant, the number of the ASN and the identifier of a unit.
+pub(crate) type UnitKey<'a> = (&'a str, &'a str, &'a str);
 
 #[derive(QueryableByName)]
 struct HeaderRow {
+    #[diesel(sql_type = Text)]
+    merchant: String,
     #[diesel(sql_type = Text)]
     asn_number: String,
     #[diesel(sql_type = Text)]
     header: String,
 }
 
-/// Loads ASNs without their lines, and locks them against changes until the end of the transaction.
-/// `(SELECT $2)` hides the length of the array from the planner, which would otherwise make a new plan for each
-/// execution: a plan for one ASN looks cheaper than the plan for any number.
+/// Loads ASNs without their lines, and locks them against changes until the end of the transaction. In a
+/// batch, ASNs that another transaction has locked are skipped. Each ASN is looked up by its key, so that a
+/// plan that was cached while the table was empty stays good. `(SELECT $1)` hides the length of the arrays
+/// from the planner, which would otherwise make a new plan for each execution: a plan for one ASN looks
+/// cheaper than the plan for any number.
 pub(crate) async fn headers(
     mut conn: &AsyncPgConnection,
-    merchant: &MerchantId,
-    numbers: &BTreeSet<&str>,
-) -> Result<HashMap<String, InboundHeader>, Error> {
-    let query = diesel::sql_query(
-        "SELECT asn_number, header FROM inbound_asns \
-         WHERE merchant = $1 AND asn_number = ANY ((SELECT $2)::text[]) FOR KEY SHARE",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(numbers.iter().copied().collect::<Vec<_>>());
+    asns: &BTreeSet<&AsnKey>,
+    processing: Processing,
+) -> Result<Vec<(AsnKey, InboundHeader)>, Error> {
+    let skip_locked = match processing {
+        Processing::Batch => " SKIP LOCKED",
+        Processing::Alone => "",
+    };
+    let (merchants, numbers): (Vec<_>, Vec<_>) =
+        asns.iter().map(|(merchant, number)| (merchant.as_str(), number.as_str())).unzip();
+    let query = diesel::sql_query(format!(
+        "SELECT stored.* FROM unnest((SELECT $1), $2) AS requested (merchant, asn_number), LATERAL ( \
+             SELECT merchant, asn_number, header FROM inbound_asns AS own \
+             WHERE own.merchant = requested.merchant AND own.asn_number = requested.asn_number \
+             FOR KEY SHARE{skip_locked} \
+         ) AS stored"
+    ))
+    .bind::<Array<Text>, _>(merchants)
+    .bind::<Array<Text>, _>(numbers);
     let rows: Vec<HeaderRow> = prepared(query).load(&mut conn).await?;
-    rows.into_iter().map(|row| Ok((row.asn_number, serde_json::from_str(&row.header)?))).collect()
+    let header =
+        |row: HeaderRow| Ok(((row.merchant, row.asn_number), serde_json::from_str(&row.header)?));
+    rows.into_iter().map(header).collect()
 }
 
 #[derive(QueryableByName)]
 struct LineRow {
+    #[diesel(sql_type = Text)]
+    merchant: String,
     #[diesel(sql_type = Text)]
     asn_number: String,
     #[diesel(sql_type = Text)]
@@ -82,28 +116,28 @@ struct LineRow {
     line: String,
 }
 
-/// Loads lines of ASNs. `LIMIT 1` makes PostgreSQL look up each line by its key instead of joining the
-/// tables, so that a plan that was cached while the table was empty stays good. See [`headers`] for
-/// `(SELECT $2)`.
+/// Loads lines of ASNs with their identifiers. `LIMIT 1` makes PostgreSQL look up each line by its key
+/// instead of joining the tables. See [`headers`] for `(SELECT $1)`.
 pub(crate) async fn lines(
     mut conn: &AsyncPgConnection,
-    merchant: &MerchantId,
-    keys: &BTreeSet<(&str, &str)>,
-) -> Result<HashMap<Key, InboundLine>, Error> {
-    let (numbers, names): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
+    wanted: &BTreeSet<(AsnKey, String)>,
+) -> Result<Vec<(AsnKey, String, InboundLine)>, Error> {
+    let column = |of: fn(&(AsnKey, String)) -> &str| wanted.iter().map(of).collect::<Vec<_>>();
     let query = diesel::sql_query(
-        "SELECT stored.* FROM unnest((SELECT $2), $3) AS requested (asn_number, line_identifier), LATERAL ( \
-             SELECT asn_number, line_identifier, line FROM inbound_lines AS own \
-             WHERE own.merchant = $1 AND own.asn_number = requested.asn_number \
+        "SELECT stored.* FROM unnest((SELECT $1), $2, $3) \
+             AS requested (merchant, asn_number, line_identifier), LATERAL ( \
+             SELECT merchant, asn_number, line_identifier, line FROM inbound_lines AS own \
+             WHERE own.merchant = requested.merchant AND own.asn_number = requested.asn_number \
              AND own.line_identifier = requested.line_identifier LIMIT 1 \
          ) AS stored",
     )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(numbers)
-    .bind::<Array<Text>, _>(names);
+    .bind::<Array<Text>, _>(column(|((merchant, _), _)| merchant))
+    .bind::<Array<Text>, _>(column(|((_, number), _)| number))
+    .bind::<Array<Text>, _>(column(|(_, identifier)| identifier));
     let rows: Vec<LineRow> = prepared(query).load(&mut conn).await?;
     let line = |row: LineRow| {
-        Ok(((row.asn_number, row.line_identifier), serde_json::from_str(&row.line)?))
+        let key = (row.merchant, row.asn_number);
+        Ok((key, row.line_identifier, serde_json::from_str(&row.line)?))
     };
     rows.into_iter().map(line).collect()
 }
@@ -115,60 +149,68 @@ struct Inserted {
 }
 
 /// Stores receipts of new units and returns the ids of the stored receipts. A receipt replaces an earlier
-/// rejection of the same unit.
+/// rejection of the same unit. The connection is shared, so that the caller can send the statement together
+/// with others.
 pub(crate) async fn insert(
-    conn: &mut AsyncPgConnection,
-    merchant: &MerchantId,
-    new: &[NewReceipt],
-    at: Timestamp,
+    mut conn: &AsyncPgConnection,
+    new: &[&NewReceipt],
 ) -> Result<HashSet<Uuid>, DatabaseError> {
-    let each = |text: fn(&NewReceipt) -> &str| new.iter().map(text).collect::<Vec<_>>();
+    if new.is_empty() {
+        return Ok(HashSet::new());
+    }
+    let each = |text: fn(&NewReceipt) -> &str| new.iter().map(|it| text(it)).collect::<Vec<_>>();
     let ids: Vec<_> = new.iter().map(|receipt| receipt.id).collect();
     let rejected: Vec<_> = new.iter().map(|receipt| receipt.rejected).collect();
+    let received_at: Vec<_> = new.iter().map(|receipt| receipt.received_at).collect();
     // Rows are inserted in key order, so that two transactions with the same units do not deadlock.
     let statement = diesel::sql_query(
         "INSERT INTO receipts AS stored (merchant, asn_number, unit_identifier, id, \
              line_identifier, message, rejected, received_at) \
-         SELECT DISTINCT ON (asn_number, unit_identifier) \
-             $1, asn_number, unit_identifier, id, line_identifier, message, rejected, $2 \
-         FROM unnest($3, $4, $5, $6, $7, $8) WITH ORDINALITY \
-             AS new (asn_number, unit_identifier, id, line_identifier, message, rejected, position) \
-         ORDER BY asn_number, unit_identifier, rejected, position \
+         SELECT DISTINCT ON (merchant, asn_number, unit_identifier) \
+             merchant, asn_number, unit_identifier, id, line_identifier, message, rejected, received_at \
+         FROM unnest((SELECT $1), $2, $3, $4, $5, $6, $7, $8) WITH ORDINALITY \
+             AS new (merchant, asn_number, unit_identifier, id, line_identifier, message, rejected, \
+                 received_at, position) \
+         ORDER BY merchant, asn_number, unit_identifier, rejected, position \
          ON CONFLICT ON CONSTRAINT receipts_pkey DO UPDATE SET id = excluded.id, \
              line_identifier = excluded.line_identifier, message = excluded.message, \
              rejected = excluded.rejected, received_at = excluded.received_at \
          WHERE stored.rejected AND NOT excluded.rejected RETURNING id",
     )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Timestamptz, _>(at)
+    .bind::<Array<Text>, _>(each(|receipt| receipt.merchant.as_str()))
     .bind::<Array<Text>, _>(each(|receipt| &receipt.asn_number))
     .bind::<Array<Text>, _>(each(|receipt| &receipt.unit_identifier))
     .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
     .bind::<Array<Text>, _>(each(|receipt| &receipt.line_identifier))
     .bind::<Array<Text>, _>(each(|receipt| &receipt.message))
-    .bind::<Array<Bool>, _>(rejected);
-    let stored: Vec<Inserted> = prepared(statement).load(conn).await?;
+    .bind::<Array<Bool>, _>(rejected)
+    .bind::<Array<Timestamptz>, _>(received_at);
+    let stored: Vec<Inserted> = prepared(statement).load(&mut conn).await?;
     Ok(stored.into_iter().map(|row| row.id).collect())
 }
 
 /// Finds receipts by their keys, each with its own lookup as in [`lines`].
 pub(crate) async fn find(
     conn: &mut AsyncPgConnection,
-    merchant: &MerchantId,
-    keys: &[(&str, &str)],
+    keys: &[UnitKey<'_>],
 ) -> Result<Vec<StoredReceipt>, DatabaseError> {
-    let (numbers, units): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
+    if keys.is_empty() {
+        return Ok(Vec::new());
+    }
+    let column = |of: fn(UnitKey<'_>) -> &str| keys.iter().copied().map(of).collect::<Vec<_>>();
     let query = diesel::sql_query(
-        "SELECT stored.* FROM unnest($2, $3) AS requested (asn_number, unit_identifier), LATERAL ( \
+        "SELECT stored.* FROM unnest((SELECT $1), $2, $3) \
+             AS requested (merchant, asn_number, unit_identifier), LATERAL ( \
              SELECT merchant, id, asn_number, line_identifier, unit_identifier, '' AS message, \
                  received_at \
-             FROM receipts AS own WHERE own.merchant = $1 AND own.asn_number = requested.asn_number \
+             FROM receipts AS own \
+             WHERE own.merchant = requested.merchant AND own.asn_number = requested.asn_number \
              AND own.unit_identifier = requested.unit_identifier LIMIT 1 \
          ) AS stored",
     )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(numbers)
-    .bind::<Array<Text>, _>(units);
+    .bind::<Array<Text>, _>(column(|(merchant, ..)| merchant))
+    .bind::<Array<Text>, _>(column(|(_, number, _)| number))
+    .bind::<Array<Text>, _>(column(|(.., unit)| unit));
     Ok(prepared(query).load(conn).await?)
 }
 

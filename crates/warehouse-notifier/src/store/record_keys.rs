@@ -1,5 +1,7 @@
 //! The keys of records, for searches in the records of one merchant or of all.
 
+use std::collections::BTreeSet;
+
 use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Binary, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
@@ -10,30 +12,36 @@ use platform::database::{DatabaseError, prepared};
 use super::unreadable;
 use crate::record_keys::{Key, Record, RecordKeys, RecordKind};
 
-/// Stores the keys that are new.
+/// Stores the keys of merchants' records that are new, in order, so that two transactions with the same keys
+/// do not deadlock. The connection is shared, so that the caller can send the statement together with others.
 pub(crate) async fn insert(
-    conn: &mut AsyncPgConnection,
-    merchant: &MerchantId,
-    keys: &RecordKeys,
+    mut conn: &AsyncPgConnection,
+    keys: &[(&MerchantId, &RecordKeys)],
     at: Timestamp,
 ) -> Result<(), DatabaseError> {
-    if keys.is_empty() {
+    let sorted: BTreeSet<_> =
+        keys.iter().flat_map(|(merchant, keys)| keys.iter().map(|it| (*merchant, it))).collect();
+    if sorted.is_empty() {
         return Ok(());
     }
-    let digests: Vec<_> = keys.iter().map(|(_, key)| key.digest().as_bytes().to_vec()).collect();
-    let kinds: Vec<&'static str> = keys.iter().map(|(record, _)| record.kind.into()).collect();
-    let numbers: Vec<_> = keys.iter().map(|(record, _)| record.number.as_str()).collect();
+    let digests: Vec<_> =
+        sorted.iter().map(|(_, (_, key))| key.digest().as_bytes().to_vec()).collect();
+    let merchants: Vec<_> = sorted.iter().map(|(merchant, _)| merchant.as_str()).collect();
+    let kinds: Vec<&'static str> =
+        sorted.iter().map(|(_, (record, _))| record.kind.into()).collect();
+    let numbers: Vec<_> = sorted.iter().map(|(_, (record, _))| record.number.as_str()).collect();
     let statement = diesel::sql_query(
         "INSERT INTO record_keys (key, merchant, kind, number, created_at) \
-         SELECT key, $1, kind, number, $2 FROM unnest($3, $4, $5) AS new (key, kind, number) \
+         SELECT key, merchant, kind, number, $1 \
+         FROM unnest((SELECT $2), $3, $4, $5) AS new (key, merchant, kind, number) \
          ON CONFLICT ON CONSTRAINT record_keys_pkey DO NOTHING",
     )
-    .bind::<Text, _>(merchant.as_str())
     .bind::<Timestamptz, _>(at)
     .bind::<Array<Binary>, _>(digests)
+    .bind::<Array<Text>, _>(merchants)
     .bind::<Array<Text>, _>(kinds)
     .bind::<Array<Text>, _>(numbers);
-    prepared(statement).execute(conn).await?;
+    prepared(statement).execute(&mut conn).await?;
     Ok(())
 }
 

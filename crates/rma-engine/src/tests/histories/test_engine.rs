@@ -1,6 +1,7 @@
 //! The service without HTTP, for histories.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use diesel::QueryableByName;
@@ -9,7 +10,7 @@ use diesel_async::{AsyncConnection as _, RunQueryDsl as _};
 use domain::json::Digest;
 use domain::order::Order;
 use domain::returns::{Rma, RmaMessage};
-use platform::idempotency::IdempotencyKey;
+use platform::idempotency::{IdempotencyKey, OwnedKey};
 use platform::{ErrorKind, Failure as _, Process, Service as _, config};
 use serde_json::json;
 use testkit::{Database, Namespace, eventually};
@@ -20,7 +21,9 @@ use crate::order_projection::Snapshot;
 use crate::receiving::Delivered;
 use crate::returns::{Cancellation, NewReturn};
 use crate::shipped_units::ShippedUnits;
-use crate::{App, Settings, exchanges, parcels, projection, receiving, returns};
+use crate::{
+    App, Settings, exchanges, projection, receiving, report_batches, return_batches, returns,
+};
 
 pub(super) struct TestEngine {
     pub(super) app: App,
@@ -107,16 +110,17 @@ impl TestEngine {
         match operation {
             Operation::Return { key, request } => {
                 let key = Some(key_of("returns", key, &json!(request)));
-                let (request, quoted, shopper) = (request.clone(), None, None);
-                let new = NewReturn { request, quoted, key, shopper };
-                returns::create(app, merchant, "test", new).await.map(drop)
+                let new = NewReturn { request: request.clone(), quoted: None, shopper: None };
+                let (merchant, key) = (Arc::new(merchant.clone()), key.map(OwnedKey::from));
+                return_batches::create(app, merchant, "test", key, new).await.map(drop)
             }
             Operation::Cancel { rma, units } => {
                 let request = Cancellation { units: units.as_deref(), reason: None, shopper: None };
                 returns::cancel(app, merchant, "test", rma, request).await.map(drop)
             }
             Operation::Track(reported) => {
-                parcels::track(app, merchant, "test", reported).await.map(drop)
+                let merchant = Arc::new(merchant.clone());
+                report_batches::track(app, merchant, "test", (**reported).clone()).await.map(drop)
             }
             Operation::Receive { key, rma, receipt } => {
                 let key = Some(key_of("receipts", key, &json!(receipt)));

@@ -1,0 +1,233 @@
+//! Stores receipts, those of many requests in one transaction.
+
+use std::collections::{HashMap, HashSet};
+
+use delivery::{Deliveries, NewDelivery, NewMessage};
+use diesel_async::AsyncPgConnection;
+use domain::access::MerchantId;
+use domain::message_kind::MessageKind;
+use domain::warehouse::ReceiptBatch;
+use futures_util::future::{join, join3};
+use messaging::{Outbox, SerializedEvent};
+use platform::batching::{BatchHandler, BatchResults, Job, Processing};
+use platform::idempotency::{self, IdempotencyKey, KeyState, OwnedKey};
+use platform::{Clock, Timestamp, telemetry};
+use tracing::Span;
+use uuid::Uuid;
+
+use crate::App;
+use crate::error::Error;
+use crate::expected_units::ExpectedUnits;
+use crate::new_units::{NewUnit, NewUnits};
+use crate::request::Request;
+use crate::store::receipts as store;
+use crate::store::record_keys as keys_store;
+
+/// Receipts of one request.
+pub(crate) struct ReceiptJob {
+    merchant: MerchantId,
+    key: Option<OwnedKey>,
+    receipts: ReceiptBatch,
+    at: Timestamp,
+    /// The span of the request.
+    span: Span,
+}
+
+impl Job for ReceiptJob {
+    fn owner(&self) -> &str {
+        self.merchant.as_str()
+    }
+
+    fn weight(&self) -> usize {
+        self.receipts.receipts.len()
+    }
+}
+
+impl ReceiptJob {
+    fn key(&self) -> Option<IdempotencyKey<'_>> {
+        Some(self.key.as_ref()?.of(&self.merchant))
+    }
+}
+
+/// Stores receipts, enqueues a message for each unit that is new, and returns the response. A repeated
+/// request gets the first response.
+pub(crate) async fn receive(
+    app: &App,
+    request: Request<'_>,
+    receipts: ReceiptBatch,
+) -> Result<String, Error> {
+    let Request { merchant, key, at, .. } = request;
+    let (merchant, key) = (merchant.clone(), key.map(OwnedKey::from));
+    app.receipts.run(ReceiptJob { merchant, key, receipts, at, span: Span::current() }).await
+}
+
+/// A request before anything of the batch is stored.
+enum Checked<'a> {
+    /// The request stores nothing. `None` if it must be processed alone.
+    Ended(Option<Result<String, Error>>),
+    Valid(&'a ReceiptJob, NewUnits),
+}
+
+pub(crate) struct ReceiptHandler {
+    pub(crate) clock: Clock,
+    pub(crate) outbox: Outbox,
+    pub(crate) deliveries: Deliveries,
+}
+
+impl BatchHandler for ReceiptHandler {
+    type Job = ReceiptJob;
+    type Response = String;
+    type Error = Error;
+
+    async fn process(
+        &self,
+        conn: &mut AsyncPgConnection,
+        jobs: &[&ReceiptJob],
+        processing: Processing,
+    ) -> Result<BatchResults<String, Error>, Error> {
+        let now = self.clock.now();
+        let wanted: Vec<_> = jobs.iter().map(|job| (&job.merchant, &job.receipts)).collect();
+        let keys: Vec<_> = jobs.iter().filter_map(|job| job.key()).collect();
+        // The statements are sent at once and run in this order: keys are read under the locks of the ASNs.
+        let (expected, states) = join(
+            ExpectedUnits::load(conn, &wanted, processing),
+            idempotency::find_all(conn, &keys),
+        )
+        .await;
+        let checked = check(jobs, &expected?, states?, processing);
+        let valid: Vec<_> = checked.iter().filter_map(Checked::valid).collect();
+        let rows: Vec<_> =
+            valid.iter().flat_map(|(_, new)| new.units.iter().map(|unit| &unit.row)).collect();
+        let keys: Vec<_> = valid.iter().map(|(job, new)| (&job.merchant, &new.keys)).collect();
+        let (stored, added) =
+            join(store::insert(conn, &rows), keys_store::insert(conn, &keys, now)).await;
+        let stored = stored?;
+        added?;
+        let known: Vec<_> =
+            rows.iter().filter(|row| !stored.contains(&row.id)).map(|row| row.key()).collect();
+        let found = store::find(conn, &known).await?;
+        let first_receipts: HashMap<_, _> = found.iter().map(|it| (it.key(), it)).collect();
+        let (mut responses, mut new_keys) = (Vec::with_capacity(valid.len()), Vec::new());
+        for (job, new) in &valid {
+            let response = new.response(&first_receipts)?;
+            new_keys.extend(job.key().map(|key| (key, response.clone())));
+            responses.push(response);
+        }
+        let (messages, events) = self.announcements(&valid, &stored, now)?;
+        // The ordering keys are locked last, because other receipts wait for them.
+        let (published, inserted, enqueued) = join3(
+            self.outbox.append_serialized(conn, now, &events),
+            idempotency::insert_all(conn, &new_keys, now),
+            self.deliveries.append_new(conn, now, &messages),
+        )
+        .await;
+        published?;
+        let inserted = inserted?;
+        enqueued?;
+        if !inserted {
+            return Err(Error::ConcurrentInsert);
+        }
+        let mut responses = responses.into_iter();
+        let result = |checked| match checked {
+            Checked::Ended(result) => result,
+            Checked::Valid(..) => responses.next().map(Ok),
+        };
+        Ok(checked.into_iter().map(result).collect())
+    }
+
+    fn is_conflict(error: &Error) -> bool {
+        matches!(error, Error::ConcurrentInsert)
+    }
+}
+
+impl<'a> Checked<'a> {
+    fn valid(&self) -> Option<(&'a ReceiptJob, &NewUnits)> {
+        match self {
+            Self::Ended(_) => None,
+            Self::Valid(job, new) => Some((job, new)),
+        }
+    }
+}
+
+/// Checks requests in order. A unit that two requests have is stored by the first. The other request is
+/// processed alone and then finds the receipt of the first.
+fn check<'a>(
+    jobs: &[&'a ReceiptJob],
+    expected: &ExpectedUnits,
+    states: Vec<KeyState>,
+    processing: Processing,
+) -> Vec<Checked<'a>> {
+    let mut states = states.into_iter();
+    let (mut used_keys, mut used_units) = (HashSet::new(), HashSet::new());
+    let check_one = |job: &&'a ReceiptJob| {
+        let key = job.key();
+        let state = key.and_then(|_| states.next()).unwrap_or(KeyState::New);
+        match key.map_or(Ok(None), |key| key.completed(state)) {
+            Err(error) => return Checked::Ended(Some(Err(error.into()))),
+            Ok(Some(response)) => return Checked::Ended(Some(Ok(response))),
+            Ok(None) => {}
+        }
+        let is_first = key.is_none_or(|it| used_keys.insert((it.merchant, it.key)));
+        let is_ready =
+            processing == Processing::Alone || expected.has_asns_of(&job.merchant, &job.receipts);
+        if !is_first || !is_ready {
+            return Checked::Ended(None);
+        }
+        let new = expected
+            .complete(&job.merchant, &job.receipts)
+            .and_then(|(completed, keys)| NewUnits::new(&job.merchant, completed, keys, job.at));
+        let new = match new {
+            Ok(new) => new,
+            Err(error) => return Checked::Ended(Some(Err(error))),
+        };
+        let units = new.owned_keys();
+        if !units.is_disjoint(&used_units) {
+            return Checked::Ended(None);
+        }
+        used_units.extend(units);
+        Checked::Valid(job, new)
+    };
+    jobs.iter().map(check_one).collect()
+}
+
+impl ReceiptHandler {
+    /// A message for each stored unit, and an event for each that belongs to an RMA.
+    fn announcements(
+        &self,
+        valid: &[(&ReceiptJob, &NewUnits)],
+        stored: &HashSet<Uuid>,
+        now: Timestamp,
+    ) -> Result<(Vec<NewDelivery>, Vec<SerializedEvent>), Error> {
+        let mut ids = Deliveries::new_ids(now, stored.len()).into_iter();
+        let (mut messages, mut events) = (Vec::with_capacity(stored.len()), Vec::new());
+        for (job, new) in valid {
+            job.span.in_scope(|| {
+                let traceparent = telemetry::traceparent();
+                let units = new.units.iter().filter(|unit| stored.contains(&unit.row.id));
+                for (unit, id) in units.zip(ids.by_ref()) {
+                    let traceparent = traceparent.clone();
+                    messages.push(NewDelivery { id, traceparent, message: message(unit) });
+                    let event = unit.receipt.unit_received(&job.merchant, unit.row.id, job.at);
+                    if let Some(event) = event {
+                        events.push(self.outbox.serialize(now, &event)?);
+                    }
+                }
+                Ok::<_, Error>(())
+            })?;
+        }
+        Ok((messages, events))
+    }
+}
+
+fn message(NewUnit { row, .. }: &NewUnit) -> NewMessage {
+    let event =
+        if row.rejected { "inventory_receipt.rejected" } else { "inventory_receipt.received" };
+    NewMessage {
+        merchant: row.merchant.clone(),
+        kind: MessageKind::InventoryReceipt,
+        // The prefix differs from that of outbound shipments, which may have the same number.
+        ordering_key: Some(format!("inbound_asn:{}", row.asn_number)),
+        event: event.to_owned(),
+        body: row.message.clone().into(),
+    }
+}
