@@ -17,8 +17,7 @@ CREATE TABLE orders (
     received_at TIMESTAMPTZ NOT NULL,
     -- The time at which the shopper's data was erased; null if a return still needs it. A new snapshot
     -- brings the data back. The digest stays, so that the same snapshot does not.
-    erased_at TIMESTAMPTZ,
-    CONSTRAINT orders_pkey PRIMARY KEY (merchant, identifier)
+    erased_at TIMESTAMPTZ
 );
 
 -- For searches in the orders of all merchants. Those of one merchant use the primary key.
@@ -28,6 +27,9 @@ CREATE INDEX orders_by_identifier ON orders (identifier, merchant);
 CREATE INDEX orders_by_creation ON orders (merchant, created_at, identifier);
 CREATE INDEX orders_by_email ON orders (customer_email, merchant, identifier)
     WHERE customer_email IS NOT NULL;
+-- Created last. While the table is empty all these indexes seem to cost the same, and PostgreSQL takes the newest
+-- one; a plan with another one would read all orders of a merchant to find one.
+ALTER TABLE orders ADD CONSTRAINT orders_pkey PRIMARY KEY (merchant, identifier);
 
 -- The lines of every order, to search for them. An index on the array in `orders` has no order: a page of a
 -- search would read all orders that have the line.

@@ -89,7 +89,7 @@ fn write_sql(mode: WriteMode, has_refunds: bool) -> (String, String) {
     let with = format!(
         "WITH precondition AS MATERIALIZED (SELECT {precondition} AS holds), \
          stored AS ({UPSERT_ORDERS} WHERE {replaceable} \
-             RETURNING merchant, identifier, line_identifiers), \
+             RETURNING merchant, identifier, line_identifiers, xmax <> 0 AS is_replaced), \
          {WRITE_LINES}{insert_refunds}"
     );
     let condition = format!(
@@ -123,25 +123,28 @@ const UPSERT_ORDERS: &str = "INSERT INTO orders (merchant, identifier, status, c
          document = excluded.document, received_at = excluded.received_at, erased_at = NULL";
 /// The lines of the stored orders. They are read from the upsert, which has locked the orders, so that two
 /// writers of an order take turns. `orders` is still as it was before the statement, and has the lines
-/// that the new snapshot may lack.
+/// that the new snapshot may lack. `xmax` is 0 for an order that was inserted, and has no such lines. The condition
+/// of the `DELETE` is evaluated once: a plan that was made while the table was empty would read the whole table.
 const WRITE_LINES: &str = "new_lines AS ( \
          INSERT INTO order_lines (line_identifier, merchant, order_identifier) \
          SELECT line, merchant, identifier FROM stored, unnest(line_identifiers) AS line \
          ON CONFLICT DO NOTHING \
      ), old_lines AS ( \
-         DELETE FROM order_lines WHERE ctid = ANY (ARRAY ( \
-             SELECT line.ctid FROM stored, LATERAL ( \
-                 SELECT line_identifiers FROM orders \
-                 WHERE merchant = stored.merchant AND identifier = stored.identifier \
-                     AND line_identifiers <> stored.line_identifiers LIMIT 1 \
-             ) AS old, LATERAL ( \
-                 SELECT unnest(old.line_identifiers) EXCEPT SELECT unnest(stored.line_identifiers) \
-             ) AS removed (identifier), LATERAL ( \
-                 SELECT ctid FROM order_lines \
-                 WHERE line_identifier = removed.identifier AND merchant = stored.merchant \
-                     AND order_identifier = stored.identifier LIMIT 1 \
-             ) AS line \
-         )) \
+         SELECT line.ctid AS place FROM stored, LATERAL ( \
+             SELECT line_identifiers FROM orders \
+             WHERE merchant = stored.merchant AND identifier = stored.identifier \
+                 AND line_identifiers <> stored.line_identifiers LIMIT 1 \
+         ) AS old, LATERAL ( \
+             SELECT unnest(old.line_identifiers) EXCEPT SELECT unnest(stored.line_identifiers) \
+         ) AS removed (identifier), LATERAL ( \
+             SELECT ctid FROM order_lines \
+             WHERE line_identifier = removed.identifier AND merchant = stored.merchant \
+                 AND order_identifier = stored.identifier LIMIT 1 \
+         ) AS line \
+         WHERE stored.is_replaced \
+     ), removed_lines AS ( \
+         DELETE FROM order_lines WHERE (SELECT EXISTS (SELECT FROM old_lines)) \
+             AND ctid = ANY (ARRAY (SELECT place FROM old_lines)) \
      )";
 /// Rows that an upsert may overwrite.
 const REPLACES_OLDER: &str =

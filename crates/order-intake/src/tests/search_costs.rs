@@ -2,7 +2,7 @@
 
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 
-use super::test_writer::TestWriter;
+use super::test_writer::{TestWriter, samples};
 use super::*;
 use crate::store::{self, Search};
 use crate::stored_order::OrderKey;
@@ -123,4 +123,28 @@ async fn slow_searches_do_not_stop_publishing() {
     holder.batch_execute("COMMIT").await.unwrap();
     let statuses = searches.join_all().await;
     assert!(statuses.iter().all(|status| [200, 503].contains(status)), "{statuses:?}");
+}
+
+/// PostgreSQL keeps the plan of the writer's statement that it made while the tables were empty, until it analyzes
+/// the tables.
+#[tokio::test]
+async fn the_plan_of_an_empty_table_stays_good() {
+    let writer = TestWriter::start().await;
+    let orders = samples(2_000);
+    // The batches of one writer share a connection.
+    let publications = orders.chunks(100).map(|batch| writer.publication("acme", batch));
+    let submitted = publications.map(|publication| writer.submit(publication));
+    let results = writer.with_writer(futures_util::future::join_all(submitted)).await;
+    assert!(results.iter().all(|result| result.as_ref().unwrap().is_ok()));
+    let written =
+        "SELECT n_tup_ins::text AS line FROM pg_stat_user_tables WHERE relname = 'orders'";
+    testkit::eventually("the statistics are there", Duration::from_secs(300), async || {
+        (writer.lines(written).await == ["2000"]).then_some(())
+    })
+    .await;
+    let scans = "SELECT concat(relname, ' ', seq_tup_read) AS line FROM pg_stat_user_tables \
+                     WHERE relname IN ('orders', 'order_lines') AND seq_tup_read > 20000 \
+                 UNION ALL SELECT concat(indexrelname, ' ', idx_scan) FROM pg_stat_user_indexes \
+                     WHERE indexrelname IN ('orders_by_creation', 'orders_by_identifier') AND idx_scan > 0";
+    assert_eq!(writer.lines(scans).await, Vec::<String>::new());
 }
