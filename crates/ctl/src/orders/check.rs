@@ -3,6 +3,7 @@
 use domain::json::{Code, Document, FieldError, JsonValue, ParseError};
 use domain::order::{OrderMessage, OrderPolicy};
 use platform::Clock;
+use serde::de::IgnoredAny;
 
 use super::file::MAX_ORDER_BYTES;
 use super::message::{message, order_error};
@@ -54,24 +55,19 @@ pub(crate) fn check(order: &[u8], policy: OrderPolicy) -> CheckedOrder {
         let detail = "larger than 5 MiB: the file must have one order per line, or a JSON array";
         return CheckedOrder::unreadable(order_is_invalid(detail));
     }
-    // First alone, so that positions in errors are those of the file. Then as a message, because the
-    // limits of a message apply.
-    let parse = |bytes: &[u8]| {
-        let malformed = |it: ParseError| FieldError::invalid("$", it.to_string());
-        Document::parse(bytes).map_err(malformed)
+    // As a message, because the limits of a message apply. Bytes that are not one value could end the message and
+    // go on.
+    let is_one_value = serde_json::from_slice::<IgnoredAny>(order).is_ok();
+    let parsed = match is_one_value {
+        true => Document::parse(&message([order])),
+        false => Document::parse(order),
     };
-    let alone = match parse(order) {
-        Ok(alone) => alone,
-        Err(error) => return CheckedOrder::unreadable(error),
-    };
-    let identifier = alone.value().get("identifier").and_then(JsonValue::as_str);
-    let identifier = identifier.unwrap_or_default().to_owned();
-    let document = match parse(&message([order])) {
+    let document = match parsed {
         Ok(document) => document,
-        Err(error) => {
-            return CheckedOrder { identifier, ..CheckedOrder::unreadable(error) };
-        }
+        Err(error) => return unreadable(order, &error),
     };
+    let order = document.value().get("returns_portal_order").and_then(|it| it.get("orders"));
+    let order = order.and_then(|orders| orders.elements().next());
     let (errors, mut warnings) = match OrderMessage::read(&document, policy, Clock::system().now())
     {
         Ok(message) => (Vec::new(), message.warnings),
@@ -79,8 +75,25 @@ pub(crate) fn check(order: &[u8], policy: OrderPolicy) -> CheckedOrder {
     };
     let errors = errors.into_iter().map(relative_to_order).collect();
     warnings = warnings.into_iter().map(relative_to_order).collect();
-    warnings.extend(unknown_fields(alone.value()));
-    CheckedOrder { identifier, errors, warnings }
+    warnings.extend(order.map(unknown_fields).into_iter().flatten());
+    CheckedOrder { identifier: order.map(identifier).unwrap_or_default(), errors, warnings }
+}
+
+/// The error of an order that is not JSON, or not within the limits of a message. Positions are those of the
+/// order alone, as in the file.
+fn unreadable(order: &[u8], in_message: &ParseError) -> CheckedOrder {
+    let malformed = |it: &ParseError| FieldError::invalid("$", it.to_string());
+    match Document::parse(order) {
+        Ok(alone) => CheckedOrder {
+            identifier: identifier(alone.value()),
+            ..CheckedOrder::unreadable(malformed(in_message))
+        },
+        Err(error) => CheckedOrder::unreadable(malformed(&error)),
+    }
+}
+
+fn identifier(order: JsonValue<'_>) -> String {
+    order.get("identifier").and_then(JsonValue::as_str).unwrap_or_default().to_owned()
 }
 
 fn relative_to_order(error: FieldError) -> FieldError {
@@ -110,6 +123,14 @@ mod tests {
             errors[0].to_string(),
             r#"$: invalid (the key "a" appears twice in one object at line 1 column 12)"#
         );
+    }
+
+    #[test]
+    fn an_order_is_one_value() {
+        for order in ["{}, {}", "{}]}, \"a\": {\"orders\": [{}", "{} {}"] {
+            let errors = check(order.as_bytes(), OrderPolicy::default()).errors;
+            assert!(errors[0].to_string().contains("trailing characters"), "{}", errors[0]);
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Fields of an order that the order intake does not read, found with the published schema. Most are
 //! misspelled.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 use domain::json::{FieldError, JsonValue};
@@ -9,43 +9,75 @@ use domain::order::message_schema;
 use serde_json::Value;
 
 static SCHEMA: LazyLock<Value> = LazyLock::new(message_schema);
+static ORDER: LazyLock<KnownFields> = LazyLock::new(|| {
+    KnownFields::of(&SCHEMA.pointer("/$defs/Order").into_iter().collect::<Vec<_>>())
+});
 
 /// Alternatives of one schema.
 const ALTERNATIVES: [&str; 3] = ["oneOf", "anyOf", "allOf"];
 /// A suggestion differs in at most this many characters.
 const MAX_DISTANCE: usize = 2;
 
+/// The fields of a value. Empty for a value without properties in its schema, which is not read.
+#[derive(Default)]
+struct KnownFields {
+    fields: HashMap<&'static str, Self>,
+    /// The fields of the elements of an array.
+    elements: Option<Box<Self>>,
+}
+
+impl KnownFields {
+    /// The fields of a value that has one of these schemas.
+    fn of(schemas: &[&'static Value]) -> Self {
+        let schemas = resolve(schemas);
+        let items: Vec<_> = schemas.iter().filter_map(|schema| schema.get("items")).collect();
+        let properties = properties(&schemas).into_iter();
+        Self {
+            fields: properties.map(|(key, schemas)| (key, Self::of(&schemas))).collect(),
+            elements: (!items.is_empty()).then(|| Box::new(Self::of(&items))),
+        }
+    }
+}
+
+/// A step from a value to one inside it.
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    Member(&'a str),
+    Element(usize),
+}
+
 /// The unknown fields of an order, with paths relative to the order.
 pub(crate) fn unknown_fields(order: JsonValue<'_>) -> Vec<FieldError> {
     let mut found = Vec::new();
-    if let Some(schema) = SCHEMA.pointer("/$defs/Order") {
-        find(order, &[schema], "$", &mut found);
-    }
+    find(order, &ORDER, &mut Vec::new(), &mut found);
     found
 }
 
-/// Searches a value that has one of these schemas.
-fn find(value: JsonValue<'_>, schemas: &[&Value], path: &str, found: &mut Vec<FieldError>) {
-    let schemas = resolve(schemas);
-    match value {
-        JsonValue::Array(elements) => {
-            let items: Vec<_> = schemas.iter().filter_map(|schema| schema.get("items")).collect();
+fn find<'a>(
+    value: JsonValue<'a>,
+    known: &KnownFields,
+    path: &mut Vec<Step<'a>>,
+    found: &mut Vec<FieldError>,
+) {
+    match (value, &known.elements) {
+        (JsonValue::Array(elements), Some(known)) => {
             for (index, element) in elements.iter().enumerate() {
-                find(element, &items, &format!("{path}[{index}]"), found);
+                path.push(Step::Element(index));
+                find(element, known, path, found);
+                path.pop();
             }
         }
-        JsonValue::Object(members) => {
-            let known = properties(&schemas);
-            // A value without properties in its schema is not read.
-            if known.is_empty() {
-                return;
-            }
+        (JsonValue::Object(members), _) if !known.fields.is_empty() => {
             for (key, member) in members.iter() {
-                let path = member_path(path, key);
-                match known.get(key) {
-                    Some(schemas) => find(member, schemas, &path, found),
-                    None => found.push(FieldError::invalid(path, describe(key, known.keys()))),
+                path.push(Step::Member(key));
+                match known.fields.get(key) {
+                    Some(known) => find(member, known, path, found),
+                    None => {
+                        let detail = describe(key, known.fields.keys().copied());
+                        found.push(FieldError::invalid(path_text(path), detail));
+                    }
                 }
+                path.pop();
             }
         }
         _ => {}
@@ -76,9 +108,9 @@ fn properties<'a>(schemas: &[&'a Value]) -> BTreeMap<&'a str, Vec<&'a Value>> {
     known
 }
 
-fn describe<'a>(key: &str, known: impl Iterator<Item = &'a &'a str>) -> String {
+fn describe(key: &str, known: impl Iterator<Item = &'static str>) -> String {
     let distance = |name: &str| strsim::damerau_levenshtein(&key.to_lowercase(), name);
-    let nearest = known.map(|name| (distance(name), *name)).min();
+    let nearest = known.map(|name| (distance(name), name)).min();
     match nearest {
         Some((distance, name)) if distance <= MAX_DISTANCE => {
             format!("`{key}` is not a field; did you mean `{name}`?")
@@ -87,9 +119,13 @@ fn describe<'a>(key: &str, known: impl Iterator<Item = &'a &'a str>) -> String {
     }
 }
 
-fn member_path(path: &str, key: &str) -> String {
-    let is_plain = key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-    if is_plain { format!("{path}.{key}") } else { format!("{path}['{key}']") }
+fn path_text(path: &[Step<'_>]) -> String {
+    let is_plain = |key: &str| key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    path.iter().fold("$".to_owned(), |path, step| match step {
+        Step::Member(key) if is_plain(key) => format!("{path}.{key}"),
+        Step::Member(key) => format!("{path}['{key}']"),
+        Step::Element(index) => format!("{path}[{index}]"),
+    })
 }
 
 #[cfg(test)]
