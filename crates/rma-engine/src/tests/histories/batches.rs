@@ -42,8 +42,9 @@ async fn process(
     let jobs: Vec<_> = jobs.collect();
     let jobs: Vec<_> = jobs.iter().collect();
     let mut conn = app.pool.get().await.unwrap();
-    let processed = async |conn: &mut _| handler.process(conn, &jobs, Processing::Batch).await;
-    conn.transaction(processed).await.unwrap()
+    conn.transaction(async |conn| handler.process(conn, &jobs, Processing::Batch).await)
+        .await
+        .unwrap()
 }
 
 /// `ok`, the error, or `alone`.
