@@ -81,12 +81,13 @@ async fn reports_of_one_batch_see_each_other() {
             report("1", InTransit, Some(first), Some("1ZX")),
             report("1", Delivered, Some(first), Some("1ZX")),
             report("2", Delivered, None, Some("1ZX")),
-            report("3", InTransit, Some("unknown"), None),
             report("4", Label, Some(second), Some("1ZY")),
         ],
     )
     .await;
-    assert_eq!(words(results), ["ok", "alone", "alone", "ok", "alone", "ok"]);
+    assert_eq!(words(results), ["ok", "alone", "alone", "ok", "ok"]);
+    let unknown = vec![report("3", InTransit, Some("unknown"), None)];
+    assert_eq!(words(process(&engine, &model, unknown).await), ["alone"]);
     let messages: Vec<_> = engine.sent_messages(&model).await;
     let of_first = messages.iter().filter(|it| it.ordering_key.ends_with(first));
     let sequences: Vec<_> = of_first.map(|it| it.sequence).collect();
