@@ -61,9 +61,12 @@ impl Failure for Error {
     }
 }
 
+/// The requests of a transaction.
+type Transaction = (Processing, Vec<Request>);
+
 /// Records the requests of each transaction. Waits until it is open.
 struct Handler {
-    batches: Arc<Mutex<Vec<(Processing, Vec<Request>)>>>,
+    batches: Arc<Mutex<Vec<Transaction>>>,
     open: watch::Receiver<bool>,
 }
 
@@ -103,7 +106,7 @@ impl BatchHandler for Handler {
 
 /// Sends these requests while two others occupy the workers, so that they form one batch. Returns their results as
 /// texts, and the transactions after those of the two others.
-async fn send(requests: &[Request]) -> (Vec<String>, Vec<(Processing, Vec<Request>)>) {
+async fn send(requests: &[Request]) -> (Vec<String>, Vec<Transaction>) {
     let database = Database::create(Vec::new()).await;
     let process = testkit::process(&database);
     let (open, opened) = watch::channel(false);
