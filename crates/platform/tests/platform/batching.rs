@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 const TIMEOUT: Duration = Duration::from_secs(300);
 
-/// What a request does.
+/// The effect of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Request {
     Succeed,
