@@ -13,10 +13,9 @@ use platform::database::DatabaseError;
 use platform::{Timestamp, telemetry};
 use serde_json::{Value, json};
 
-use crate::store::discrepancies;
 use crate::store::return_rows::{self, InsertError, ReturnRow, WriteMode};
-use crate::store::returns::MAX_BATCH_BYTES;
 use crate::store::timeline::NewEntry;
+use crate::store::{MAX_BATCH_BYTES, discrepancies};
 
 /// Why a return changed.
 #[derive(Debug, Clone)]

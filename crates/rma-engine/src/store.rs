@@ -25,6 +25,9 @@ use serde::de::DeserializeOwned;
 /// PostgreSQL cannot use these indexes for them and read the rows of other merchants.
 const ALL_MERCHANTS: &str = "merchant IS DISTINCT FROM ''";
 
+/// The documents that a batch loads and writes.
+pub(crate) const MAX_BATCH_BYTES: usize = 4 << 20;
+
 /// Serializes a value for a text column.
 fn write<T: Serialize>(value: &T) -> Result<String, DatabaseError> {
     serde_json::to_string(value)

@@ -13,8 +13,7 @@ use domain::order::Order;
 use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
 
-use super::returns::MAX_BATCH_BYTES;
-use super::{read, write};
+use super::{MAX_BATCH_BYTES, read, write};
 use crate::shipped_units::ShippedUnits;
 
 /// A merchant and an identifier in its systems.

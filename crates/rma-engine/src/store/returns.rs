@@ -12,10 +12,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::orders::Key;
-use super::{DocumentRow, read, unreadable};
-
-/// The documents that a batch loads and writes.
-pub(crate) const MAX_BATCH_BYTES: usize = 4 << 20;
+use super::{DocumentRow, MAX_BATCH_BYTES, read, unreadable};
 
 /// Locks one of a merchant's returns.
 pub(crate) async fn lock(
