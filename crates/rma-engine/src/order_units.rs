@@ -74,7 +74,7 @@ impl OrderUnits {
     }
 
     /// Adds the units of a new return.
-    pub(crate) fn hold(&mut self, rma: &Rma) {
+    pub(crate) fn add_return(&mut self, rma: &Rma) {
         for unit in &rma.units {
             let holder = Holder { rma_identifier: rma.rma_identifier.clone() };
             self.returned.held.insert(unit.id.clone(), holder);

@@ -160,7 +160,7 @@ impl ReturnHandler {
         for confirmed in confirmations(merchant, &new.request, &rma, order_units, now) {
             events.push(self.outbox.serialize(now, &confirmed)?);
         }
-        order_units.hold(&rma);
+        order_units.add_return(&rma);
         Ok(serde_json::to_string(&ReturnView::new(rma, new.shopper.as_ref()))?)
     }
 }

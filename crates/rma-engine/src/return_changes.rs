@@ -152,7 +152,7 @@ pub(crate) async fn record(
     changes.add(rma, change, cause, now)?;
     match changes.save(conn, deliveries, now).await {
         Err(InsertError::Database(error)) => Err(error),
-        // Only a new return can hold a unit of another.
+        // Only a new return can have a unit of another.
         Err(InsertError::UnitHeld) | Ok(()) => Ok(()),
     }
 }

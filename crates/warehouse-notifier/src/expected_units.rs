@@ -26,11 +26,12 @@ impl ExpectedUnits {
     /// transaction. In a batch, ASNs that another transaction has locked are skipped.
     pub(crate) async fn load(
         conn: &AsyncPgConnection,
-        wanted: &[(&MerchantId, &ReceiptBatch)],
+        requested: &[(&MerchantId, &ReceiptBatch)],
         processing: Processing,
     ) -> Result<Self, Error> {
-        let receipts =
-            wanted.iter().flat_map(|(merchant, it)| it.receipts.iter().map(|it| (*merchant, it)));
+        let receipts = requested
+            .iter()
+            .flat_map(|(merchant, it)| it.receipts.iter().map(|it| (*merchant, it)));
         let lines: BTreeSet<_> = receipts
             .map(|(merchant, it)| (asn_key(merchant, it), it.line_identifier.to_string()))
             .collect();

@@ -23,7 +23,7 @@ use crate::request::Request;
 use crate::store::receipts as store;
 use crate::store::record_keys as keys_store;
 
-/// Receipts of one request.
+/// The receipts of one request.
 pub(crate) struct ReceiptJob {
     merchant: MerchantId,
     key: Option<OwnedKey>,
@@ -86,11 +86,11 @@ impl BatchHandler for ReceiptHandler {
         processing: Processing,
     ) -> Result<BatchResults<String, Error>, Error> {
         let now = self.clock.now();
-        let wanted: Vec<_> = jobs.iter().map(|job| (&job.merchant, &job.receipts)).collect();
+        let requested: Vec<_> = jobs.iter().map(|job| (&job.merchant, &job.receipts)).collect();
         let keys: Vec<_> = jobs.iter().filter_map(|job| job.key()).collect();
         // The statements are sent at once and run in this order: keys are read under the locks of the ASNs.
         let (expected, states) = join(
-            ExpectedUnits::load(conn, &wanted, processing),
+            ExpectedUnits::load(conn, &requested, processing),
             idempotency::find_all(conn, &keys),
         )
         .await;

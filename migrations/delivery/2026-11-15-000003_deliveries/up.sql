@@ -3,7 +3,7 @@
 -- except that a shopper's data is erased, and whole days are dropped. Both are partitioned by id: ids are UUIDs of version 7, which begin
 -- with their time of creation.
 CREATE TABLE delivery_messages (
-    id UUID NOT NULL,
+    id UUID PRIMARY KEY,
     merchant TEXT NOT NULL,
     kind TEXT NOT NULL,
     ordering_key TEXT,
@@ -21,9 +21,6 @@ CREATE INDEX delivery_messages_merchant ON delivery_messages (merchant, id);
 -- The ordering key comes first: operators search it for all merchants.
 CREATE INDEX delivery_messages_ordering_key ON delivery_messages (ordering_key, merchant, sequence)
 WHERE ordering_key IS NOT NULL;
--- Created last. While a partition is empty all these indexes seem to cost the same, and PostgreSQL takes the newest
--- one; a plan with another one would read the whole index.
-ALTER TABLE delivery_messages ADD PRIMARY KEY (id);
 
 -- One row for each HTTP request, or for an attempt that failed before the request.
 CREATE TABLE delivery_attempts (
