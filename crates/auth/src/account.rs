@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 
-use diesel_async::AsyncConnection as _;
 use domain::json::Object;
 use platform::identity::Caller;
 use secrecy::SecretString;

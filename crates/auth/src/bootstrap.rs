@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use diesel_async::AsyncPgConnection;
 use domain::access::Scope;
 use platform::{Clock, Process, Timestamp, chain, database::Pool, retry::Backoff};
 use secrecy::{ExposeSecret, SecretString};

@@ -1,7 +1,7 @@
 //! API clients: create them, rotate their secrets, revoke them.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use diesel_async::AsyncPgConnection;
 use domain::{
     access::{MerchantId, Scope, Scopes},
     json::{Object, array, parsed, text},

@@ -5,7 +5,7 @@ mod acceptance;
 use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
-use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use diesel_async::AsyncPgConnection;
 use secrecy::ExposeSecret as _;
 use serde::Serialize;
 use serde_json::json;

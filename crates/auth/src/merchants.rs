@@ -6,7 +6,6 @@
 use std::{collections::BTreeMap, convert::Infallible, fmt};
 
 use chrono::{DateTime, Utc};
-use diesel_async::AsyncConnection as _;
 use domain::{
     access::MerchantId,
     merchant::{Endpoint, Merchant, MerchantChanged, REDACTED, Sealed, Settings, SettingsChange},

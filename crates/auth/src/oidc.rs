@@ -13,7 +13,6 @@ use std::net::IpAddr;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use chrono::{DateTime, TimeDelta, Utc};
-use diesel_async::AsyncConnection as _;
 use domain::{json::FieldError, merchant::Sealed};
 use oauth2::{CsrfToken, PkceCodeChallenge, RedirectUrl, Scope};
 use platform::chain;

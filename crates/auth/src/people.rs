@@ -5,7 +5,7 @@
 mod request;
 
 use chrono::{DateTime, Utc};
-use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use platform::Timestamp;
 use serde::Serialize;

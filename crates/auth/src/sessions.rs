@@ -6,7 +6,7 @@
 use std::{net::IpAddr, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use diesel_async::AsyncPgConnection;
 use platform::{
     Process, Timestamp, chain,
     database::{DatabaseError, Pool, delete_older_than},

@@ -5,7 +5,7 @@
 
 use std::net::IpAddr;
 
-use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use diesel_async::AsyncPgConnection;
 use domain::json::{Field, Object, text};
 use platform::{Timestamp, limits::network};
 use secrecy::{ExposeSecret as _, SecretString};

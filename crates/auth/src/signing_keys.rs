@@ -12,7 +12,7 @@ use base64::{
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
 };
 use chrono::{DateTime, TimeDelta, Utc};
-use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use diesel_async::AsyncPgConnection;
 use jsonwebtoken::{
     Algorithm, EncodingKey, Header,
     jwk::{Jwk, JwkSet, PublicKeyUse, ThumbprintHash},

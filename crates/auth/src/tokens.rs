@@ -6,7 +6,6 @@
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use chrono::TimeDelta;
-use diesel_async::AsyncConnection as _;
 use domain::access::{MerchantId, Scope, Scopes};
 use platform::{
     ErrorKind, Failure, chain,

@@ -10,7 +10,7 @@ use domain::access::MerchantId;
 use domain::message_kind::MessageKind;
 use merchants::Merchants;
 use messaging::{Broker, Outbox};
-use platform::database::{DatabaseError, delete_older_than};
+use platform::database::{DatabaseError, delete_older_than, wake_after_commit};
 use platform::retry::Backoff;
 use platform::sealing::Sealer;
 use platform::{Process, Timestamp, chain};
@@ -121,7 +121,7 @@ impl Deliveries {
     ) -> Result<Vec<Uuid>, DatabaseError> {
         let ids = store::append(conn, now, messages).await?;
         if !ids.is_empty() {
-            self.0.wake.notify_one();
+            wake_after_commit(&self.0.wake);
         }
         Ok(ids)
     }
@@ -140,7 +140,7 @@ impl Deliveries {
     ) -> Result<(), DatabaseError> {
         store::append_new(conn, now, new).await?;
         if !new.is_empty() {
-            self.0.wake.notify_one();
+            wake_after_commit(&self.0.wake);
         }
         Ok(())
     }

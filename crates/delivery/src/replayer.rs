@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use diesel_async::AsyncConnection;
 use platform::{chain, database::DatabaseError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

@@ -44,7 +44,7 @@ pub struct Settings {
     pub initial_window: NonZeroU32,
     pub max_window: NonZeroU32,
     pub dispatch_batch: NonZeroU32,
-    #[serde(deserialize_with = "range::time::<10, HOUR, _>")]
+    #[serde(deserialize_with = "range::time::<1, HOUR, _>")]
     pub poll_interval: Duration,
     pub prefetch: NonZeroU16,
     pub max_inflight_bytes: NonZeroUsize,

@@ -4,10 +4,13 @@
 
 use std::sync::Arc;
 
-use diesel_async::{AsyncConnection, AsyncPgConnection};
+use diesel_async::AsyncPgConnection;
 use domain::delivery::DeliveryDead;
 use messaging::Publisher;
-use platform::{ErrorKind, Failure, chain, database::DatabaseError};
+use platform::{
+    ErrorKind, Failure, chain,
+    database::{DatabaseError, transaction},
+};
 use uuid::Uuid;
 
 use crate::dead_letters::{self, DeadLetterError, DeadLetters};
@@ -141,21 +144,20 @@ impl Settler {
         events: Vec<&DeliveryDead>,
     ) -> Result<(), DatabaseError> {
         let (engine, windows) = (&self.engine, &mut self.windows);
-        let settled = conn
-            .transaction(async |conn| {
-                let now = engine.clock.now();
-                let store::Settled { ids, unblocked } =
-                    store::settle(conn, now, windows, batch).await?;
-                let settled: Vec<_> =
-                    batch.iter().filter(|settlement| ids.contains(&settlement.id())).collect();
-                if !settled.is_empty() {
-                    engine.observer.on_settled(conn, &settled).await?;
-                }
-                let events = events.iter().filter(|dead| ids.contains(&dead.delivery));
-                engine.outbox.append(conn, now, events.copied().cloned()).await?;
-                Ok::<_, DatabaseError>(store::Settled { ids, unblocked })
-            })
-            .await;
+        let settled = transaction(conn, async |conn| {
+            let now = engine.clock.now();
+            let store::Settled { ids, unblocked } =
+                store::settle(conn, now, windows, batch).await?;
+            let settled: Vec<_> =
+                batch.iter().filter(|settlement| ids.contains(&settlement.id())).collect();
+            if !settled.is_empty() {
+                engine.observer.on_settled(conn, &settled).await?;
+            }
+            let events = events.iter().filter(|dead| ids.contains(&dead.delivery));
+            engine.outbox.append(conn, now, events.copied().cloned()).await?;
+            Ok::<_, DatabaseError>(store::Settled { ids, unblocked })
+        })
+        .await;
         if settled.is_err() {
             self.windows.rolled_back();
         }

@@ -40,7 +40,7 @@ impl Handler for Confirmations {
         Ok(())
     }
 
-    fn after_commit(&self) {
+    fn after_commit(&self, _: &[&Envelope<Self::Event>]) {
         self.new_confirmations.notify_one();
     }
 }

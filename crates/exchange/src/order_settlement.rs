@@ -3,7 +3,7 @@
 
 use delivery::outcome::Outcome;
 use delivery::{Decision, Deliveries, Settlement, SettlementObserver};
-use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::exchange::{
     ExchangeFailed, ExchangeOrderResponse, ExchangePlaced, ExchangeUndeliverable, FailedItem,

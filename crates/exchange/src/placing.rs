@@ -9,7 +9,7 @@ mod in_flight;
 use std::sync::Arc;
 
 use delivery::{Deliveries, NewMessage};
-use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use diesel_async::AsyncPgConnection;
 use domain::exchange::{CheckedUnit, ExchangeFailed, ExchangeOrder, FailedItem, FailureReason};
 use domain::message_kind::MessageKind;
 use domain::returns::ReturnConfirmed;

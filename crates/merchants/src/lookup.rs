@@ -1,8 +1,10 @@
 //! Lookup of merchants in memory.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
+};
 
-use arc_swap::ArcSwap;
 use domain::{
     access::{MerchantId, Scope},
     merchant::Merchant,
@@ -15,7 +17,7 @@ use tokio::sync::watch;
 
 /// The merchants in the memory of this process.
 pub struct Merchants {
-    merchants: ArcSwap<HashMap<MerchantId, Arc<Merchant>>>,
+    merchants: RwLock<HashMap<MerchantId, Arc<Merchant>>>,
     changes: watch::Sender<u64>,
 }
 
@@ -42,15 +44,16 @@ impl Failure for MerchantError {
 
 impl Merchants {
     pub(crate) fn empty() -> Self {
-        Self { merchants: ArcSwap::default(), changes: watch::Sender::new(0) }
+        Self { merchants: RwLock::default(), changes: watch::Sender::new(0) }
     }
 
     pub fn get(&self, id: &MerchantId) -> Option<Arc<Merchant>> {
-        self.merchants.load().get(id).cloned()
+        self.all().get(id).cloned()
     }
 
-    pub fn all(&self) -> Arc<HashMap<MerchantId, Arc<Merchant>>> {
-        self.merchants.load_full()
+    /// All merchants. They cannot change while the caller keeps the guard.
+    pub fn all(&self) -> RwLockReadGuard<'_, HashMap<MerchantId, Arc<Merchant>>> {
+        self.merchants.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The merchant that a request is about.
@@ -90,22 +93,38 @@ impl Merchants {
         self.changes.subscribe()
     }
 
-    /// Adds merchants that are new or newer than the current ones.
-    pub(crate) fn update(&self, merchants: Vec<Merchant>) {
-        let current = self.merchants.load();
-        let is_changed = |merchant: &Merchant| {
-            let current = current.get(&merchant.identifier).map(Arc::as_ref);
-            current.is_none_or(|current| current.version <= merchant.version && current != merchant)
+    /// Returns the identifiers of those that are new or newer than the current ones.
+    pub(crate) fn without_current(&self, written: Vec<(String, i64)>) -> Vec<String> {
+        let current = self.all();
+        let is_current = |(id, version): &(String, i64)| {
+            current.get(id.as_str()).is_some_and(|current| current.version >= *version)
         };
-        let changed: Vec<_> = merchants.into_iter().filter(is_changed).collect();
-        let is_first_load = *self.changes.borrow() == 0;
-        if changed.is_empty() && !is_first_load {
-            return;
+        written.into_iter().filter(|it| !is_current(it)).map(|(id, _)| id).collect()
+    }
+
+    /// Adds merchants that are new or newer than the current ones.
+    pub(crate) fn update(&self, merchants: impl IntoIterator<Item = Merchant>) {
+        let mut is_changed = false;
+        let mut current = self.merchants.write().unwrap_or_else(PoisonError::into_inner);
+        for merchant in merchants {
+            let known = current.get(&merchant.identifier).map(Arc::as_ref);
+            if known.is_none_or(|known| known.version < merchant.version) {
+                current.insert(merchant.identifier.clone(), Arc::new(merchant));
+                is_changed = true;
+            }
         }
-        let mut merchants = HashMap::clone(&current);
-        let changed = changed.into_iter();
-        merchants.extend(changed.map(|it| (it.identifier.clone(), Arc::new(it))));
-        self.merchants.store(Arc::new(merchants));
-        self.changes.send_modify(|changes| *changes += 1);
+        drop(current);
+        if is_changed && *self.changes.borrow() > 0 {
+            self.changes.send_modify(|changes| *changes += 1);
+        }
+    }
+
+    /// Notes that the merchants are loaded from the database.
+    pub(crate) fn set_loaded(&self) {
+        self.changes.send_if_modified(|changes| {
+            let is_first_load = *changes == 0;
+            *changes += u64::from(is_first_load);
+            is_first_load
+        });
     }
 }

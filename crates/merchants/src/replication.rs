@@ -10,7 +10,6 @@ use platform::{
     database::{DatabaseError, Pool},
     identity::Verifier,
 };
-use tokio::sync::Notify;
 
 use crate::{lookup::Merchants, raw_event::RawEvent, store};
 
@@ -19,6 +18,8 @@ const REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 /// A refresh also reads rows from this long before the previous one: a row gets its timestamp
 /// before its transaction commits.
 const REFRESH_OVERLAP: chrono::TimeDelta = chrono::TimeDelta::seconds(30);
+/// Merchants whose documents are in memory together.
+const LOAD_SIZE: usize = 500;
 
 impl Merchants {
     /// Consumes auth's events for `service`, keeps the replica up to date and passes revocations to
@@ -30,22 +31,21 @@ impl Merchants {
         verifier: &Arc<Verifier>,
     ) -> Arc<Self> {
         let merchants = Arc::new(Self::empty());
-        let (changed, clock) = (Arc::new(Notify::new()), process.clock.clone());
-        let handler = MerchantHandler { changed: changed.clone() };
-        consume(broker, service, process, handler);
-        let handler = RevocationHandler { changed: changed.clone(), clock: clock.clone() };
+        let (verifier, clock) = (verifier.clone(), process.clock.clone());
+        consume(broker, service, process, MerchantHandler { merchants: merchants.clone() });
+        let handler = RevocationHandler { verifier: verifier.clone(), clock: clock.clone() };
         consume(broker, service, process, handler);
         let refresher = Refresher {
             pool: process.pool.clone(),
             clock,
             merchants: merchants.clone(),
-            verifier: verifier.clone(),
+            verifier,
             refreshed_at: Timestamp::UNIX_EPOCH,
         };
         process.tasks.spawn("merchants", |stop| async move {
             tokio::select! {
                 () = stop.cancelled() => {}
-                () = refresher.run(changed) => {}
+                () = refresher.run() => {}
             }
         });
         let changes = merchants.changes();
@@ -59,7 +59,7 @@ impl Merchants {
     }
 }
 
-/// Reads the replica from the database into memory.
+/// Reads what other replicas of the service wrote to the database, and everything at the start.
 struct Refresher {
     pool: Pool,
     clock: Clock,
@@ -71,13 +71,12 @@ struct Refresher {
 }
 
 impl Refresher {
-    async fn run(mut self, changed: Arc<Notify>) {
+    async fn run(mut self) {
         loop {
             if let Err(error) = self.refresh().await {
                 tracing::warn!(error = chain(&error), "merchant replica refresh failed");
             }
-            // Either a notification or the timeout starts the next refresh.
-            drop(tokio::time::timeout(REFRESH_INTERVAL, changed.notified()).await);
+            tokio::time::sleep(REFRESH_INTERVAL).await;
         }
     }
 
@@ -89,14 +88,19 @@ impl Refresher {
         }
         self.verifier.revocations().set_loaded();
         self.verifier.revocations().remove_expired(self.clock.now());
-        self.merchants.update(store::merchants_since(&mut conn, since).await?);
+        let written = store::merchants_since(&mut conn, since).await?;
+        let newer: Vec<_> = self.merchants.without_current(written);
+        for part in newer.chunks(LOAD_SIZE) {
+            self.merchants.update(store::merchants(&mut conn, part).await?);
+        }
+        self.merchants.set_loaded();
         self.refreshed_at = now;
         Ok(())
     }
 }
 
 struct MerchantHandler {
-    changed: Arc<Notify>,
+    merchants: Arc<Merchants>,
 }
 
 impl Handler for MerchantHandler {
@@ -107,20 +111,20 @@ impl Handler for MerchantHandler {
         conn: &mut AsyncPgConnection,
         events: &[&Envelope<Self::Event>],
     ) -> Result<(), HandleError> {
-        for event in events {
+        let merchants = events.iter().map(|event| {
             let RawEvent { event: MerchantChanged { merchant }, json } = &event.data;
-            store::upsert_merchant(conn, merchant, &json["merchant"]).await?;
-        }
-        Ok(())
+            (merchant, &json["merchant"])
+        });
+        Ok(store::upsert_merchants(conn, merchants).await?)
     }
 
-    fn after_commit(&self) {
-        self.changed.notify_one();
+    fn after_commit(&self, events: &[&Envelope<Self::Event>]) {
+        self.merchants.update(events.iter().map(|event| event.data.event.merchant.clone()));
     }
 }
 
 struct RevocationHandler {
-    changed: Arc<Notify>,
+    verifier: Arc<Verifier>,
     clock: Clock,
 }
 
@@ -138,7 +142,9 @@ impl Handler for RevocationHandler {
         Ok(store::delete_expired(conn, self.clock.now()).await?)
     }
 
-    fn after_commit(&self) {
-        self.changed.notify_one();
+    fn after_commit(&self, events: &[&Envelope<Self::Event>]) {
+        for event in events {
+            self.verifier.revocations().add(event.data.event.clone());
+        }
     }
 }

@@ -2,10 +2,16 @@
 //!
 //! Rows get their timestamp from the database's clock: the clocks of a service's replicas differ.
 
+use std::collections::BTreeMap;
+
+use diesel::sql_types::{Array, BigInt, Jsonb, Text};
 use diesel::{ExpressionMethods as _, QueryDsl as _, query_dsl::methods, upsert::excluded};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::{access::Revocation, event::Event as _, merchant::Merchant};
-use platform::{Timestamp, database::DatabaseError};
+use platform::{
+    Timestamp,
+    database::{DatabaseError, prepared},
+};
 use serde_json::Value;
 
 diesel::table! {
@@ -31,30 +37,35 @@ extern "SQL" {
     fn clock_timestamp() -> Timestamptz;
 }
 
-/// Stores a merchant unless a newer version is stored.
-pub(crate) async fn upsert_merchant(
+const UPSERT_MERCHANTS: &str = "\
+    INSERT INTO replica_merchants AS known (identifier, version, document, replicated_at) \
+    SELECT identifier, version, document, clock_timestamp() \
+    FROM unnest($1, $2, $3) AS new (identifier, version, document) \
+    ON CONFLICT (identifier) DO UPDATE SET version = excluded.version, \
+        document = excluded.document, replicated_at = excluded.replicated_at \
+    WHERE known.version < excluded.version";
+
+/// Stores the merchants that are new or have a newer version than the stored one.
+pub(crate) async fn upsert_merchants<'a>(
     conn: &mut AsyncPgConnection,
-    merchant: &Merchant,
-    document: &Value,
+    merchants: impl Iterator<Item = (&'a Merchant, &'a Value)>,
 ) -> Result<(), DatabaseError> {
-    use self::replica_merchants as table;
-    let upsert = diesel::insert_into(table::table)
-        .values((
-            table::identifier.eq(merchant.identifier.as_str()),
-            table::version.eq(merchant.version),
-            table::document.eq(document),
-            table::replicated_at.eq(clock_timestamp()),
-        ))
-        .on_conflict(table::identifier)
-        .do_update()
-        .set((
-            table::version.eq(excluded(table::version)),
-            table::document.eq(excluded(table::document)),
-            table::replicated_at.eq(excluded(table::replicated_at)),
-        ));
-    methods::FilterDsl::filter(upsert, table::version.le(excluded(table::version)))
-        .execute(conn)
-        .await?;
+    // One version of each, and in the same order in all replicas, so that transactions do not deadlock.
+    let mut newest = BTreeMap::<_, (i64, &Value)>::new();
+    for (merchant, document) in merchants {
+        let known =
+            newest.entry(merchant.identifier.as_str()).or_insert((merchant.version, document));
+        if known.0 <= merchant.version {
+            *known = (merchant.version, document);
+        }
+    }
+    let identifiers: Vec<_> = newest.keys().copied().collect();
+    let (versions, documents): (Vec<_>, Vec<_>) = newest.into_values().unzip();
+    let query = diesel::sql_query(UPSERT_MERCHANTS)
+        .bind::<Array<Text>, _>(identifiers)
+        .bind::<Array<BigInt>, _>(versions)
+        .bind::<Array<Jsonb>, _>(documents);
+    prepared(query).execute(conn).await?;
     Ok(())
 }
 
@@ -100,13 +111,25 @@ pub(crate) async fn now(conn: &mut AsyncPgConnection) -> Result<Timestamp, Datab
     Ok(diesel::select(clock_timestamp()).get_result(conn).await?)
 }
 
+/// The merchants that were written since then, and their versions.
 pub(crate) async fn merchants_since(
     conn: &mut AsyncPgConnection,
     since: Timestamp,
-) -> Result<Vec<Merchant>, DatabaseError> {
+) -> Result<Vec<(String, i64)>, DatabaseError> {
     use self::replica_merchants as table;
     let rows = table::table
         .filter(table::replicated_at.ge(since))
+        .select((table::identifier, table::version));
+    Ok(rows.load(conn).await?)
+}
+
+pub(crate) async fn merchants(
+    conn: &mut AsyncPgConnection,
+    identifiers: &[String],
+) -> Result<Vec<Merchant>, DatabaseError> {
+    use self::replica_merchants as table;
+    let rows = table::table
+        .filter(table::identifier.eq_any(identifiers))
         .select((table::identifier, table::document));
     Ok(rows.load(conn).await?.into_iter().filter_map(read).collect())
 }

@@ -7,7 +7,6 @@
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
-use diesel_async::AsyncConnection as _;
 use domain::event::Event;
 use futures_util::FutureExt;
 use opentelemetry::{
@@ -270,10 +269,11 @@ impl<H: Handler> Consumer<H> {
 
     async fn run_transaction(&self, events: &[Delivered<H::Event>]) -> Result<(), HandleError> {
         let mut conn = self.inbox.pool.get().await?;
+        let events: Vec<_> = events.iter().map(|event| &event.event).collect();
         conn.transaction(async |conn| {
-            let ids = events.iter().map(|event| event.event.id).collect();
+            let ids = events.iter().map(|event| event.id).collect();
             let mut new = self.inbox.insert_new(conn, ids).await?;
-            let events = events.iter().map(|event| &event.event);
+            let events = events.iter().copied();
             let events: Vec<_> = events.filter(|event| new.remove(&event.id)).collect();
             if events.is_empty() {
                 return Ok(());
@@ -284,7 +284,7 @@ impl<H: Handler> Consumer<H> {
             handling.await.unwrap_or_else(|_panic| Err(Panicked.into()))
         })
         .await?;
-        self.handler.after_commit();
+        self.handler.after_commit(&events);
         Ok(())
     }
 

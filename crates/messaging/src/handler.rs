@@ -29,8 +29,8 @@ pub trait Handler: Send + Sync + 'static {
         events: &[&Envelope<Self::Event>],
     ) -> impl Future<Output = Result<(), HandleError>> + Send;
 
-    /// Called after the commit.
-    fn after_commit(&self) {}
+    /// Called after the commit, also with events that were handled before.
+    fn after_commit(&self, _events: &[&Envelope<Self::Event>]) {}
 }
 
 /// Any failure of a handler.

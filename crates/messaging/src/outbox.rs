@@ -23,7 +23,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::event::Event;
 use platform::{
     Timestamp,
-    database::{DatabaseError, prepared},
+    database::{DatabaseError, prepared, wake_after_commit},
 };
 use tokio::sync::Notify;
 use uuid::Uuid;
@@ -122,9 +122,9 @@ impl Outbox {
         .bind::<Timestamptz, _>(now)
     }
 
-    /// Makes the relay poll now. The events may still be uncommitted.
+    /// Makes the relay poll when the current transaction has committed.
     pub fn wake_relay(&self) {
-        self.wake.notify_one();
+        wake_after_commit(&self.wake);
     }
 }
 

@@ -12,9 +12,7 @@ use std::time::Duration;
 
 use diesel::sql_types::{BigInt, Bool, Timestamptz};
 use diesel::{OptionalExtension as _, QueryableByName};
-use diesel_async::{
-    AsyncConnection as _, AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _,
-};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _};
 use platform::{
     Process, Timestamp, chain,
     database::{DatabaseError, Pool},

@@ -6,7 +6,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use diesel_async::AsyncConnection as _;
 use domain::erasure::{ShopperErased, erase};
 use messaging::{Outbox, erase_events};
 use platform::database::{DatabaseError, Pool};

@@ -1,6 +1,5 @@
 //! Erasures of shoppers' data: request, show and list.
 
-use diesel_async::AsyncConnection as _;
 use domain::access::MerchantId;
 use domain::erasure::EmailDigest;
 use domain::json::{Object, array, boolean, text};

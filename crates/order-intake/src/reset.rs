@@ -2,7 +2,6 @@
 //! snapshot is not stale.
 
 use chrono::{DateTime, Utc};
-use diesel_async::AsyncConnection as _;
 use domain::access::MerchantId;
 use domain::json::{Document, ParseError, ValidationError};
 use domain::order::{Order, OrderMessage, OrderPolicy, OrderStored};

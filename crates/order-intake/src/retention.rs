@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use diesel_async::AsyncPgConnection;
 use domain::access::{InvalidMerchantId, MerchantId};
 use platform::database::{DatabaseError, Pool};
 use platform::{Clock, Timestamp, chain};

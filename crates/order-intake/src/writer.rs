@@ -9,14 +9,14 @@ mod save;
 
 use std::sync::Arc;
 
+use diesel_async::AsyncPgConnection;
 use diesel_async::pooled_connection::PoolableConnection as _;
-use diesel_async::{AsyncConnection as _, AsyncPgConnection};
 use domain::order::OrderOutcome;
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesOrdered;
 use messaging::Outbox;
 use platform::chain;
-use platform::database::{DatabaseError, Pool};
+use platform::database::{DatabaseError, Pool, transaction};
 use tokio_util::sync::CancellationToken;
 
 use self::metrics::Metrics;
@@ -187,7 +187,7 @@ impl Writer {
             let stored = if retries == 0 {
                 write_checked(&conn, &self.outbox, publications).await
             } else {
-                conn.transaction(async |conn| {
+                transaction(&mut conn, async |conn| {
                     store::serialize_retries(conn).await?;
                     write_checked(conn, &self.outbox, publications).await
                 })

@@ -14,7 +14,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use diesel_async::AsyncPgConnection;
 use futures_util::FutureExt as _;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;

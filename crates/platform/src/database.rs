@@ -15,6 +15,7 @@ mod pool;
 mod prepared;
 mod retention;
 mod settings;
+mod transaction;
 
 pub(crate) use error::deadlocked;
 pub use error::{DatabaseError, timed_out};
@@ -22,7 +23,8 @@ pub use index_range::IndexRange;
 pub use leader::{LeaderTask, PollOutcome};
 pub use migrations::{migrate, pending};
 pub use page_bytes::{is_truncated, limit_page_bytes};
-pub use pool::{Connection, Pool, ReaderConnection};
+pub use pool::{Connection, Pool};
 pub use prepared::{Prepared, prepared};
 pub use retention::delete_older_than;
 pub use settings::Settings;
+pub use transaction::{transaction, wake_after_commit};

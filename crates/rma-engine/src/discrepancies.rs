@@ -1,7 +1,7 @@
 //! Discrepancies that people have to resolve, and their resolutions.
 
 use chrono::{DateTime, Utc};
-use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::json::{FieldError, ValidationError};
 use domain::returns::Discrepancy;

@@ -1,7 +1,7 @@
 //! Receiving of returned units at our warehouse, for merchants with managed receiving.
 
 use delivery::Deliveries;
-use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use diesel_async::AsyncPgConnection;
 use domain::event::Event as _;
 use domain::json::{Digest, FieldError, ValidationError};
 use domain::merchant::Merchant;

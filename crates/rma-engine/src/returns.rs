@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use diesel_async::AsyncPgConnection;
 use domain::json::{FieldError, ValidationError};
 use domain::merchant::Merchant;
 use domain::returns::{ReturnRequest, Rma, TransitionError, UnitId};

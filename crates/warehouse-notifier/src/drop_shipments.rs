@@ -3,7 +3,7 @@
 
 use chrono::{DateTime, Utc};
 use delivery::NewMessage;
-use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::warehouse::{DropShipment, DropShipmentKind};
 use platform::http::PageLimit;

@@ -3,7 +3,7 @@
 
 use actix_web::HttpRequest;
 use chrono::{DateTime, Utc};
-use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::json::Digest;
 use domain::warehouse::{Identifier, InboundAsn, InboundHeader, InboundLine};

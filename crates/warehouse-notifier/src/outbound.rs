@@ -3,7 +3,7 @@
 mod views;
 
 use delivery::NewMessage;
-use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::message_kind::MessageKind;
 use domain::warehouse::{AsnPart, OutboundHeader, OutboundShipment, ShipmentChange};

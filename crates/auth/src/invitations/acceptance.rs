@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use diesel_async::AsyncPgConnection;
 use domain::{
     json::{Code, FieldError, Object, ValidationError, text},
     merchant::Sealed,

@@ -1,6 +1,6 @@
 //! The person of a sign-in with an OpenID provider.
 
-use diesel_async::{AsyncConnection as _, AsyncPgConnection};
+use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! The HTTP API for operators and merchants.
 
-use diesel_async::{AsyncConnection as _, SimpleAsyncConnection as _};
+use diesel_async::SimpleAsyncConnection as _;
 use platform::Clock;
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! From the database into the broker.
 
-use diesel_async::{AsyncConnection as _, SimpleAsyncConnection as _};
+use diesel_async::SimpleAsyncConnection as _;
 use serde_json::json;
 use testkit::{Database, Namespace, eventually};
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use diesel_async::{AsyncConnection as _, SimpleAsyncConnection as _};
+use diesel_async::SimpleAsyncConnection as _;
 use serde_json::json;
 use testkit::eventually;
 

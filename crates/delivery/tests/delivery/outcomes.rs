@@ -28,7 +28,6 @@ async fn a_message_arrives_once_and_signed_and_is_settled() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_of_a_rolled_back_transaction_is_not_sent() {
-    use diesel_async::AsyncConnection;
     let app = TestApp::start(&[]).await;
     let mut conn = app.pool.get().await.unwrap();
     let now = platform::Clock::system().now();

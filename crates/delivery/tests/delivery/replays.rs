@@ -1,6 +1,6 @@
 //! Replays of one delivery, and of all that match a filter.
 
-use diesel_async::{AsyncConnection as _, SimpleAsyncConnection as _};
+use diesel_async::SimpleAsyncConnection as _;
 use platform::Clock;
 use reqwest::Method;
 use serde_json::{Value, json};

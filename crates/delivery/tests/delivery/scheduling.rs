@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use delivery::NewMessage;
-use diesel_async::{AsyncConnection as _, SimpleAsyncConnection as _};
+use diesel_async::SimpleAsyncConnection as _;
 use platform::Clock;
 use platform::database::DatabaseError;
 use serde_json::json;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use delivery::NewMessage;
 use diesel::QueryableByName;
 use diesel::sql_types::BigInt;
-use diesel_async::{AsyncConnection, RunQueryDsl, SimpleAsyncConnection};
+use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
 use domain::merchant::Interface;
 use domain::message_kind::MessageKind;
 use messaging::{BrokerConnection, Exchange, Message, Publisher};

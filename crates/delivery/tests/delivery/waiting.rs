@@ -1,6 +1,6 @@
 //! Deliveries that wait: their reasons, and their retry at once.
 
-use diesel_async::{AsyncConnection as _, SimpleAsyncConnection as _};
+use diesel_async::SimpleAsyncConnection as _;
 use platform::Clock;
 use reqwest::Method;
 use serde_json::{Value, json};

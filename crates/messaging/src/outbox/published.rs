@@ -87,6 +87,6 @@ pub(super) async fn read_after(
         .bind::<BigInt, _>(sequence)
         .bind::<Timestamptz, _>(until)
         .bind::<BigInt, _>(limit)
-        .bind::<BigInt, _>(MAX_BATCH_BYTES);
+        .bind::<BigInt, _>(i64::try_from(MAX_BATCH_BYTES).unwrap_or(i64::MAX));
     Ok(prepared(query).load(conn).await?)
 }

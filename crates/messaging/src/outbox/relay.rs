@@ -126,11 +126,14 @@ impl Relay {
         self.maintain_at = Instant::now() + interval;
     }
 
-    /// Publishes one batch of the outbox. Returns false if the outbox is empty.
-    async fn publish_batch(&mut self, conn: &mut AsyncPgConnection) -> Result<bool, RelayError> {
+    /// Publishes one batch of the outbox.
+    async fn publish_batch(
+        &mut self,
+        conn: &mut AsyncPgConnection,
+    ) -> Result<PollOutcome, RelayError> {
         let rows = self.next_batch(conn).await?;
         if rows.is_empty() {
-            return Ok(false);
+            return Ok(PollOutcome::Idle);
         }
         let messages: Vec<_> = rows.iter().map(|row| row.message(&self.exchange)).collect();
         let outcomes = self.publisher.publish(&messages).await?;
@@ -142,7 +145,10 @@ impl Relay {
         check_queued(&outcomes)?;
         let sequences: Vec<_> = rows.iter().map(|row| row.sequence).collect();
         self.cursor.deleted(&sequences, Instant::now());
-        Ok(true)
+        let bytes: usize = messages.iter().map(|message| message.body.len()).sum();
+        // The bodies are somewhat larger than the rows.
+        let is_full = rows.len() >= self.batch_size || bytes >= MAX_BATCH_BYTES;
+        Ok(if is_full { PollOutcome::Busy } else { PollOutcome::Complete })
     }
 
     fn record_published(&self, rows: &[&EventRow]) {
@@ -162,9 +168,12 @@ impl LeaderTask for Relay {
     /// Publishes one batch of new events, then a batch of kept events if one is due.
     async fn poll(&mut self, conn: &mut AsyncPgConnection) -> Result<PollOutcome, RelayError> {
         self.maintain_partitions(conn).await;
-        let is_busy = self.publish_batch(conn).await?;
-        let has_more = self.republisher.step(conn, &self.publisher).await?;
-        Ok(if is_busy || has_more { PollOutcome::Busy } else { PollOutcome::Idle })
+        let published = self.publish_batch(conn).await?;
+        let next_step = self.republisher.step(conn, &self.publisher).await?;
+        Ok(match (published, next_step) {
+            (PollOutcome::Idle | PollOutcome::Complete, Some(pause)) => PollOutcome::Later(pause),
+            (published, _) => published,
+        })
     }
 }
 
@@ -192,7 +201,7 @@ pub(super) async fn read_batch(
     let query = diesel::sql_query(READ_BATCH)
         .bind::<BigInt, _>(start)
         .bind::<BigInt, _>(limit)
-        .bind::<BigInt, _>(MAX_BATCH_BYTES)
+        .bind::<BigInt, _>(i64::try_from(MAX_BATCH_BYTES).unwrap_or(i64::MAX))
         .bind::<Array<BigInt>, _>(skipped);
     Ok(prepared(query).load(conn).await?)
 }

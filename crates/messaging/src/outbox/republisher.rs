@@ -21,6 +21,7 @@ pub(super) struct Republisher {
     batch_size: usize,
     per_second: u32,
     next_step_at: Instant,
+    is_running: bool,
 }
 
 impl Republisher {
@@ -29,22 +30,24 @@ impl Republisher {
         // A batch must not exceed the rate.
         let most = usize::try_from(per_second).unwrap_or(usize::MAX);
         let batch_size = settings.relay_batch_size.get().min(most);
-        Self { exchange, batch_size, per_second, next_step_at: Instant::now() }
+        Self { exchange, batch_size, per_second, next_step_at: Instant::now(), is_running: false }
     }
 
-    /// Publishes one batch if it is due. Returns whether the next one is due at once.
+    /// Publishes one batch if it is due. Returns the time until the next batch, if a request is running.
     pub(super) async fn step(
         &mut self,
         conn: &mut AsyncPgConnection,
         publisher: &Publisher,
-    ) -> Result<bool, RelayError> {
+    ) -> Result<Option<Duration>, RelayError> {
         let started_at = Instant::now();
         if started_at < self.next_step_at {
-            return Ok(false);
+            return Ok(self.is_running.then(|| self.next_step_at - started_at));
         }
-        let Some(running) = republishes::running(conn).await? else {
+        let running = republishes::running(conn).await?;
+        self.is_running = running.is_some();
+        let Some(running) = running else {
             self.next_step_at = started_at + IDLE_INTERVAL;
-            return Ok(false);
+            return Ok(None);
         };
         let limit = self.batch_size.try_into().unwrap_or(i64::MAX);
         let events = read_after(conn, running.position(), running.until, limit).await?;
@@ -52,7 +55,7 @@ impl Republisher {
             republishes::finish(conn, running.id).await?;
             let (id, done) = (running.id, running.done);
             tracing::info!(republish.id = %id, done, "{done} events were published again");
-            return Ok(false);
+            return Ok(Some(Duration::ZERO));
         };
         let selected: Vec<_> =
             events.iter().filter(|event| running.selects(&event.row.routing_key)).collect();
@@ -60,7 +63,7 @@ impl Republisher {
         let position = (last.published_at, last.row.sequence);
         republishes::advance(conn, running.id, position, selected.len()).await?;
         self.next_step_at = started_at + self.duration_of(selected.len());
-        Ok(selected.is_empty())
+        Ok(Some(self.next_step_at.saturating_duration_since(Instant::now())))
     }
 
     async fn publish(

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use diesel::sql_types::Text;
-use diesel_async::{AsyncConnection as _, RunQueryDsl as _};
+use diesel_async::RunQueryDsl as _;
 use messaging::{Envelope, MIGRATIONS, Outbox};
 use testkit::{Database, eventually, process};
 

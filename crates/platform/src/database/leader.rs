@@ -4,17 +4,16 @@ use std::{sync::Arc, time::Duration};
 
 use diesel_async::AsyncPgConnection;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{DatabaseError, Pool};
 use crate::{chain, retry::Backoff};
 
-/// Pauses in milliseconds between the polls after a wake-up, until polling slows down to `poll_interval`. The
-/// wake-up comes from inside the writer's transaction, so the first polls may run before the commit.
-const PAUSES: [u64; 7] = [1, 1, 2, 4, 8, 16, 32];
-/// Number of short pauses. A wake-up does not end them, so that many wake-ups in a row share a poll. Polls
-/// after found work begin with the pause that follows them.
-const SHORT_PAUSES: usize = 4;
+/// Pause after a poll that found work, so that many wake-ups in a row share a poll.
+const MIN_PAUSE: Duration = Duration::from_millis(5);
+/// A leader that finds no work for a while polls more rarely, down to an interval that is longer by this factor.
+const MAX_SLOWDOWN: u32 = 10;
 
 /// Result of one poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +25,8 @@ pub enum PollOutcome {
     /// The poll found a full batch. The next poll follows after this time, and wake-ups are ignored until
     /// then, so that the next batch is large too.
     Saturated(Duration),
+    /// More work is due after this time.
+    Later(Duration),
     Idle,
 }
 
@@ -45,8 +46,9 @@ pub trait LeaderTask {
 }
 
 impl Pool {
-    /// Polls while this replica holds the lock, when woken and every `poll_interval`. A replica without
-    /// the lock tries to get it every `poll_interval`.
+    /// Polls while this replica holds the lock, when woken and every `poll_interval`. If the last work or
+    /// wake-up was long ago, the pause is a tenth of the time since then. A replica without the lock tries to
+    /// get it every `poll_interval`.
     pub async fn run_as_leader<T: LeaderTask>(
         self,
         mut task: T,
@@ -55,25 +57,27 @@ impl Pool {
         stop: CancellationToken,
     ) {
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
-        let (mut leading, mut next_pause) = (None, 0);
+        let (mut leading, mut active_at) = (None, Instant::now());
         while !stop.is_cancelled() {
             let polled = self.poll_as_leader(&mut task, &mut leading).await;
             if polled.is_ok() {
                 backoff.reset();
             }
-            if let Ok(Some(outcome)) = &polled
-                && *outcome != PollOutcome::Idle
-            {
-                next_pause = SHORT_PAUSES;
+            if !matches!(polled, Ok(Some(PollOutcome::Idle))) {
+                active_at = Instant::now();
             }
             let (pause, wakeable) = match polled {
-                Ok(Some(PollOutcome::Idle | PollOutcome::Complete)) => {
-                    let pause = PAUSES.get(next_pause).map(|millis| Duration::from_millis(*millis));
-                    next_pause += 1;
-                    (pause.unwrap_or(poll_interval), next_pause > SHORT_PAUSES)
+                Ok(Some(PollOutcome::Idle)) => {
+                    let longest = poll_interval * MAX_SLOWDOWN;
+                    ((active_at.elapsed() / 10).clamp(poll_interval, longest), true)
+                }
+                Ok(Some(PollOutcome::Complete)) => {
+                    tokio::time::sleep(MIN_PAUSE).await;
+                    (poll_interval, true)
                 }
                 Ok(Some(PollOutcome::Busy)) => (Duration::ZERO, false),
                 Ok(Some(PollOutcome::Saturated(pause))) => (pause, false),
+                Ok(Some(PollOutcome::Later(pause))) => (pause, true),
                 // Another replica leads.
                 Ok(None) => (poll_interval, false),
                 Err(error) => {
@@ -86,7 +90,7 @@ impl Pool {
             tokio::select! {
                 () = stop.cancelled() => {}
                 () = tokio::time::sleep(pause) => {}
-                () = wake.notified(), if wakeable => next_pause = 0,
+                () = wake.notified(), if wakeable => active_at = Instant::now(),
             }
         }
     }

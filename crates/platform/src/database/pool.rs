@@ -36,15 +36,20 @@ pub struct Pool {
 }
 
 /// A connection of the pool, which returns to the pool when it is dropped.
-pub type Connection = Object<AsyncPgConnection>;
-
-/// A connection for a list, a search or a report. It returns to the pool when it is dropped.
-pub struct ReaderConnection {
-    conn: Connection,
-    _permit: OwnedSemaphorePermit,
+pub struct Connection {
+    conn: Object<AsyncPgConnection>,
+    /// Of a reader.
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Deref for ReaderConnection {
+impl Connection {
+    /// Removes the connection from the pool.
+    pub(super) fn take(self) -> AsyncPgConnection {
+        Object::take(self.conn)
+    }
+}
+
+impl Deref for Connection {
     type Target = AsyncPgConnection;
 
     fn deref(&self) -> &AsyncPgConnection {
@@ -52,7 +57,7 @@ impl Deref for ReaderConnection {
     }
 }
 
-impl DerefMut for ReaderConnection {
+impl DerefMut for Connection {
     fn deref_mut(&mut self) -> &mut AsyncPgConnection {
         &mut self.conn
     }
@@ -93,15 +98,15 @@ impl Pool {
     }
 
     pub async fn get(&self) -> Result<Connection, DatabaseError> {
-        Ok(self.connections.get().await?)
+        Ok(Connection { conn: self.connections.get().await?, _permit: None })
     }
 
     /// A connection for a list, a search or a report. Their number is limited, so that slow ones leave
     /// connections for all other work.
-    pub async fn reader(&self) -> Result<ReaderConnection, DatabaseError> {
+    pub async fn reader(&self) -> Result<Connection, DatabaseError> {
         let permit = self.readers.clone().acquire_owned();
         match tokio::time::timeout(self.acquire_timeout, permit).await {
-            Ok(Ok(permit)) => Ok(ReaderConnection { conn: self.get().await?, _permit: permit }),
+            Ok(Ok(permit)) => Ok(Connection { _permit: Some(permit), ..self.get().await? }),
             Ok(Err(_)) | Err(_) => Err(DatabaseError::TooManyReaders),
         }
     }

@@ -1,14 +1,17 @@
 //! Unavailable databases, abandoned transactions and the parameters of connections.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use diesel::sql_types::BigInt;
-use diesel_async::{AsyncConnection as _, RunQueryDsl as _, SimpleAsyncConnection as _};
-use platform::database::timed_out;
+use diesel_async::{RunQueryDsl as _, SimpleAsyncConnection as _};
+use futures_util::FutureExt as _;
+use platform::database::{DatabaseError, timed_out, wake_after_commit};
 use platform::{ErrorKind, Failure as _};
 use reqwest::StatusCode;
 use serde_json::Value;
 use testkit::{Database, Server, Servers, eventually};
+use tokio::sync::Notify;
 
 use crate::{Newer, client, start, try_start};
 
@@ -241,4 +244,28 @@ async fn statements_are_not_compiled() {
     let not_compiled = "DO $$ BEGIN ASSERT current_setting('jit') = 'off'; END $$";
     let mut conn = database.pool().get().await.unwrap();
     diesel::sql_query(not_compiled).execute(&mut conn).await.unwrap();
+}
+
+/// Whether a task that waits for this notification would wake now.
+fn is_woken(wake: &Notify) -> bool {
+    wake.notified().now_or_never().is_some()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_is_woken_after_the_commit_and_not_before() {
+    let database = Database::create(vec![]).await;
+    let pool = testkit::process(&database).pool;
+    let (wake, other) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let mut conn = pool.get().await.unwrap();
+    conn.transaction(async |_| {
+        wake_after_commit(&wake);
+        assert!(!is_woken(&wake), "woken before the commit");
+        Ok::<_, DatabaseError>(())
+    })
+    .await
+    .unwrap();
+    assert!(is_woken(&wake));
+    assert!(!is_woken(&other));
+    wake_after_commit(&other);
+    assert!(is_woken(&other), "there is no transaction");
 }

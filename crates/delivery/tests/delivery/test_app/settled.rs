@@ -1,7 +1,7 @@
 //! Deliveries that are settled without being sent.
 
 use delivery::NewMessage;
-use diesel_async::{AsyncConnection as _, SimpleAsyncConnection as _};
+use diesel_async::SimpleAsyncConnection as _;
 use platform::Clock;
 use platform::database::DatabaseError;
 use uuid::Uuid;

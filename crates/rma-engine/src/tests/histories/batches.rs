@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use diesel_async::AsyncConnection as _;
 use domain::json::Digest;
 use domain::returns::TrackingEvent;
 use platform::batching::{BatchHandler as _, BatchResults, Processing};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use diesel::QueryableByName;
 use diesel::sql_types::{BigInt, Text};
-use diesel_async::{AsyncConnection as _, RunQueryDsl as _};
+use diesel_async::RunQueryDsl as _;
 use domain::json::Digest;
 use domain::order::Order;
 use domain::returns::{Rma, RmaMessage};
