@@ -81,7 +81,7 @@ pub(crate) async fn set(
             "interface": interface, "url": url, "path": path, "headers": headers,
             "authentication": authentication, "timeout_ms": timeout_ms,
         });
-        merchant.endpoints.insert(interface, endpoint);
+        merchant.endpoints.insert(interface, Box::new(endpoint));
         Ok((secret, detail))
     })
     .await?;
@@ -171,7 +171,7 @@ pub(crate) async fn set_paused(
 
 fn find(merchant: &mut Merchant, interface: Interface) -> Result<&mut Endpoint<Sealed>, Error> {
     let missing = Error::EndpointNotFound(merchant.identifier.clone(), interface);
-    merchant.endpoints.get_mut(&interface).ok_or(missing)
+    merchant.endpoints.get_mut(&interface).map(Box::as_mut).ok_or(missing)
 }
 
 fn signing_secret(secret: Sealed, now: Timestamp) -> SigningSecret<Sealed> {

@@ -98,7 +98,7 @@ fn merchant_changed_conforms_to_its_schema() {
             paused: false,
             signing_secrets: vec![secret],
         };
-        merchant.endpoints.insert(interface, endpoint);
+        merchant.endpoints.insert(interface, Box::new(endpoint));
     }
     check(&MerchantChanged { merchant });
 }

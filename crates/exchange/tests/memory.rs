@@ -101,7 +101,7 @@ async fn large_exchange_orders_in_flight_fit_into_512_mib() {
     behave(json!([{"do": "respond", "delay_ms": 2000, "times": "always"}])).await;
     let mut acme = merchant("acme");
     acme.settings.base_url = Some(sandbox.url(""));
-    acme.endpoints.insert(EXCHANGE_ORDERS, endpoint(true));
+    acme.endpoints.insert(EXCHANGE_ORDERS, Box::new(endpoint(true)));
     publish_merchant(&namespace, "exchange", acme.clone()).await;
     confirm_all(&namespace).await;
     let placed = "SELECT count(*) AS n FROM exchange_orders";
@@ -111,7 +111,7 @@ async fn large_exchange_orders_in_flight_fit_into_512_mib() {
     );
     pool.get().await.unwrap().batch_execute(&larger).await.unwrap();
 
-    acme.endpoints.insert(EXCHANGE_ORDERS, endpoint(false));
+    acme.endpoints.insert(EXCHANGE_ORDERS, Box::new(endpoint(false)));
     acme.version += 1;
     publish_merchant(&namespace, "exchange", acme).await;
     let accepted = "SELECT count(*) AS n FROM exchange_orders WHERE state = 'placed'";

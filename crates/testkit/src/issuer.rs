@@ -113,7 +113,7 @@ pub fn merchant(identifier: &str) -> Merchant {
             paused: false,
             signing_secrets: Vec::new(),
         };
-        merchant.endpoints.insert(Interface::Message(kind), endpoint);
+        merchant.endpoints.insert(Interface::Message(kind), Box::new(endpoint));
     }
     merchant
 }

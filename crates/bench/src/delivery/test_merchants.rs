@@ -84,7 +84,7 @@ fn merchant(
             paused: false,
             signing_secrets: vec![secret],
         };
-        merchant.endpoints.insert(interface, endpoint);
+        merchant.endpoints.insert(interface, Box::new(endpoint));
     }
     Ok(merchant)
 }

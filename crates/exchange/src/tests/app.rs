@@ -250,7 +250,7 @@ pub(super) fn add_variants_endpoint(
         paused: false,
         signing_secrets: Vec::new(),
     };
-    merchant.endpoints.insert(Interface::Variants, endpoint);
+    merchant.endpoints.insert(Interface::Variants, Box::new(endpoint));
 }
 
 /// Adds an endpoint for variants with OAuth tokens from the sandbox.

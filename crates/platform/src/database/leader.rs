@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::{DatabaseError, Pool};
 use crate::{chain, retry::Backoff};
 
-/// Pause after a poll that found work, so that many wake-ups in a row share a poll.
+/// Shortest pause after a poll that found nothing more, so that many wake-ups in a row share a poll.
 const MIN_PAUSE: Duration = Duration::from_millis(5);
 /// A leader that finds no work for a while polls more rarely, down to an interval that is longer by this factor.
 const MAX_SLOWDOWN: u32 = 10;
@@ -67,13 +67,10 @@ impl Pool {
                 active_at = Instant::now();
             }
             let (pause, wakeable) = match polled {
-                Ok(Some(PollOutcome::Idle)) => {
+                Ok(Some(PollOutcome::Idle | PollOutcome::Complete)) => {
+                    tokio::time::sleep(MIN_PAUSE).await;
                     let longest = poll_interval * MAX_SLOWDOWN;
                     ((active_at.elapsed() / 10).clamp(poll_interval, longest), true)
-                }
-                Ok(Some(PollOutcome::Complete)) => {
-                    tokio::time::sleep(MIN_PAUSE).await;
-                    (poll_interval, true)
                 }
                 Ok(Some(PollOutcome::Busy)) => (Duration::ZERO, false),
                 Ok(Some(PollOutcome::Saturated(pause))) => (pause, false),

@@ -1,4 +1,4 @@
-//! Work of the dispatcher once a second: expired leases, blocked heads, endpoints to check again.
+//! Regular work of the dispatcher: expired leases, blocked heads, endpoints to check again.
 //!
 //! Deleted rows stay in the indexes while a long transaction is open, for example `pg_dump`, and a scan
 //! reads them. A scan that takes long is therefore repeated after [`PAUSE_FACTOR`] times its duration.
@@ -15,6 +15,8 @@ use crate::engine::Engine;
 use crate::store::{self, BlockedCursor, EndpointKey, LeasedDelivery};
 
 const INTERVAL: Duration = Duration::from_secs(1);
+/// Interval of looking for blocked heads, and between two sweeps.
+const SCAN_INTERVAL: Duration = Duration::from_secs(5);
 /// Interval of comparing the deliveries in flight with the database.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(30);
 const PAUSE_FACTOR: u32 = 20;
@@ -69,7 +71,7 @@ impl Maintenance {
     pub(super) fn new() -> Self {
         Self {
             second: Scan::every(INTERVAL),
-            heads: Scan::every(INTERVAL),
+            heads: Scan::every(SCAN_INTERVAL),
             reload: Scan::after(RELOAD_INTERVAL),
             sweep: Scan::every(INTERVAL),
             blocked: BlockedCursor::default(),
@@ -210,8 +212,12 @@ impl Term {
         match endpoints.last() {
             Some(last) if i64::try_from(endpoints.len()) == Ok(limit) => {
                 maintenance.swept = (last.merchant.clone(), last.kind.clone());
+                maintenance.sweep.interval = INTERVAL;
             }
-            _ => maintenance.urgent_rounds = maintenance.urgent_rounds.saturating_sub(1),
+            _ => {
+                maintenance.urgent_rounds = maintenance.urgent_rounds.saturating_sub(1);
+                maintenance.sweep.interval = SCAN_INTERVAL;
+            }
         }
         for endpoint in endpoints.into_iter().filter(|endpoint| endpoint.first_at <= now) {
             self.schedule.revisit((endpoint.merchant, endpoint.kind), endpoint.first_at);
