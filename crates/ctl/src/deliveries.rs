@@ -130,7 +130,7 @@ struct Filter {
     /// Only messages with this ordering key, for example rma:RMA-1
     #[arg(long, value_name = "KEY")]
     ordering_key: Option<String>,
-    /// Only messages about this return, order or ASN, or with this ID
+    /// Only messages whose ordering key has this return, ASN, exchange or drop-shipment order, or with this ID
     #[arg(long)]
     text: Option<String>,
     /// Only messages with this event, for example rma.created

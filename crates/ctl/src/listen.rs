@@ -52,7 +52,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     services: DeliveryServiceArgs,
     /// URL of the local server; without a path, a copy goes to the default path of its kind, such as /rmas
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", value_parser = parse_http_url)]
     forward: Url,
     /// Merchant, for a client that does not belong to one
     #[arg(long)]
@@ -83,6 +83,11 @@ struct Listener {
     service: ApiClient,
     merchant: Option<MerchantId>,
     next: String,
+}
+
+fn parse_http_url(text: &str) -> Result<Url, String> {
+    let url = Url::parse(text).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+    url.ok_or_else(|| "must be a URL such as http://localhost:3000/webhooks".to_owned())
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {

@@ -44,7 +44,11 @@ impl Format {
         pointer: &str,
         columns: &[Column],
     ) -> anyhow::Result<()> {
-        self.print(response, |response| table(items(response, pointer), columns))
+        self.print(response, |response| table(items(response, pointer), columns))?;
+        if self == Self::Text && items(response, pointer).is_empty() {
+            eprintln!("nothing found");
+        }
+        Ok(())
     }
 
     /// Prints one resource.

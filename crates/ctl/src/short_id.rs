@@ -54,9 +54,10 @@ pub(crate) async fn resolve(
         }
         several => {
             let shown = several.iter().take(MAX_CANDIDATES).map(String::as_str);
+            let more = (several.len() > MAX_CANDIDATES).then_some("and others");
             bail!(
-                "the IDs of several {key} begin with {text}:\n  {}",
-                shown.collect::<Vec<_>>().join("\n  ")
+                "the IDs of several {key} begin with {text}: pass more of the ID\n  {}",
+                shown.chain(more).collect::<Vec<_>>().join("\n  ")
             )
         }
     }

@@ -17,6 +17,9 @@ use crate::time_input::parse_time;
 
 /// Check the signature of a captured message
 #[derive(Args)]
+#[command(override_usage = "\
+backhaul verify --secret-file <FILE> --id <ID> --timestamp <TIMESTAMP>
+       --signature <SIGNATURE> [OPTIONS] <BODY>")]
 #[command(after_help = "\
 Example:
   backhaul verify --secret-file secret.txt \\

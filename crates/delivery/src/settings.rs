@@ -116,7 +116,7 @@ mod tests {
             ("ATTEMPT_TIMEOUT", "0s", "must be a duration from 100ms to 1h, not 0s"),
             ("CONNECT_TIMEOUT", "0s", "must be a duration from 100ms to 1h, not 0s"),
             ("TOKEN_TIMEOUT", "2h", "must be a duration from 100ms to 1h, not 2h"),
-            ("POLL_INTERVAL", "0s", "must be a duration from 10ms to 1h, not 0s"),
+            ("POLL_INTERVAL", "0s", "must be a duration from 1ms to 1h, not 0s"),
             ("LEASE", "2days", "must be a duration from 1s to 1day, not 2days"),
             ("LEASE", "40s", "must be longer than two times attempt_timeout"),
             ("RETRY_BASE", "0s", "must be a duration from 10ms to 7days, not 0s"),

@@ -1,6 +1,6 @@
 //! Merchant identifiers, OAuth scopes and token revocations.
 
-use std::{borrow::Borrow, fmt, str::FromStr};
+use std::{fmt, str::FromStr};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -22,12 +22,6 @@ pub struct InvalidMerchantId;
 
 impl MerchantId {
     pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl Borrow<str> for MerchantId {
-    fn borrow(&self) -> &str {
         &self.0
     }
 }

@@ -93,22 +93,13 @@ impl Merchants {
         self.changes.subscribe()
     }
 
-    /// Returns the identifiers of those that are new or newer than the current ones.
-    pub(crate) fn without_current(&self, written: Vec<(String, i64)>) -> Vec<String> {
-        let current = self.all();
-        let is_current = |(id, version): &(String, i64)| {
-            current.get(id.as_str()).is_some_and(|current| current.version >= *version)
-        };
-        written.into_iter().filter(|it| !is_current(it)).map(|(id, _)| id).collect()
-    }
-
-    /// Adds merchants that are new or newer than the current ones.
+    /// Adds merchants that are new, or that differ from the current ones and are not older.
     pub(crate) fn update(&self, merchants: impl IntoIterator<Item = Merchant>) {
         let mut is_changed = false;
         let mut current = self.merchants.write().unwrap_or_else(PoisonError::into_inner);
         for merchant in merchants {
             let known = current.get(&merchant.identifier).map(Arc::as_ref);
-            if known.is_none_or(|known| known.version < merchant.version) {
+            if known.is_none_or(|known| known.version <= merchant.version && *known != merchant) {
                 current.insert(merchant.identifier.clone(), Arc::new(merchant));
                 is_changed = true;
             }

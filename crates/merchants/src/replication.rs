@@ -1,6 +1,6 @@
 //! Replication: auth's events into the database, and from there into memory.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use diesel_async::AsyncPgConnection;
 use domain::{access::Revocation, merchant::MerchantChanged};
@@ -41,6 +41,7 @@ impl Merchants {
             merchants: merchants.clone(),
             verifier,
             refreshed_at: Timestamp::UNIX_EPOCH,
+            read: HashMap::new(),
         };
         process.tasks.spawn("merchants", |stop| async move {
             tokio::select! {
@@ -68,6 +69,8 @@ struct Refresher {
     /// Start of the last refresh, by the database's clock. With the newest row's timestamp instead,
     /// rows with equal timestamps would be read again until a newer row comes.
     refreshed_at: Timestamp,
+    /// The merchants that the last refresh found, with the time at which they were written.
+    read: HashMap<String, Timestamp>,
 }
 
 impl Refresher {
@@ -89,12 +92,13 @@ impl Refresher {
         self.verifier.revocations().set_loaded();
         self.verifier.revocations().remove_expired(self.clock.now());
         let written = store::merchants_since(&mut conn, since).await?;
-        let newer: Vec<_> = self.merchants.without_current(written);
-        for part in newer.chunks(LOAD_SIZE) {
+        let is_unread = |(id, at): &(&String, &Timestamp)| self.read.get(*id) != Some(*at);
+        let unread: Vec<_> = written.iter().filter(is_unread).map(|(id, _)| id).collect();
+        for part in unread.chunks(LOAD_SIZE) {
             self.merchants.update(store::merchants(&mut conn, part).await?);
         }
         self.merchants.set_loaded();
-        self.refreshed_at = now;
+        (self.refreshed_at, self.read) = (now, written);
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Rows get their timestamp from the database's clock: the clocks of a service's replicas differ.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use diesel::sql_types::{Array, BigInt, Jsonb, Text};
 use diesel::{ExpressionMethods as _, QueryDsl as _, query_dsl::methods, upsert::excluded};
@@ -43,9 +43,9 @@ const UPSERT_MERCHANTS: &str = "\
     FROM unnest($1, $2, $3) AS new (identifier, version, document) \
     ON CONFLICT (identifier) DO UPDATE SET version = excluded.version, \
         document = excluded.document, replicated_at = excluded.replicated_at \
-    WHERE known.version < excluded.version";
+    WHERE known.version <= excluded.version AND known.document <> excluded.document";
 
-/// Stores the merchants that are new or have a newer version than the stored one.
+/// Stores the merchants that are new, or that differ from the stored ones and are not older.
 pub(crate) async fn upsert_merchants<'a>(
     conn: &mut AsyncPgConnection,
     merchants: impl Iterator<Item = (&'a Merchant, &'a Value)>,
@@ -111,21 +111,21 @@ pub(crate) async fn now(conn: &mut AsyncPgConnection) -> Result<Timestamp, Datab
     Ok(diesel::select(clock_timestamp()).get_result(conn).await?)
 }
 
-/// The merchants that were written since then, and their versions.
+/// The merchants that were written since then, and when.
 pub(crate) async fn merchants_since(
     conn: &mut AsyncPgConnection,
     since: Timestamp,
-) -> Result<Vec<(String, i64)>, DatabaseError> {
+) -> Result<HashMap<String, Timestamp>, DatabaseError> {
     use self::replica_merchants as table;
     let rows = table::table
         .filter(table::replicated_at.ge(since))
-        .select((table::identifier, table::version));
-    Ok(rows.load(conn).await?)
+        .select((table::identifier, table::replicated_at));
+    Ok(rows.load(conn).await?.into_iter().collect())
 }
 
 pub(crate) async fn merchants(
     conn: &mut AsyncPgConnection,
-    identifiers: &[String],
+    identifiers: &[&String],
 ) -> Result<Vec<Merchant>, DatabaseError> {
     use self::replica_merchants as table;
     let rows = table::table

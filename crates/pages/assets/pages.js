@@ -282,6 +282,10 @@ for (const form of document.querySelectorAll("form[data-check]")) {
 }
 for (const element of document.querySelectorAll("[data-load]")) void fill(element);
 showCopyButtons(document);
+// On small screens the navigation scrolls. It begins at the current page.
+const current = document.querySelector(".side [aria-current]");
+const side = current?.closest(".side");
+if (side && current instanceof HTMLElement) side.scrollLeft = current.offsetLeft - side.clientWidth / 2;
 document.addEventListener("click", ({ target }) => {
   const button = target instanceof Element ? target.closest("button[data-copy]") : null;
   if (button instanceof HTMLButtonElement) void copy(button);

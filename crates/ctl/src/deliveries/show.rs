@@ -15,7 +15,7 @@ const FIELDS: &[Column] = &[
     value("ordering key", "/ordering_key"),
     value("state", "/state"),
     time("created", "/created_at"),
-    value("attempts", "/attempt_count"),
+    computed("attempts", attempts),
     time("next attempt", "/next_attempt_at"),
     computed("next step", next_step::describe),
     value("body", "/body"),
@@ -28,6 +28,12 @@ const ATTEMPT_COLUMNS: &[Column] = &[
     value("status", "/status"),
     computed("detail", detail),
 ];
+
+/// The number of attempts. A replay begins to count again.
+fn attempts(delivery: &Value) -> String {
+    let (count, all) = (text_at(delivery, "/attempt_count"), items(delivery, "/attempts").len());
+    if count == all.to_string() { count } else { format!("{count} since the replay, {all} in all") }
+}
 
 /// The explanation of an attempt, without the status code, which has a column.
 fn detail(attempt: &Value) -> String {
