@@ -38,7 +38,7 @@ pub struct Pool {
 /// A connection of the pool, which returns to the pool when it is dropped.
 pub struct Connection {
     conn: Object<AsyncPgConnection>,
-    /// Of a reader.
+    /// Readers have one, because their number is limited.
     _permit: Option<OwnedSemaphorePermit>,
 }
 
