@@ -45,7 +45,7 @@ pub struct Merchant {
     pub identifier: MerchantId,
     pub version: i64,
     pub settings: Settings,
-    // Boxed, because a map has room for eleven values even if it has one.
+    // Boxed, because a map allocates space for eleven values even if it has one.
     #[schema(value_type = BTreeMap<String, Endpoint<Sealed>>)]
     pub endpoints: BTreeMap<Interface, Box<Endpoint<Sealed>>>,
 }

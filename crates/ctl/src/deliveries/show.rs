@@ -31,8 +31,9 @@ const ATTEMPT_COLUMNS: &[Column] = &[
 
 /// The number of attempts. A replay begins to count again.
 fn attempts(delivery: &Value) -> String {
-    let (count, all) = (text_at(delivery, "/attempt_count"), items(delivery, "/attempts").len());
-    if count == all.to_string() { count } else { format!("{count} since the replay, {all} in all") }
+    let count = delivery.get("attempt_count").and_then(Value::as_u64).unwrap_or_default();
+    let all = u64::try_from(items(delivery, "/attempts").len()).unwrap_or(u64::MAX);
+    if all > count { format!("{count} since the replay, {all} in all") } else { count.to_string() }
 }
 
 /// The explanation of an attempt, without the status code, which has a column.
@@ -70,6 +71,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn attempts_before_a_replay_are_counted_too() {
+        let shown = |count: u64, number: usize| {
+            attempts(&json!({ "attempt_count": count, "attempts": vec![json!({}); number] }))
+        };
+        assert_eq!(shown(2, 2), "2");
+        assert_eq!(shown(1, 7), "1 since the replay, 7 in all");
+        assert_eq!(shown(3, 2), "3", "the log of an attempt is missing");
+    }
 
     #[test]
     fn a_delivery_is_shown_with_its_last_response_in_full() {
