@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::connection::OperatorArgs;
 use crate::output::{Column, time, value};
-use crate::time_input::parse_time;
+use crate::time_input::{check_period, parse_time};
 
 const COLUMNS: &[Column] = &[
     time("time", "/created_at"),
@@ -59,6 +59,7 @@ struct Filter {
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let Arguments { operator, filter, limit } = arguments;
+    check_period(("--from", filter.from), ("--to", filter.to))?;
     let auth = operator.connect().await?;
     auth.require_merchant(filter.merchant.as_ref()).await?;
     let response = auth.list(&["v1", "audit"], "records", &filter, limit.get()).await?;

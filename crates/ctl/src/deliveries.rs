@@ -22,7 +22,7 @@ use crate::connection::OperatorArgs;
 use crate::delivery_services::{DeliveryServiceArgs, find, list_newest};
 use crate::output::{Column, computed, id, text_at, time, time_at, value};
 use crate::short_id;
-use crate::time_input::parse_time;
+use crate::time_input::{check_period, parse_time};
 use hourly::Hourly;
 use replay::Replay;
 use report::Report;
@@ -144,6 +144,12 @@ struct Filter {
     to: Option<Timestamp>,
 }
 
+impl Filter {
+    fn period(&self) -> (Option<Timestamp>, Option<Timestamp>) {
+        (self.from, self.to)
+    }
+}
+
 impl Command {
     /// The merchant of a filter.
     fn merchant(&self) -> Option<&MerchantId> {
@@ -155,11 +161,22 @@ impl Command {
             Self::Show { .. } | Self::Retry { .. } => None,
         }
     }
+
+    /// The start and end of a filter.
+    fn period(&self) -> (Option<Timestamp>, Option<Timestamp>) {
+        match self {
+            Self::List(list) => list.filter.period(),
+            Self::Replay(replay) => replay.period(),
+            Self::Report(report) => report.period(),
+            Self::Show { .. } | Self::Retry { .. } | Self::Hourly(_) => (None, None),
+        }
+    }
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let Arguments { operator, services, command } = arguments;
-    let format = operator.format();
+    let (format, (from, to)) = (operator.format(), command.period());
+    check_period(("--from", from), ("--to", to))?;
     let auth = operator.connect().await?;
     auth.require_merchant(command.merchant()).await?;
     let services = services.clients(&auth)?;

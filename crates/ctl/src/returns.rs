@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use crate::api_client::{ApiClient, NO_QUERY};
 use crate::connection::MerchantCommand;
 use crate::service_urls::RETURNS;
-use crate::time_input::parse_time;
+use crate::time_input::{check_period, parse_time};
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -113,6 +113,9 @@ pub(crate) struct List {
 pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<()> {
     let MerchantCommand { connection, command } = arguments;
     let format = connection.format();
+    if let Command::List(list) = &command {
+        check_period(("--from", list.from), ("--to", list.to))?;
+    }
     let all_merchants = matches!(&command, Command::List(list) if list.all_merchants);
     let client = connection.connect_to(RETURNS, all_merchants).await?;
     match command {

@@ -1,8 +1,8 @@
 //! Rules that every command follows.
 
-use clap::{Command, CommandFactory as _};
+use clap::{Command, CommandFactory as _, Parser as _};
 
-use super::Cli;
+use super::{Cli, UsageError, run};
 
 /// Commands whose output is not a table or a text that JSON could replace.
 const WITHOUT_JSON: [&str; 3] =
@@ -101,6 +101,23 @@ fn every_example_is_a_valid_command_line() {
                 panic!("{line}: {error}");
             }
         }
+    }
+}
+
+/// The error comes before the first request, which would fail because no service runs.
+#[tokio::test]
+async fn a_period_that_ends_before_it_starts_is_a_usage_error() {
+    let has = |command: &Command, name: &str| command.get_arguments().any(|it| it.get_id() == name);
+    let commands = commands().into_iter().filter(|(_, it)| has(it, "from") && has(it, "to"));
+    let names: Vec<_> = commands.map(|(name, _)| name).collect();
+    assert!(names.len() >= 5, "{names:?}");
+    for name in names {
+        let line = format!("{name} --from 2026-11-08 --to 2026-11-01");
+        let cli = Cli::try_parse_from(shell_words(&line)).unwrap();
+        let error = Box::pin(run(cli.command)).await.unwrap_err();
+        assert!(error.is::<UsageError>(), "{name}: {error}");
+        let expected = "--from 2026-11-08 is not before --to 2026-11-01";
+        assert_eq!(error.to_string(), expected, "{name}");
     }
 }
 

@@ -3,6 +3,8 @@
 use chrono::{DateTime, Days, NaiveDate, NaiveDateTime, NaiveTime};
 use platform::{Clock, Timestamp};
 
+use crate::usage_error;
+
 /// Parses the value of a flag.
 pub(crate) fn parse_time(text: &str) -> Result<Timestamp, String> {
     parse(text, Clock::system().now()).ok_or_else(|| {
@@ -38,6 +40,27 @@ fn parse(text: &str, now: Timestamp) -> Option<Timestamp> {
     now.checked_sub_signed(chrono::TimeDelta::from_std(age).ok()?)
 }
 
+/// Fails if the flags of a period are both set, and the first time is not before the second.
+pub(crate) fn check_period(
+    (from_flag, from): (&str, Option<Timestamp>),
+    (to_flag, to): (&str, Option<Timestamp>),
+) -> anyhow::Result<()> {
+    match (from, to) {
+        (Some(from), Some(to)) if from >= to => Err(usage_error(format!(
+            "{from_flag} {} is not before {to_flag} {}",
+            short_time(from),
+            short_time(to)
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// A time as a flag accepts it: a date for its start, or else RFC 3339 with seconds.
+fn short_time(at: Timestamp) -> String {
+    let is_date = at.time() == NaiveTime::MIN;
+    at.format(if is_date { "%Y-%m-%d" } else { "%Y-%m-%dT%H:%M:%SZ" }).to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,5 +90,21 @@ mod tests {
             assert_eq!(parse(text, now), None, "{text}");
         }
         assert!(parse_time("someday").unwrap_err().contains("2h for two hours ago"));
+    }
+
+    #[test]
+    fn a_period_ends_after_its_start() {
+        let check = |from: &str, to: &str| {
+            let now = "2026-11-16T08:30:00Z".parse().unwrap();
+            check_period(("--from", parse(from, now)), ("--to", parse(to, now)))
+                .map_err(|error| error.to_string())
+        };
+        for (from, to) in [("2026-11-01", "2026-11-08"), ("2h", "now"), ("2026-11-08", "")] {
+            assert_eq!(check(from, to), Ok(()), "{from} {to}");
+        }
+        let reversed = "--from 2026-11-08 is not before --to 2026-11-01";
+        assert_eq!(check("2026-11-08", "2026-11-01").unwrap_err(), reversed);
+        let empty = "--from 2026-11-16T06:30:00Z is not before --to 2026-11-16T06:30:00Z";
+        assert_eq!(check("2h", "2h").unwrap_err(), empty);
     }
 }

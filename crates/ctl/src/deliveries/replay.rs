@@ -43,6 +43,10 @@ impl Replay {
         self.filter.merchant.as_ref()
     }
 
+    pub(super) fn period(&self) -> (Option<Timestamp>, Option<Timestamp>) {
+        self.filter.period()
+    }
+
     pub(super) async fn run(&self, services: &[ApiClient], format: Format) -> anyhow::Result<()> {
         if let Some(id) = &self.id {
             return self.replay_one(services, id, format).await;

@@ -54,6 +54,10 @@ impl Report {
         self.merchant.as_ref()
     }
 
+    pub(super) fn period(&self) -> (Option<Timestamp>, Option<Timestamp>) {
+        (self.from, self.to)
+    }
+
     pub(super) async fn run(&self, services: &[ApiClient], format: Format) -> anyhow::Result<()> {
         let (resource, list, columns) = match self.by {
             Some(_) => ("deliveries", "counts", PERIOD_COLUMNS),

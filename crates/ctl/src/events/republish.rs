@@ -13,8 +13,7 @@ use super::{PATH, Target, print, progress};
 use crate::api_client::ApiClient;
 use crate::delivery_services::call_each;
 use crate::output::{Format, text_at, time_at};
-use crate::time_input::parse_time;
-use crate::usage_error;
+use crate::time_input::{check_period, parse_time};
 
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -47,9 +46,7 @@ fn event_types() -> BTreeSet<&'static str> {
 
 impl Republish {
     pub(super) async fn run(&self, auth: &ApiClient, format: Format) -> anyhow::Result<()> {
-        if self.until.is_some_and(|until| until <= self.since) {
-            return Err(usage_error("--until must be after --since"));
-        }
+        check_period(("--since", Some(self.since)), ("--until", self.until))?;
         let services = self.target.services(auth)?;
         let types = (!self.types.is_empty()).then_some(&self.types);
         let body = json!({
