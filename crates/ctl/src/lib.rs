@@ -148,7 +148,7 @@ pub fn main() -> ExitCode {
 
 /// Prints an error and returns the exit code for it.
 pub fn exit_code(error: &anyhow::Error) -> ExitCode {
-    eprintln!("error: {error:#}");
+    eprintln!("{}", output::wrapped_message(&format!("error: {error:#}")));
     if error.is::<UsageError>() || error.is::<settings::MissingSetting>() {
         ExitCode::from(2)
     } else if error.is::<Interrupted>() {

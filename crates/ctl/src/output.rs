@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind, Write as _};
 use iso_currency::Currency;
 use serde_json::Value;
 
-pub(crate) use details::{details, paragraph};
+pub(crate) use details::{details, paragraph, wrapped_message};
 pub(crate) use layout::Layout;
 pub(crate) use table::{Column, computed, exact_time, id, table, time, time_at, value, with_shown};
 

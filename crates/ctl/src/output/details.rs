@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::layout::Layout;
+use super::layout::{Layout, message_width};
 use super::table::{COLUMN_GAP, Column, printable};
 
 /// One item, with a line for each field. Long values continue on further lines.
@@ -26,13 +26,36 @@ pub(crate) fn paragraph(text: &str) -> String {
     text.lines().map(|line| wrap_in(layout, &printable(line), 0) + "\n").collect()
 }
 
-/// Breaks a line after spaces and commas, so that it fits the terminal. Further lines are indented. A word
-/// stays whole, so that it can be copied.
+/// Breaks a line after spaces and commas, so that it fits the terminal. Further lines are indented.
 fn wrap_in(layout: Layout, text: &str, indent: usize) -> String {
     let Layout::Narrow(width) = layout else { return text.to_owned() };
     let width = usize::from(width).saturating_sub(indent);
+    break_line(text, &[' ', ','], width, width).join(&format!("\n{}", " ".repeat(indent)))
+}
+
+/// A message for standard error. Long lines continue on further lines if that is a terminal.
+pub(crate) fn wrapped_message(text: &str) -> String {
+    message_width().map_or_else(|| text.to_owned(), |width| wrap_message(text, width.into()))
+}
+
+/// Breaks the lines of a message at spaces. Further lines are indented by two more columns.
+fn wrap_message(text: &str, width: usize) -> String {
+    let wrap = |line: &str| {
+        let text = line.trim_start_matches(' ');
+        let indent = line.len() - text.len();
+        let width = width.saturating_sub(indent);
+        let lines = break_line(text, &[' '], width, width.saturating_sub(2));
+        " ".repeat(indent) + &lines.join(&format!("\n{}", " ".repeat(indent + 2)))
+    };
+    text.lines().map(wrap).collect::<Vec<_>>().join("\n")
+}
+
+/// Breaks a line after these characters, into a first line and further lines of these widths. A word stays
+/// whole, so that it can be copied.
+fn break_line(text: &str, ends: &[char], first: usize, further: usize) -> Vec<String> {
     let (mut lines, mut line) = (Vec::new(), String::new());
-    for piece in text.split_inclusive([' ', ',']) {
+    for piece in text.split_inclusive(ends) {
+        let width = if lines.is_empty() { first } else { further };
         let columns = line.chars().count() + piece.trim_end().chars().count();
         if columns > width && !line.is_empty() {
             lines.push(line.trim_end().to_owned());
@@ -43,7 +66,7 @@ fn wrap_in(layout: Layout, text: &str, indent: usize) -> String {
         }
     }
     lines.push(line.trim_end().to_owned());
-    lines.join(&format!("\n{}", " ".repeat(indent)))
+    lines
 }
 
 #[cfg(test)]
@@ -85,6 +108,23 @@ mod tests {
         assert_eq!(wrapped("see https://acme.example/rmas"), "see\n  https://acme.example/rmas");
         assert_eq!(wrapped("TOO_SMALL, OTHER"), "TOO_SMALL,\n  OTHER");
         assert_eq!(wrapped(""), "");
+    }
+
+    #[test]
+    fn a_message_is_broken_at_spaces_and_keeps_its_lines() {
+        let message = "error: some fields are not valid\n  $.url: see https://acme.example/a,b,c/rmas\n  \
+                       request id 0198c0de";
+        expect![[r#"
+            error: some fields
+              are not valid
+              $.url: see
+                https://acme.example/a,b,c/rmas
+              request id
+                0198c0de"#]]
+        .assert_eq(&wrap_message(message, 20));
+        assert_eq!(wrap_message(message, 80), message);
+        // The first line may fill the width.
+        assert_eq!(wrap_message("error: it failed so far", 16), "error: it failed\n  so far");
     }
 
     #[test]

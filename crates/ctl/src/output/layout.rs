@@ -1,6 +1,6 @@
 //! The width of the output.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::sync::OnceLock;
 
 const DEFAULT_WIDTH: u16 = 80;
@@ -26,6 +26,13 @@ impl Layout {
     pub(super) fn current() -> Self {
         LAYOUT.get().copied().unwrap_or(Self::Narrow(DEFAULT_WIDTH))
     }
+}
+
+/// The width of messages on standard error, at most that of the help, or nothing outside a terminal.
+pub(super) fn message_width() -> Option<u16> {
+    let size = terminal_size::terminal_size_of(io::stderr());
+    let width = size.map_or(DEFAULT_WIDTH, |(width, _)| width.0.min(DEFAULT_WIDTH));
+    io::stderr().is_terminal().then_some(width)
 }
 
 fn terminal_width() -> u16 {
