@@ -82,6 +82,7 @@ Example:
     /// Send messages again: one by its ID, dead ones of a merchant, or dead ones of all merchants
     #[command(after_help = "\
 Examples:
+  backhaul deliveries replay 0198c0de-0000-7abc --dry-run
   backhaul deliveries replay 0198c0de-0000-7abc --wait
   backhaul deliveries replay --merchant acme --status 503 --dry-run
   backhaul deliveries replay --merchant acme --status 503 --per-second 20 --wait")]

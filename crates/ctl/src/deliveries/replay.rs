@@ -1,12 +1,13 @@
 //! `backhaul deliveries replay`.
 
+use anyhow::bail;
 use clap::{Args, value_parser};
 use platform::Timestamp;
 use serde_json::{Value, json};
 
 use super::Filter;
 use super::dry_run;
-use super::superseded::suggest_force;
+use super::superseded::{suggest_force, superseded_by};
 use super::wait::{wait_for_delivery, wait_for_replays};
 use crate::api_client::ApiClient;
 use crate::delivery_services::{call_each, find, with_service};
@@ -27,7 +28,7 @@ pub(super) struct Replay {
     #[arg(long)]
     force: bool,
     /// Only count the messages, by merchant and kind, and show the first ten
-    #[arg(long, conflicts_with = "id")]
+    #[arg(long)]
     dry_run: bool,
     /// Messages per second, up to 1000
     #[arg(long, value_name = "N", conflicts_with = "id", value_parser = value_parser!(u16).range(1..=1000))]
@@ -49,7 +50,15 @@ impl Replay {
 
     pub(super) async fn run(&self, services: &[ApiClient], format: Format) -> anyhow::Result<()> {
         if let Some(id) = &self.id {
-            return self.replay_one(services, id, format).await;
+            let id = short_id::resolve(services, "delivery", "deliveries", id).await?;
+            return if self.dry_run {
+                let call = async |service: &ApiClient| self.count_one(service, &id).await;
+                let response = json!({ "replays": [find(services, call).await?] });
+                // A message that needs the flag is an error.
+                format.print(&response, |response| dry_run::describe(response, true))
+            } else {
+                self.replay_one(services, &id, format).await
+            };
         }
         if !self.all && self.filter.merchant.is_none() {
             return Err(usage_error(
@@ -81,6 +90,27 @@ impl Replay {
     /// The dry run of a service.
     async fn count(&self, service: &ApiClient) -> anyhow::Result<Value> {
         service.post(&["v1", "replays"], &self.body(true)).await
+    }
+
+    /// The dry run of one delivery. Fails if a replay would not send it again.
+    async fn count_one(&self, service: &ApiClient, id: &str) -> anyhow::Result<Value> {
+        let delivery = service.get(&["v1", "deliveries", id]).await?;
+        if text_at(&delivery, "/state") == "pending" {
+            bail!("delivery {id} is still pending");
+        }
+        if !self.force
+            && let Some(newer) = superseded_by(service, &delivery).await?
+        {
+            bail!(
+                "delivery {id} is superseded, because the newer message {newer} was delivered; \
+                 --force sends it anyway"
+            );
+        }
+        let filter = json!({
+            "delivery": id, "merchant": delivery.get("merchant"), "state": delivery.get("state"),
+        });
+        let body = json!({ "filter": filter, "force": self.force, "dry_run": true });
+        service.post(&["v1", "replays"], &body).await
     }
 
     /// Starts a replay in a service, or returns null if none of its messages match. The replay gets
@@ -132,13 +162,12 @@ impl Replay {
         id: &str,
         format: Format,
     ) -> anyhow::Result<()> {
-        let id = short_id::resolve(services, "delivery", "deliveries", id).await?;
-        let path = ["v1", "deliveries", &id, "replay"];
+        let path = ["v1", "deliveries", id, "replay"];
         let query = [("force", if self.force { "true" } else { "false" })];
         let replayed = find(services, async |service| service.trigger(&path, &query).await).await;
         replayed.map_err(suggest_force)?;
         if self.wait {
-            return wait_for_delivery(services, &id, format).await;
+            return wait_for_delivery(services, id, format).await;
         }
         format.print(&json!({ "replayed": id }), |_| {
             format!("The message is due now. Follow it with: backhaul deliveries show {id}\n")

@@ -11,23 +11,32 @@ pub(super) async fn mark_superseded(
     service: &ApiClient,
     mut delivery: Value,
 ) -> anyhow::Result<Value> {
-    if delivery.get("state") != Some(&json!("dead")) || text_at(&delivery, "/ordering_key") == "-" {
+    if delivery.get("state") != Some(&json!("dead")) {
         return Ok(delivery);
     }
+    let newer = superseded_by(service, &delivery).await?;
+    if let (Some(newer), Some(delivery)) = (newer, delivery.as_object_mut()) {
+        delivery.insert("superseded_by".to_owned(), newer.into());
+    }
+    Ok(delivery)
+}
+
+/// The ID of a newer message of the ordering key that was delivered.
+pub(super) async fn superseded_by(
+    service: &ApiClient,
+    delivery: &Value,
+) -> anyhow::Result<Option<String>> {
+    if text_at(delivery, "/ordering_key") == "-" {
+        return Ok(None);
+    }
     let delivered = [
-        ("merchant", text_at(&delivery, "/merchant")),
-        ("ordering_key", text_at(&delivery, "/ordering_key")),
+        ("merchant", text_at(delivery, "/merchant")),
+        ("ordering_key", text_at(delivery, "/ordering_key")),
         ("state", "delivered".to_owned()),
     ];
     let newest = service.list(&["v1", "deliveries"], "deliveries", &delivered, 1).await?;
     let newest = newest.pointer("/deliveries/0").unwrap_or(&Value::Null);
-    if sequence(newest) > sequence(&delivery) {
-        let id = newest.get("id").cloned().unwrap_or_default();
-        if let Some(delivery) = delivery.as_object_mut() {
-            delivery.insert("superseded_by".to_owned(), id);
-        }
-    }
-    Ok(delivery)
+    Ok((sequence(newest) > sequence(delivery)).then(|| text_at(newest, "/id")))
 }
 
 fn sequence(delivery: &Value) -> Option<i64> {

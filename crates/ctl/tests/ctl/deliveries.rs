@@ -27,6 +27,23 @@ async fn check_reports(app: &TestApp) {
     assert_eq!(row, ["acme", "rma", "50.0", "%", "4", "2"], "{table}");
 }
 
+/// Checks the dry runs of a dead message and of the newer one that supersedes it.
+async fn check_dry_runs_by_id(app: &TestApp, dead: &str, delivered: &str) {
+    let stderr = app.error(&format!("deliveries replay {dead} --dry-run"), 1).await;
+    let expected = format!(
+        "error: delivery {dead} is superseded, because the newer message {delivered} was delivered; \
+         --force sends it anyway\n"
+    );
+    assert_eq!(stderr, expected);
+    for (id, flags) in [(dead, "--force --dry-run"), (delivered, "--dry-run")] {
+        let counted = app.text(&format!("deliveries replay {id} {flags}")).await;
+        assert!(counted.starts_with("1 message matches.") && counted.contains(&id[..18]));
+        assert!(!counted.contains("--force"), "{counted}");
+        let counted = app.json(&format!("deliveries replay {id} {flags} --json")).await;
+        assert_eq!(counted["replays"][0]["samples"][0]["id"], json!(id), "{counted}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_is_listed_shown_replayed_and_counted() {
     let app = TestApp::with_delivery().await;
@@ -79,6 +96,7 @@ async fn a_message_is_listed_shown_replayed_and_counted() {
         "\nWithout --force, messages are skipped if a newer one of their key was delivered.\n";
     assert!(counted.starts_with("1 message matches.") && counted.contains(skipped), "{counted}");
 
+    check_dry_runs_by_id(&app, &dead, &delivered).await;
     let stderr = app.error(&format!("deliveries replay {dead}"), 1).await;
     assert!(stderr.starts_with("error: the message was not sent again; --force"), "{stderr}");
     assert!(stderr.contains("is superseded"), "{stderr}");
@@ -184,8 +202,10 @@ async fn invalid_delivery_commands_fail_with_an_error() {
     assert!(stderr.contains("there is no delivery"), "{stderr}");
     let stderr = app.error(&format!("replays show {unknown}"), 1).await;
     assert!(stderr.contains("there is no replay"), "{stderr}");
-    let stderr = app.error(&format!("deliveries replay {unknown}"), 1).await;
-    assert!(stderr.contains("there is no delivery"), "{stderr}");
+    for flag in ["", " --dry-run"] {
+        let stderr = app.error(&format!("deliveries replay {unknown}{flag}"), 1).await;
+        assert!(stderr.contains("there is no delivery"), "{stderr}");
+    }
     for misuse in [
         "deliveries list --state lost",
         "deliveries list --kind letter",
@@ -194,7 +214,6 @@ async fn invalid_delivery_commands_fail_with_an_error() {
         "deliveries retry 0198c0d",
         "replays show 17",
         "deliveries replay --all --dry-run --wait",
-        "deliveries replay 1 --dry-run",
         "deliveries replay 1 --merchant acme",
         "deliveries replay 1 --all",
         "deliveries replay --all --merchant acme",
@@ -229,6 +248,8 @@ async fn an_endpoint_that_a_410_disabled_is_shown_and_resumed() {
     assert!(shown.contains("the endpoint responded with 410 at"), "{shown}");
     let stderr = app.error(&format!("deliveries retry {waiting}"), 1).await;
     assert!(stderr.contains("responded with 410"), "{stderr}");
+    let stderr = app.error(&format!("deliveries replay {waiting} --dry-run"), 1).await;
+    assert_eq!(stderr, format!("error: delivery {waiting} is still pending\n"));
     let list = app.text("endpoint list acme").await;
     assert!(list.contains("disabled by 410 at"), "{list}");
     let merchant = app.text("merchant show acme").await;
