@@ -1,54 +1,48 @@
 //! The file of a merchant.
 
 use std::collections::{BTreeMap, HashSet};
+use std::ops::RangeInclusive;
 use std::path::Path;
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow};
 use domain::access::{MerchantId, Scope};
-use domain::merchant::Interface;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
+use domain::json::{
+    Document, FieldError, Object, array, boolean, integer, object, parsed, read_fields, text,
+    variant,
+};
+use domain::merchant::{Interface, Settings};
 use serde_json::{Map, Value};
 
+use super::validate::reason;
 use crate::settings::{read_secret, read_text};
 
+/// The validation of the plan limits lengths.
+const ANY_LENGTH: RangeInclusive<usize> = 0..=usize::MAX;
+
 /// A merchant with its settings, clients and endpoints. The names of settings are those of the API.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug)]
 pub(super) struct MerchantFile {
-    #[serde(deserialize_with = "merchant_id")]
     pub(super) merchant: MerchantId,
     pub(super) name: String,
-    #[serde(default)]
     pub(super) settings: Map<String, Value>,
-    #[serde(default)]
     pub(super) clients: Vec<ClientEntry>,
-    #[serde(default)]
     pub(super) endpoints: BTreeMap<String, EndpointEntry>,
 }
 
-/// Names the field in the error.
-fn merchant_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<MerchantId, D::Error> {
-    let text = String::deserialize(deserializer)?;
-    text.parse().map_err(|error| D::Error::custom(format!("merchant: {error}")))
-}
-
 /// A client, which its name identifies among the clients of the merchant.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug)]
 pub(super) struct ClientEntry {
     pub(super) name: String,
     pub(super) scopes: Vec<Scope>,
 }
 
 /// The new state of an endpoint.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[derive(Debug)]
 pub(super) struct EndpointEntry {
     pub(super) url: Option<String>,
     pub(super) path: Option<String>,
     pub(super) headers: BTreeMap<String, String>,
-    pub(super) timeout_ms: Option<u32>,
+    pub(super) timeout_ms: Option<i64>,
     /// The kind, its settings and its secret. `password_file`, `token_file`, `key_file` and
     /// `client_secret_file` name a file with the secret.
     pub(super) authentication: Map<String, Value>,
@@ -63,70 +57,178 @@ impl MerchantFile {
         Self::parse(&read_text(path)?, folder).with_context(|| path.display().to_string())
     }
 
-    /// Paths of secrets are relative to `folder`.
+    /// Paths of secrets are relative to `folder`. The error has a line for each wrong name or value.
     pub(super) fn parse(text: &str, folder: &Path) -> anyhow::Result<Self> {
-        let mut file: Self = yaml_serde::from_str(text)?;
-        let mut names = HashSet::new();
-        if let Some(twice) = file.clients.iter().find(|client| !names.insert(&client.name)) {
-            bail!("two clients have the name {}", twice.name);
-        }
-        for (interface, endpoint) in &mut file.endpoints {
-            if interface.parse::<Interface>().is_err() {
-                let known: Vec<_> = Interface::all().map(Interface::name).collect();
-                bail!("{interface} is not an endpoint: the endpoints are {}", known.join(", "));
-            }
-            endpoint.complete(folder).with_context(|| format!("endpoint {interface}"))?;
-        }
-        Ok(file)
+        // Unlike a JSON value, a YAML value has no duplicate keys.
+        let file: yaml_serde::Value = yaml_serde::from_str(text)?;
+        let file = Document::from(serde_json::to_value(file)?);
+        file.read(object(|file| read_file(file, folder))).map_err(|invalid| {
+            let lines: Vec<_> = invalid.errors.iter().map(describe).collect();
+            anyhow!("{}", lines.join("\n  "))
+        })
     }
 }
 
-impl EndpointEntry {
-    /// Replaces the names of files by the secrets in them, and completes the authentication.
-    fn complete(&mut self, folder: &Path) -> anyhow::Result<()> {
-        for name in ["password", "token", "key", "client_secret"] {
-            if let Some(file) = self.authentication.remove(&format!("{name}_file")) {
-                let file = file.as_str().with_context(|| format!("{name}_file is not a path"))?;
-                let secret = read_secret(&folder.join(file))?;
-                self.authentication.insert(name.to_owned(), secret.into());
-            }
+fn read_file(file: &Object<'_>, folder: &Path) -> Option<MerchantFile> {
+    file.reject_unknown(&["merchant", "name", "settings", "clients", "endpoints"]);
+    let mut names = HashSet::new();
+    let clients = array(ANY_LENGTH, object(|client| read_client(client, &mut names)));
+    let endpoints = object(|endpoints| read_endpoints(endpoints, folder));
+    read_fields!(MerchantFile {
+        merchant: file.required("merchant", parsed(ANY_LENGTH, str::parse::<MerchantId>)),
+        name: file.required("name", text(ANY_LENGTH)),
+        settings: file.optional("settings", object(read_settings)).map(Option::unwrap_or_default),
+        clients: file.optional("clients", clients).map(Option::unwrap_or_default),
+        endpoints: file.optional("endpoints", endpoints).map(Option::unwrap_or_default),
+    })
+}
+
+fn read_settings(settings: &Object<'_>) -> Option<Map<String, Value>> {
+    let defaults = serde_json::to_value(Settings::new("")).unwrap_or_default();
+    let known = defaults.as_object().into_iter().flat_map(Map::keys).map(String::as_str);
+    // The name is beside the settings.
+    settings.reject_unknown(&known.filter(|name| *name != "name").collect::<Vec<_>>());
+    Some(members(settings))
+}
+
+fn read_client(client: &Object<'_>, names: &mut HashSet<String>) -> Option<ClientEntry> {
+    client.reject_unknown(&["name", "scopes"]);
+    let name = client.required("name", text(ANY_LENGTH));
+    if let Some(name) = &name
+        && !names.insert(name.clone())
+    {
+        client.invalid("name", format!("two clients have the name {name}"));
+    }
+    let scopes = client.required("scopes", array(ANY_LENGTH, variant::<Scope>));
+    read_fields!(ClientEntry { name: name, scopes: scopes })
+}
+
+fn read_endpoints(
+    endpoints: &Object<'_>,
+    folder: &Path,
+) -> Option<BTreeMap<String, EndpointEntry>> {
+    endpoints.reject_unknown(&Interface::all().map(Interface::name).collect::<Vec<_>>());
+    let mut read = object(|endpoint| read_endpoint(endpoint, folder));
+    let all = endpoints.entries().map(|(name, entry)| Some((name.to_owned(), read(entry)?)));
+    // Every endpoint is read before the first invalid one ends it.
+    all.collect::<Vec<_>>().into_iter().collect()
+}
+
+fn read_endpoint(endpoint: &Object<'_>, folder: &Path) -> Option<EndpointEntry> {
+    endpoint.reject_unknown(&["url", "path", "headers", "timeout_ms", "authentication", "paused"]);
+    let authentication = object(|it| Some(read_authentication(it, folder)));
+    let authentication = endpoint.optional("authentication", authentication);
+    read_fields!(EndpointEntry {
+        url: endpoint.optional("url", text(ANY_LENGTH)),
+        path: endpoint.optional("path", text(ANY_LENGTH)),
+        headers: endpoint.optional("headers", object(read_headers)).map(Option::unwrap_or_default),
+        timeout_ms: endpoint.optional("timeout_ms", integer(i64::MIN..=i64::MAX)),
+        authentication: authentication.map(|it| complete(it.unwrap_or_default())),
+        paused: endpoint.optional("paused", boolean),
+    })
+}
+
+fn read_headers(headers: &Object<'_>) -> Option<BTreeMap<String, String>> {
+    let mut value = text(ANY_LENGTH);
+    let all = headers.entries().map(|(name, header)| Some((name.to_owned(), value(header)?)));
+    all.collect::<Vec<_>>().into_iter().collect()
+}
+
+/// Replaces the names of files by the secrets in them.
+fn read_authentication(authentication: &Object<'_>, folder: &Path) -> Map<String, Value> {
+    let mut read = members(authentication);
+    let secret = |file: &str| read_secret(&folder.join(file)).map_err(|error| format!("{error:#}"));
+    for name in ["password", "token", "key", "client_secret"] {
+        let file = format!("{name}_file");
+        if let Some(Some(secret)) = authentication.optional(&file, parsed(ANY_LENGTH, secret)) {
+            read.remove(&file);
+            read.insert(name.to_owned(), secret.into());
         }
-        let kind = self.authentication.get("kind").and_then(Value::as_str).unwrap_or("none");
-        let kind = kind.replace('-', "_");
-        if kind == "oauth2" {
-            // The service stores this default.
-            let place = self.authentication.entry("credentials_in");
-            place.or_insert_with(|| "basic".into());
-        }
-        self.authentication.insert("kind".to_owned(), kind.into());
-        Ok(())
+    }
+    read
+}
+
+/// Completes the authentication as the service stores it.
+fn complete(mut authentication: Map<String, Value>) -> Map<String, Value> {
+    let kind = authentication.get("kind").and_then(Value::as_str).unwrap_or("none");
+    let kind = kind.replace('-', "_");
+    if kind == "oauth2" {
+        authentication.entry("credentials_in").or_insert_with(|| "basic".into());
+    }
+    authentication.insert("kind".to_owned(), kind.into());
+    authentication
+}
+
+/// The members of an object that the validation of the plan reads.
+fn members(object: &Object<'_>) -> Map<String, Value> {
+    object.entries().map(|(name, field)| (name.to_owned(), field.value().to_value())).collect()
+}
+
+/// The place of an error in the file, in the form of an invalid value, and the reason.
+fn describe(error: &FieldError) -> String {
+    let place = error.field.replace("['", ".").replace("']", "");
+    match place.strip_prefix("$.") {
+        Some(place) => format!("{place}: {}", reason(error)),
+        None => reason(error),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use expect_test::{Expect, expect};
+
     use super::*;
 
     #[track_caller]
-    fn check_error(text: &str, expected: &str) {
-        let error = MerchantFile::parse(text, Path::new("")).unwrap_err();
-        assert!(format!("{error:#}").contains(expected), "{error:#}");
+    fn check_error(text: &str, expected: &Expect) {
+        let error = MerchantFile::parse(text, Path::new("nowhere")).unwrap_err();
+        expected.assert_eq(&format!("{error:#}"));
     }
 
     #[test]
-    fn a_file_that_cannot_be_applied_is_an_error() {
-        check_error("merchant: acme\n", "missing field `name`");
-        check_error("merchant: A B\nname: Acme\n", "merchant");
-        check_error("merchant: acme\nname: Acme\ncolour: red\n", "unknown field `colour`");
-        let client = "- {name: Shop, scopes: [orders]}\n";
-        let twice = format!("merchant: acme\nname: Acme\nclients:\n{client}{client}");
-        check_error(&twice, "two clients have the name Shop");
+    fn every_wrong_name_is_listed() {
         check_error(
-            "merchant: acme\nname: Acme\nendpoints: {letters: {}}\n",
-            "letters is not an endpoint",
+            "merchant: A B
+colour: red
+settings: {curency: EUR, return_window: 30}
+clients:
+- {name: Shop, scopes: [orders]}
+- {name: Shop, scopes: [order], scope: orders}
+endpoints:
+  letters: {}
+  exchange-order: {uri: x, headers: {X-Shop: 7}}
+  rma: {timeout: 5, authentication: {kind: basic, password_file: password.txt}}
+",
+            &expect![[r#"
+                colour: unknown field: known are merchant, name, settings, clients, endpoints
+                  merchant: must be 1 to 63 lower-case letters, digits or hyphens, beginning with a letter or digit
+                  name: missing_field
+                  settings.curency: unknown field: known are appearance, base_url, concept, currency, express_max_weight, final_sale_tags, managed_receiving, return_window_days, returns, strict_amounts, strict_refund_dates, support_contact, time_zone
+                  settings.return_window: unknown field: known are appearance, base_url, concept, currency, express_max_weight, final_sale_tags, managed_receiving, return_window_days, returns, strict_amounts, strict_refund_dates, support_contact, time_zone
+                  clients[1].scope: unknown field: known are name, scopes
+                  clients[1].name: two clients have the name Shop
+                  clients[1].scopes[0]: must be one of orders, returns, warehouse, carrier, read, replay, manage, operator, shopper
+                  endpoints.letters: unknown field: known are rma, exchange-order, outbound-asn, inventory-receipt, drop-shipment-confirmation, drop-shipment-cancellation, drop-shipment-partial-cancellation, exchange-variants
+                  endpoints.exchange-order.uri: unknown field: known are url, path, headers, timeout_ms, authentication, paused
+                  endpoints.exchange-order.headers.X-Shop: expected a string, found an integer
+                  endpoints.rma.timeout: unknown field: known are url, path, headers, timeout_ms, authentication, paused
+                  endpoints.rma.authentication.password_file: cannot read nowhere/password.txt: No such file or directory (os error 2)"#]],
         );
-        let unknown = "merchant: acme\nname: Acme\nendpoints:\n  rma: {uri: x}\n";
-        check_error(unknown, "unknown field `uri`");
+    }
+
+    #[test]
+    fn a_file_that_is_not_an_object_or_has_a_key_twice_is_an_error() {
+        check_error("", &expect!["expected an object, found null"]);
+        check_error(
+            "merchant: acme\nmerchant: nova\n",
+            &expect![[r#"duplicate entry with key "merchant""#]],
+        );
+        check_error(
+            "merchant: [",
+            &expect![
+                "did not find expected node content at line 2 column 1, while parsing a flow node"
+            ],
+        );
     }
 
     #[test]
@@ -140,7 +242,5 @@ mod tests {
         assert_eq!(authentication("rma")["password"], "s3cret");
         assert!(!authentication("rma").contains_key("password_file"));
         assert_eq!(authentication("exchange-order")["kind"], "none");
-        let missing = MerchantFile::parse(text, Path::new("nowhere")).unwrap_err();
-        assert!(format!("{missing:#}").starts_with("endpoint rma: cannot read"), "{missing:#}");
     }
 }

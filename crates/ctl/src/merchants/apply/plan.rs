@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use domain::access::Scopes;
-use domain::merchant::{REDACTED, Settings};
+use domain::merchant::REDACTED;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -72,7 +72,7 @@ impl Plan {
         update_secrets: bool,
     ) -> anyhow::Result<Self> {
         let mut plan = Self::default();
-        plan.plan_settings(file, merchant)?;
+        plan.plan_settings(file, merchant);
         for client in &file.clients {
             plan.plan_client(file, client, clients)?;
         }
@@ -83,19 +83,7 @@ impl Plan {
         Ok(plan)
     }
 
-    fn plan_settings(
-        &mut self,
-        file: &MerchantFile,
-        merchant: Option<&Value>,
-    ) -> anyhow::Result<()> {
-        let defaults = serde_json::to_value(Settings::new(file.name.clone()))?;
-        let known = defaults.as_object();
-        let unknown = |name: &&String| known.is_some_and(|known| !known.contains_key(*name));
-        if let Some(name) = file.settings.keys().find(unknown) {
-            let known = known.into_iter().flatten().map(|(name, _)| name.as_str());
-            let known: Vec<_> = known.filter(|name| *name != "name").collect();
-            bail!("{name} is not a setting: the settings are {}", known.join(", "));
-        }
+    fn plan_settings(&mut self, file: &MerchantFile, merchant: Option<&Value>) {
         let name = file.merchant.to_string();
         let mut wanted = file.settings.clone();
         wanted.insert("name".to_owned(), file.name.clone().into());
@@ -106,7 +94,6 @@ impl Plan {
         } else if !fields.is_empty() {
             self.changes.push(Change::UpdateMerchant { name, fields, body: wanted.into() });
         }
-        Ok(())
     }
 
     fn plan_client(

@@ -97,8 +97,11 @@ fn describe(change: &Change, error: &FieldError) -> String {
         }
         _ => format!("{}{field}", change.place()),
     };
-    let reason = error.detail.clone().unwrap_or_else(|| error.code.to_string());
-    format!("{place}: {reason}")
+    format!("{place}: {}", reason(error))
+}
+
+pub(super) fn reason(error: &FieldError) -> String {
+    error.detail.clone().unwrap_or_else(|| error.code.to_string())
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 use std::path::Path;
 
+use domain::merchant::Settings;
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -118,11 +119,7 @@ fn changed_values_are_shown_before_and_after() {
 }
 
 #[test]
-fn a_client_with_other_scopes_and_an_unknown_setting_are_errors() {
+fn a_client_with_other_scopes_is_an_error() {
     let error = plan(Some(&acme()), &shop("orders"), false).unwrap_err().to_string();
     assert!(error.starts_with("client bh_1 (Acme shop) has the scopes orders, not "), "{error}");
-    let file = "merchant: acme\nname: Acme\nsettings: {curency: EUR}\n";
-    let file = MerchantFile::parse(file, Path::new("")).unwrap();
-    let error = Plan::new(&file, None, &[], false).unwrap_err().to_string();
-    assert!(error.starts_with("curency is not a setting: the settings are "), "{error}");
 }
