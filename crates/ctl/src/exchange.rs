@@ -6,7 +6,9 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::api_client::ApiClient;
 use crate::connection::MerchantCommand;
+use crate::delivery_services::is_not_found;
 use crate::output::{
     Column, computed, details, items, join, table, text_at, time, value, with_shown,
 };
@@ -72,11 +74,12 @@ Examples:
     List(List),
     /// Show the exchange order of an order
     #[command(after_help = "\
-Example:
-  backhaul exchange show 1001 --merchant acme")]
+Examples:
+  backhaul exchange show 1001 --merchant acme
+  backhaul exchange show RMA-1 --merchant acme")]
     Show {
-        /// Order whose units were returned
-        original_order: String,
+        /// Order whose units were returned, the exchange order, or the RMA
+        identifier: String,
     },
     /// Give up an undeliverable exchange order; its units are refunded instead
     #[command(after_help = "\
@@ -156,9 +159,8 @@ pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<(
             let columns = with_shown(COLUMNS, list.searched_columns());
             format.print_table(&orders, "/exchange_orders", &columns)
         }
-        Command::Show { original_order } => {
-            let path = ["v1", "exchange_orders", &original_order];
-            format.print(&exchange.get(&path).await?, describe)
+        Command::Show { identifier } => {
+            format.print(&find(&exchange, &identifier).await?, describe)
         }
         Command::Abandon { original_order, note } => {
             let path = ["v1", "exchange_orders", &original_order, "abandon"];
@@ -173,6 +175,24 @@ pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<(
             }
         }
     }
+}
+
+/// The exchange order of an order, with an identifier of its own, or of a return.
+async fn find(exchange: &ApiClient, identifier: &str) -> anyhow::Result<Value> {
+    let get = async |order: &str| exchange.get(&["v1", "exchange_orders", order]).await;
+    let not_found = match get(identifier).await {
+        Err(error) if is_not_found(&error) => error,
+        response => return response,
+    };
+    for filter in ["exchange_order_identifier", "rma_identifier"] {
+        let (path, query) = (["v1", "exchange_orders"], [(filter, identifier)]);
+        let found = exchange.list(&path, "exchange_orders", &query, 1).await?;
+        let order = found.pointer("/exchange_orders/0/original_order_id");
+        if let Some(order) = order.and_then(Value::as_str) {
+            return get(order).await;
+        }
+    }
+    Err(not_found)
 }
 
 fn describe(exchange: &Value) -> String {

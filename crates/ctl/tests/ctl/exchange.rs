@@ -81,6 +81,9 @@ async fn exchange_orders_and_variants_are_shown() {
     let shown = app.text(&format!("exchange show 1001 {at}")).await;
     assert!(shown.contains("EX-1001") && shown.contains("\nOTHER RETURNS"), "{shown}");
     assert!(shown.contains("L1:1 UNEVEN_EXCHANGE"), "{shown}");
+    for other in ["EX-1001", "R-1", "R-2"] {
+        assert_eq!(app.text(&format!("exchange show {other} {at}")).await, shown, "{other}");
+    }
     app.error(&format!("exchange abandon 1001 {at}"), 2).await;
     let stderr = app.error(&format!("exchange abandon 1001 --note lost {at}"), 1).await;
     assert!(stderr.contains("only an undeliverable one can be abandoned"), "{stderr}");
