@@ -27,7 +27,7 @@ pub(crate) struct Batch {
     pub(crate) end: u64,
     pub(crate) orders: Vec<ValidOrder>,
     pub(crate) rejected: Vec<Rejection>,
-    /// Warnings about the valid orders, each with its line in the file.
+    /// Warnings about the valid and the rejected orders, each with its line in the file.
     pub(crate) warnings: Vec<(u64, String)>,
 }
 
@@ -35,9 +35,9 @@ impl Batch {
     /// Validates an order and adds it.
     fn add(&mut self, line: u64, bytes: Vec<u8>) {
         let checked = check(&bytes, OrderPolicy::default());
+        let describe = |it| (line, describe_warning(&checked.identifier, it));
+        self.warnings.extend(checked.warnings.iter().map(describe));
         if checked.errors.is_empty() {
-            let describe = |it| (line, describe_warning(&checked.identifier, it));
-            self.warnings.extend(checked.warnings.iter().map(describe));
             self.orders.push(ValidOrder { line, identifier: checked.identifier, bytes });
         } else {
             let CheckedOrder { identifier: order, errors, .. } = checked;
@@ -152,6 +152,17 @@ mod tests {
         check(&batches, &[(0, 1, 1, 2), (1, 2, 0, 4), (2, 0, 1, 5)]);
         assert_eq!((batches[0].rejected[0].line, &*batches[0].rejected[0].order), (2, "1002"));
         assert_eq!((batches[2].rejected[0].line, &*batches[2].rejected[0].order), (5, ""));
+    }
+
+    #[test]
+    fn a_rejected_order_has_warnings_too() {
+        let mut orders = orders(1);
+        orders[0].bytes = br#"{"identifier": "1001", "curency": "USD"}"#.to_vec();
+        let batches = batches(orders, 2, 0);
+        check(&batches, &[(0, 0, 1, 1)]);
+        let warning =
+            "warning: order 1001: $.curency: `curency` is not a field; did you mean `currency`?";
+        assert_eq!(batches[0].warnings, [(1, warning.to_owned())]);
     }
 
     #[test]

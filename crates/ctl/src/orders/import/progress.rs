@@ -29,7 +29,7 @@ pub(super) struct Summary {
     pub(super) rejected: u64,
     /// Errors of orders that this run rejected.
     pub(super) errors: u64,
-    /// Warnings about orders that this run sent.
+    /// Warnings about orders that this run sent or rejected.
     pub(super) warnings: u64,
 }
 

@@ -26,7 +26,7 @@ pub(super) struct FinishedBatch {
     pub(super) end: u64,
     pub(super) outcomes: Vec<OrderOutcome>,
     pub(super) rejected: Vec<Rejection>,
-    /// Warnings about valid orders, each with its line in the file.
+    /// Warnings about orders, each with its line in the file.
     pub(super) warnings: Vec<(u64, String)>,
 }
 
