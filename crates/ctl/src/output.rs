@@ -4,13 +4,14 @@ mod details;
 mod layout;
 mod table;
 
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 
 use iso_currency::Currency;
 use serde_json::Value;
 
 pub(crate) use details::{details, paragraph, wrapped_message};
 pub(crate) use layout::Layout;
+use table::take_left_out;
 pub(crate) use table::{Column, computed, exact_time, id, table, time, time_at, value, with_shown};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +25,8 @@ impl Format {
         if json { Self::Json } else { Self::Text }
     }
 
-    /// Prints a response as JSON, or as the text that `render` makes of it.
+    /// Prints a response as JSON, or as the text that `render` makes of it. In a terminal, the columns that
+    /// its tables left out are named below.
     pub(crate) fn print(
         self,
         response: &Value,
@@ -34,7 +36,12 @@ impl Format {
             Self::Json => format!("{response:#}\n"),
             Self::Text => render(response),
         };
-        Ok(print(&text)?)
+        print(&text)?;
+        let left_out = take_left_out();
+        if self == Self::Text && !left_out.is_empty() && io::stdout().is_terminal() {
+            eprintln!("columns left out: {}; --wide shows all", left_out.join(", "));
+        }
+        Ok(())
     }
 
     /// Prints the list at a JSON pointer of a response.

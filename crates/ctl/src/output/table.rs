@@ -6,6 +6,7 @@
 //! short, and then columns marked [`Column::leave_out`] are left out until the long texts of the rest,
 //! which end with `…`, have [`MIN_TEXT_WIDTH`]. `--wide` shows everything.
 
+use std::cell::RefCell;
 use std::cmp::Reverse;
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Row, Table, presets};
@@ -23,6 +24,16 @@ const MIN_TEXT_WIDTH: u16 = 10;
 const LAST: u8 = u8::MAX;
 /// Characters of a short ID: the time of a UUID of version 7 in milliseconds, and three random digits.
 const SHORT_ID_LENGTH: usize = 18;
+
+thread_local! {
+    /// The columns that tables left out since the last output.
+    static LEFT_OUT: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The columns that tables left out since the last call because they did not fit.
+pub(super) fn take_left_out() -> Vec<&'static str> {
+    LEFT_OUT.take()
+}
 
 /// A column of a table, or a line of a detail view.
 #[derive(Clone, Copy)]
@@ -149,6 +160,8 @@ fn table_in<'a>(
 /// Leaves out columns and shortens texts until the table fits the width.
 fn shrink_to_width(table: &mut Table, columns: &[&Column], width: u16) {
     let left_out = left_out(columns, &table.column_max_content_widths(), width);
+    let names = columns.iter().enumerate().filter(|(index, _)| left_out.contains(index));
+    LEFT_OUT.with_borrow_mut(|all| all.extend(names.map(|(_, column)| column.name)));
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width + COLUMN_GAP);
     table.set_truncation_indicator("…");
     for (index, (cells, column)) in table.column_iter_mut().zip(columns).enumerate() {

@@ -92,12 +92,14 @@ fn a_narrow_table_leaves_out_columns_before_it_shortens_an_identifier() {
         RMA-0123456789ABCDEF-0123456789ABCDEF-0123456789  acme-outdoor  a-note-of-the-s…
     "#]]
     .assert_eq(&table(items(&returns, ""), RETURN_COLUMNS));
+    assert_eq!(take_left_out(), ["created", "status"]);
     // Nothing is left out as long as it fits.
     expect![[r#"
         RMA                                               CREATED           MERCHANT      STATUS   NOTE
         RMA-0123456789ABCDEF-0123456789ABCDEF-0123456789  2026-11-15 03:48  acme-outdoor  CREATED  a-note-of-the-shopper
     "#]]
     .assert_eq(&table_in(Layout::Narrow(120), items(&returns, ""), RETURN_COLUMNS));
+    assert!(take_left_out().is_empty());
 }
 
 #[test]
