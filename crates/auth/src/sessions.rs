@@ -221,7 +221,7 @@ pub(crate) async fn end_all(app: &App, actor: &str, person: &Person) -> Result<(
         .await
 }
 
-/// Starts the task that deletes expired sessions and invitations.
+/// Starts the task that deletes expired sessions, invitations and revocations.
 pub(crate) fn start_clean_up(process: &Process) {
     let (pool, clock) = (process.pool.clone(), process.clock.clone());
     process.tasks.spawn_interval("expired sessions", CLEAN_UP_INTERVAL, move || {
@@ -236,5 +236,6 @@ pub(crate) fn start_clean_up(process: &Process) {
 
 async fn delete_expired(pool: &Pool, now: Timestamp) -> Result<(), DatabaseError> {
     delete_older_than(pool, "sessions", "expires_at", now).await?;
-    delete_older_than(pool, "invitations", "expires_at", now).await
+    delete_older_than(pool, "invitations", "expires_at", now).await?;
+    delete_older_than(pool, "revocations", "expires_at", now).await
 }

@@ -15,6 +15,8 @@ use crate::store;
 
 /// Replays state their rate per second.
 const STEP_INTERVAL: Duration = Duration::from_secs(1);
+/// Interval of looking for replays that another replica of the service left.
+const IDLE_INTERVAL: Duration = Duration::from_secs(5);
 /// Reading the dead-letter queues takes longer than a step, so purges during a replay are rare.
 const PURGE_INTERVAL_DURING_REPLAY: Duration = Duration::from_secs(60);
 /// The regular purge finds dead letters of erased and of expired messages, and those that a process left
@@ -31,14 +33,15 @@ impl Replayer {
     }
 
     pub(crate) async fn run(self, stop: CancellationToken) {
-        let (mut purged_at, mut has_replayed) = (Instant::now(), false);
+        let (mut purged_at, mut has_replayed, mut advanced) = (Instant::now(), false, false);
         loop {
+            let pause = if advanced { STEP_INTERVAL } else { IDLE_INTERVAL };
             let notified = tokio::select! {
                 () = stop.cancelled() => return,
                 () = self.engine.replayed.notified() => true,
-                () = tokio::time::sleep(STEP_INTERVAL) => false,
+                () = tokio::time::sleep(pause) => false,
             };
-            let advanced = self.step().await.unwrap_or_else(|error| {
+            advanced = self.step().await.unwrap_or_else(|error| {
                 tracing::warn!(error = chain(&error), "advancing replays failed");
                 false
             });

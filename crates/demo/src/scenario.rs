@@ -84,7 +84,7 @@ async fn configure_merchant(context: &DemoContext) -> anyhow::Result<()> {
     let settings = json!({
         "base_url": context.inbox.sandbox(), "managed_receiving": true, "strict_refund_dates": false,
         "returns": { "gift_card": { "sku": "GIFT", "bonus_credit_amount_cents": 500 },
-                     "reasons": reasons, "methods": methods },
+                     "reasons": &reasons[..], "methods": methods },
     });
     context.auth.patch(&merchant, &settings).await?;
     let mut secrets = Vec::new();

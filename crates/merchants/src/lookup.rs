@@ -1,7 +1,7 @@
 //! Lookup of merchants in memory.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
 };
 
@@ -17,7 +17,9 @@ use tokio::sync::watch;
 
 /// The merchants in the memory of this process.
 pub struct Merchants {
-    merchants: RwLock<HashMap<MerchantId, Arc<Merchant>>>,
+    merchants: RwLock<BTreeMap<MerchantId, Arc<Merchant>>>,
+    /// The merchants by the host names of their portals.
+    host_names: RwLock<HashMap<String, MerchantId>>,
     changes: watch::Sender<u64>,
 }
 
@@ -44,15 +46,27 @@ impl Failure for MerchantError {
 
 impl Merchants {
     pub(crate) fn empty() -> Self {
-        Self { merchants: RwLock::default(), changes: watch::Sender::new(0) }
+        Self {
+            merchants: RwLock::default(),
+            host_names: RwLock::default(),
+            changes: watch::Sender::new(0),
+        }
     }
 
     pub fn get(&self, id: &MerchantId) -> Option<Arc<Merchant>> {
         self.all().get(id).cloned()
     }
 
+    /// The merchant whose portal has this host name, in lower case.
+    pub fn by_host_name(&self, name: &str) -> Option<Arc<Merchant>> {
+        let host_names = self.host_names.read().unwrap_or_else(PoisonError::into_inner);
+        let id = host_names.get(name).cloned();
+        drop(host_names);
+        self.get(&id?)
+    }
+
     /// All merchants. They cannot change while the caller keeps the guard.
-    pub fn all(&self) -> RwLockReadGuard<'_, HashMap<MerchantId, Arc<Merchant>>> {
+    pub fn all(&self) -> RwLockReadGuard<'_, BTreeMap<MerchantId, Arc<Merchant>>> {
         self.merchants.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -97,14 +111,24 @@ impl Merchants {
     pub(crate) fn update(&self, merchants: impl IntoIterator<Item = Merchant>) {
         let mut is_changed = false;
         let mut current = self.merchants.write().unwrap_or_else(PoisonError::into_inner);
+        let mut host_names = self.host_names.write().unwrap_or_else(PoisonError::into_inner);
         for merchant in merchants {
             let known = current.get(&merchant.identifier).map(Arc::as_ref);
             if known.is_none_or(|known| known.version <= merchant.version && *known != merchant) {
-                current.insert(merchant.identifier.clone(), Arc::new(merchant));
+                let id = &merchant.identifier;
+                let names = |merchant: &Merchant| merchant.settings.appearance.host_names.clone();
+                for name in known.map(names).unwrap_or_default() {
+                    // Another merchant may have got the name before.
+                    if host_names.get(&name) == Some(id) {
+                        host_names.remove(&name);
+                    }
+                }
+                host_names.extend(names(&merchant).into_iter().map(|name| (name, id.clone())));
+                current.insert(id.clone(), Arc::new(merchant));
                 is_changed = true;
             }
         }
-        drop(current);
+        drop((current, host_names));
         if is_changed && *self.changes.borrow() > 0 {
             self.changes.send_modify(|changes| *changes += 1);
         }
@@ -117,5 +141,34 @@ impl Merchants {
             *changes += u64::from(is_first_load);
             is_first_load
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::merchant::Settings;
+
+    use super::*;
+
+    #[test]
+    fn a_host_name_leads_to_the_merchant_that_has_it_now() {
+        let merchants = Merchants::empty();
+        let merchant = |id: &str, version, host_names: &[&str]| {
+            let mut merchant = Merchant::new(id.parse().unwrap(), Settings::new(id));
+            merchant.version = version;
+            let host_names = host_names.iter().map(ToString::to_string).collect();
+            merchant.settings.appearance.host_names = host_names;
+            merchant
+        };
+        let found = |name: &str| merchants.by_host_name(name).map(|it| it.identifier.to_string());
+        merchants.update([merchant("acme", 1, &["a.test", "b.test"]), merchant("nova", 1, &[])]);
+        assert_eq!(found("b.test").as_deref(), Some("acme"));
+        // The events of two merchants are not ordered.
+        merchants.update([merchant("nova", 2, &["b.test"])]);
+        merchants.update([merchant("acme", 2, &["a.test"])]);
+        assert_eq!(found("a.test").as_deref(), Some("acme"));
+        assert_eq!(found("b.test").as_deref(), Some("nova"));
+        merchants.update([merchant("acme", 3, &[])]);
+        assert_eq!(found("a.test"), None);
     }
 }

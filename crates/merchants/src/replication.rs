@@ -85,20 +85,21 @@ impl Refresher {
 
     async fn refresh(&mut self) -> Result<(), DatabaseError> {
         let mut conn = self.pool.get().await?;
-        let (now, since) = (store::now(&mut conn).await?, self.refreshed_at - REFRESH_OVERLAP);
-        for revocation in store::revocations_since(&mut conn, since).await? {
+        let since = self.refreshed_at - REFRESH_OVERLAP;
+        let mut changes = store::changes_since(&mut conn, since).await?;
+        for revocation in changes.revocations() {
             self.verifier.revocations().add(revocation);
         }
         self.verifier.revocations().set_loaded();
         self.verifier.revocations().remove_expired(self.clock.now());
-        let written = store::merchants_since(&mut conn, since).await?;
+        let written = changes.merchants();
         let is_unread = |(id, at): &(&String, &Timestamp)| self.read.get(*id) != Some(*at);
         let unread: Vec<_> = written.iter().filter(is_unread).map(|(id, _)| id).collect();
         for part in unread.chunks(LOAD_SIZE) {
             self.merchants.update(store::merchants(&mut conn, part).await?);
         }
         self.merchants.set_loaded();
-        (self.refreshed_at, self.read) = (now, written);
+        (self.refreshed_at, self.read) = (changes.now, written);
         Ok(())
     }
 }

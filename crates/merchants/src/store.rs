@@ -3,9 +3,12 @@
 //! Rows get their timestamp from the database's clock: the clocks of a service's replicas differ.
 
 use std::collections::{BTreeMap, HashMap};
+use std::mem::take;
 
-use diesel::sql_types::{Array, BigInt, Jsonb, Text};
-use diesel::{ExpressionMethods as _, QueryDsl as _, query_dsl::methods, upsert::excluded};
+use diesel::sql_types::{Array, BigInt, Jsonb, Text, Timestamptz};
+use diesel::{
+    ExpressionMethods as _, QueryDsl as _, QueryableByName, query_dsl::methods, upsert::excluded,
+};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::{access::Revocation, event::Event as _, merchant::Merchant};
 use platform::{
@@ -106,21 +109,51 @@ pub(crate) async fn delete_expired(
     Ok(())
 }
 
-/// The time of the database's clock.
-pub(crate) async fn now(conn: &mut AsyncPgConnection) -> Result<Timestamp, DatabaseError> {
-    Ok(diesel::select(clock_timestamp()).get_result(conn).await?)
+/// The rows that were written since a time.
+#[derive(QueryableByName)]
+pub(crate) struct Changes {
+    /// The time of the database's clock.
+    #[diesel(sql_type = Timestamptz)]
+    pub(crate) now: Timestamp,
+    #[diesel(sql_type = Array<Text>)]
+    identifiers: Vec<String>,
+    #[diesel(sql_type = Array<Timestamptz>)]
+    times: Vec<Timestamp>,
+    #[diesel(sql_type = Array<Text>)]
+    subjects: Vec<String>,
+    #[diesel(sql_type = Array<Jsonb>)]
+    revocations: Vec<Value>,
 }
 
-/// The merchants that were written since then, and when.
-pub(crate) async fn merchants_since(
+/// One statement, because every service runs it once a second.
+const CHANGES_SINCE: &str = "\
+    SELECT clock_timestamp() AS now, identifiers, times, subjects, revocations FROM ( \
+        SELECT coalesce(array_agg(identifier), '{}') AS identifiers, \
+            coalesce(array_agg(replicated_at), '{}') AS times \
+        FROM replica_merchants WHERE replicated_at >= $1 \
+    ) AS merchants, ( \
+        SELECT coalesce(array_agg(subject), '{}') AS subjects, \
+            coalesce(array_agg(document), '{}') AS revocations \
+        FROM replica_revocations WHERE replicated_at >= $1 \
+    ) AS revocations";
+
+pub(crate) async fn changes_since(
     conn: &mut AsyncPgConnection,
     since: Timestamp,
-) -> Result<HashMap<String, Timestamp>, DatabaseError> {
-    use self::replica_merchants as table;
-    let rows = table::table
-        .filter(table::replicated_at.ge(since))
-        .select((table::identifier, table::replicated_at));
-    Ok(rows.load(conn).await?.into_iter().collect())
+) -> Result<Changes, DatabaseError> {
+    let query = diesel::sql_query(CHANGES_SINCE).bind::<Timestamptz, _>(since);
+    Ok(prepared(query).get_result(conn).await?)
+}
+
+impl Changes {
+    /// The merchants, and when they were written.
+    pub(crate) fn merchants(&mut self) -> HashMap<String, Timestamp> {
+        take(&mut self.identifiers).into_iter().zip(take(&mut self.times)).collect()
+    }
+
+    pub(crate) fn revocations(&mut self) -> impl Iterator<Item = Revocation> {
+        take(&mut self.subjects).into_iter().zip(take(&mut self.revocations)).filter_map(read)
+    }
 }
 
 pub(crate) async fn merchants(
@@ -131,17 +164,6 @@ pub(crate) async fn merchants(
     let rows = table::table
         .filter(table::identifier.eq_any(identifiers))
         .select((table::identifier, table::document));
-    Ok(rows.load(conn).await?.into_iter().filter_map(read).collect())
-}
-
-pub(crate) async fn revocations_since(
-    conn: &mut AsyncPgConnection,
-    since: Timestamp,
-) -> Result<Vec<Revocation>, DatabaseError> {
-    use self::replica_revocations as table;
-    let rows = table::table
-        .filter(table::replicated_at.ge(since))
-        .select((table::subject, table::document));
     Ok(rows.load(conn).await?.into_iter().filter_map(read).collect())
 }
 

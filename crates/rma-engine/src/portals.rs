@@ -55,11 +55,7 @@ pub(crate) struct PortalReason {
 /// Finds the merchant whose identifier or host name is `name`.
 pub(crate) fn find(merchants: &Merchants, name: &str) -> Option<Arc<Merchant>> {
     let by_identifier = name.parse().ok().and_then(|id| merchants.get(&id));
-    by_identifier.or_else(|| {
-        let name = name.to_lowercase();
-        let all = merchants.all();
-        all.values().find(|it| it.settings.appearance.host_names.contains(&name)).cloned()
-    })
+    by_identifier.or_else(|| merchants.by_host_name(&name.to_lowercase()))
 }
 
 impl Portal {
@@ -74,8 +70,8 @@ impl Portal {
             currency: settings.currency.clone(),
             reasons: policy
                 .reasons
-                .into_iter()
-                .map(|it| PortalReason::new(it, &appearance))
+                .iter()
+                .map(|it| PortalReason::new(it.clone(), &appearance))
                 .collect(),
             methods: policy.methods,
             free_exchange_shipping: policy.free_exchange_shipping,

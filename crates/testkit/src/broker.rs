@@ -208,7 +208,7 @@ impl Drop for Namespace {
         clean_up(async move {
             // The test may have stopped its broker, and then there is nothing to delete.
             if let Err(error) = broker.delete_all(&prefix).await {
-                eprintln!("{prefix} was not swept: {error}");
+                eprintln!("{prefix}* was not deleted: {error}");
             }
         });
     }

@@ -63,13 +63,3 @@ pub(crate) async fn unexpired(
     let rows: Vec<Value> = rows.load(conn).await?;
     rows.into_iter().map(|row| Ok(serde_json::from_value(row)?)).collect()
 }
-
-pub(crate) async fn delete_expired(
-    conn: &mut AsyncPgConnection,
-    now: Timestamp,
-) -> Result<(), Error> {
-    diesel::delete(revocations::table.filter(revocations::expires_at.le(now)))
-        .execute(conn)
-        .await?;
-    Ok(())
-}

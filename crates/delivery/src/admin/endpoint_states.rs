@@ -1,6 +1,8 @@
 //! Endpoints with their state. Only the states of one page are read.
 
 use std::collections::HashMap;
+use std::ops::Bound;
+use std::sync::Arc;
 
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
@@ -69,24 +71,29 @@ impl Selection<'_> {
 
     /// Returns the next endpoints that are set, and paused if only those are listed.
     fn set_endpoints(&self, after: Option<&EndpointKey>) -> Vec<EndpointKey> {
-        let merchants = self.engine.merchants.all();
         let is_listed = |merchant: &Merchant, kind: MessageKind| {
             let endpoint = merchant.endpoints.get(&Interface::Message(kind));
             let only_paused = self.state == Some(EndpointState::Paused);
             endpoint.is_some_and(|endpoint| endpoint.paused || !only_paused)
         };
-        let mut keys = Vec::new();
-        for (id, merchant) in merchants.iter() {
-            if self.merchant.is_some_and(|only| only != id) {
-                continue;
-            }
+        let endpoints = |merchant: &Arc<Merchant>| {
             let kinds = self.engine.kinds.iter().filter(|kind| is_listed(merchant, **kind));
-            keys.extend(kinds.map(|kind| (id.to_string(), kind.to_string())));
-        }
-        keys.retain(|key| after.is_none_or(|after| key > after));
-        keys.sort();
-        keys.truncate(usize::try_from(BATCH).unwrap_or_default());
-        keys
+            let key = |kind: &MessageKind| (merchant.identifier.to_string(), kind.to_string());
+            let mut keys: Vec<_> = kinds.map(key).collect();
+            keys.sort();
+            keys
+        };
+        let first = self.merchant.cloned().or_else(|| after?.0.parse().ok());
+        let from = first.map_or(Bound::Unbounded, Bound::Included);
+        let to = self.merchant.map_or(Bound::Unbounded, |only| Bound::Included(only.clone()));
+        self.engine
+            .merchants
+            .all()
+            .range((from, to))
+            .flat_map(|(_, merchant)| endpoints(merchant))
+            .filter(|key| after.is_none_or(|after| key > after))
+            .take(usize::try_from(BATCH).unwrap_or_default())
+            .collect()
     }
 }
 

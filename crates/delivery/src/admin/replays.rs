@@ -3,6 +3,7 @@
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
 use actix_web::{HttpResponse, get, post, web};
+use chrono::TimeDelta;
 use diesel_async::AsyncPgConnection;
 use domain::access::{MerchantId, Scope};
 use domain::json::object;
@@ -99,6 +100,7 @@ pub(crate) async fn start_replay(
     let replay =
         Replay { matched, ..new_replay(&caller, &filter, new.force, new.per_second, now)? };
     store::insert_replay(&mut conn, &replay).await?;
+    deliveries.0.replayed.notify_one();
     tracing::info!(replay.id = %replay.id, by = replay.requested_by, "started replay {}", replay.id);
     Ok(HttpResponse::Accepted().json(ReplayView::new(replay)?))
 }
@@ -214,7 +216,8 @@ pub(super) fn new_replay(
         skipped: 0,
         failed: 0,
         created_at: now,
-        advanced_at: now,
+        // The first step is due at once.
+        advanced_at: now - TimeDelta::seconds(1),
         finished_at: None,
     })
 }

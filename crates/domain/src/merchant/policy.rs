@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
+use std::sync::{Arc, LazyLock};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::ToSchema;
 
 use super::patch::replace;
@@ -19,8 +20,10 @@ pub const WITHDRAWAL: &str = "withdrawal";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ReturnPolicy {
     /// The reasons for a return, in the order in which shoppers see them.
-    #[schema(min_items = 1, max_items = 100)]
-    pub reasons: Vec<ReturnReason>,
+    // Shared, because most merchants have the default reasons.
+    #[serde(serialize_with = "write_reasons", deserialize_with = "shared_reasons")]
+    #[schema(value_type = Vec<ReturnReason>, min_items = 1, max_items = 100)]
+    pub reasons: Arc<[ReturnReason]>,
     /// The return methods and their costs.
     #[schema(min_items = 1, max_items = 3)]
     pub methods: Vec<MethodOffer>,
@@ -39,6 +42,33 @@ pub struct ReturnReason {
     pub label: String,
     /// Whether shoppers who give this reason can exchange the unit for another variant.
     pub offers_exchange: bool,
+}
+
+impl ReturnReason {
+    fn new(code: &str, label: &str, offers_exchange: bool) -> Self {
+        Self { code: code.to_owned(), label: label.to_owned(), offers_exchange }
+    }
+}
+
+static DEFAULT_REASONS: LazyLock<Arc<[ReturnReason]>> = LazyLock::new(|| {
+    Arc::new([
+        ReturnReason::new("TOO_SMALL", "Too small", true),
+        ReturnReason::new("TOO_LARGE", "Too large", true),
+        ReturnReason::new("WRONG_ITEM", "Not what I ordered", true),
+        ReturnReason::new("DAMAGED", "Arrived damaged", true),
+        ReturnReason::new("CHANGED_MIND", "I changed my mind", false),
+        ReturnReason::new("OTHER", "Another reason", false),
+    ])
+});
+
+fn write_reasons<S: Serializer>(reasons: &[ReturnReason], to: S) -> Result<S::Ok, S::Error> {
+    reasons.serialize(to)
+}
+
+fn shared_reasons<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<[ReturnReason]>, D::Error> {
+    let reasons = Vec::deserialize(from)?;
+    let is_default = reasons == **DEFAULT_REASONS;
+    Ok(if is_default { DEFAULT_REASONS.clone() } else { reasons.into() })
 }
 
 /// A return method and its cost.
@@ -64,21 +94,9 @@ pub struct GiftCardOffer {
 impl Default for ReturnPolicy {
     /// Common reasons, and free returns by mail.
     fn default() -> Self {
-        let reason = |code: &str, label: &str, offers_exchange| ReturnReason {
-            code: code.to_owned(),
-            label: label.to_owned(),
-            offers_exchange,
-        };
         let free = |method| MethodOffer { method, shipping_cost_cents: 0 };
         Self {
-            reasons: vec![
-                reason("TOO_SMALL", "Too small", true),
-                reason("TOO_LARGE", "Too large", true),
-                reason("WRONG_ITEM", "Not what I ordered", true),
-                reason("DAMAGED", "Arrived damaged", true),
-                reason("CHANGED_MIND", "I changed my mind", false),
-                reason("OTHER", "Another reason", false),
-            ],
+            reasons: DEFAULT_REASONS.clone(),
             methods: vec![free(ReturnMethod::MailBack), free(ReturnMethod::ExpressReturns)],
             free_exchange_shipping: true,
             gift_card: None,
@@ -90,14 +108,9 @@ impl ReturnPolicy {
     /// The policy with the built-in reason of a withdrawal from the contract, which offers no exchange.
     #[must_use]
     pub fn with_withdrawal(&self) -> Self {
-        let mut policy = self.clone();
-        policy.reasons.retain(|reason| reason.code != WITHDRAWAL);
-        policy.reasons.push(ReturnReason {
-            code: WITHDRAWAL.to_owned(),
-            label: "Withdrawal from the contract".to_owned(),
-            offers_exchange: false,
-        });
-        policy
+        let own = self.reasons.iter().filter(|reason| reason.code != WITHDRAWAL).cloned();
+        let withdrawal = ReturnReason::new(WITHDRAWAL, "Withdrawal from the contract", false);
+        Self { reasons: own.chain([withdrawal]).collect(), ..self.clone() }
     }
 }
 
@@ -125,7 +138,7 @@ impl PolicyChange {
     }
 
     pub(super) fn apply(self, policy: &mut ReturnPolicy) {
-        replace(&mut policy.reasons, self.reasons);
+        replace(&mut policy.reasons, self.reasons.map(Arc::from));
         replace(&mut policy.methods, self.methods);
         replace(&mut policy.free_exchange_shipping, self.free_exchange_shipping);
         replace(&mut policy.gift_card, self.gift_card);

@@ -14,7 +14,9 @@ use super::{
 use crate::{publisher::Publisher, republishes, settings::Settings, topology::Exchange};
 
 /// Interval at which the relay looks for a request while none is running.
-const IDLE_INTERVAL: Duration = Duration::from_secs(1);
+const IDLE_INTERVAL: Duration = Duration::from_secs(5);
+/// Larger batches delay other messages in the broker.
+const MAX_BATCH: usize = 50;
 
 pub(super) struct Republisher {
     exchange: Exchange,
@@ -29,7 +31,7 @@ impl Republisher {
         let per_second = settings.republish_per_second.get();
         // A batch must not exceed the rate.
         let most = usize::try_from(per_second).unwrap_or(usize::MAX);
-        let batch_size = settings.relay_batch_size.get().min(most);
+        let batch_size = settings.relay_batch_size.get().min(most).min(MAX_BATCH);
         Self { exchange, batch_size, per_second, next_step_at: Instant::now(), is_running: false }
     }
 

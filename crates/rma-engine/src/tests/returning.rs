@@ -119,7 +119,8 @@ async fn a_repeated_request_gets_the_first_response_after_the_terms_changed() {
     assert_eq!(first.0, StatusCode::CREATED);
     let mut stricter = merchant("acme");
     stricter.version = 2;
-    stricter.settings.returns.reasons.retain(|reason| reason.code != "TOO_SMALL");
+    let reasons = &mut stricter.settings.returns.reasons;
+    *reasons = reasons.iter().filter(|reason| reason.code != "TOO_SMALL").cloned().collect();
     publish_merchant(&app.service.namespace, App::NAME, stricter).await;
     eventually("the new terms are known", Duration::from_secs(300), async || {
         let (status, _) = app.post("/v1/returns/quote", "acme", &body).await;

@@ -4,7 +4,9 @@
 
 use anyhow::bail;
 use domain::access::Scope;
-use domain::json::{Document, FieldError, Object, ValidationError, array, object, text, variant};
+use domain::json::{
+    Code, Document, FieldError, Object, ValidationError, array, object, text, variant,
+};
 use domain::merchant::guard::Guard;
 use domain::merchant::{Endpoint, Interface, Settings, SettingsChange, read_new_merchant};
 use serde::Deserialize as _;
@@ -101,7 +103,11 @@ fn describe(change: &Change, error: &FieldError) -> String {
 }
 
 pub(super) fn reason(error: &FieldError) -> String {
-    error.detail.clone().unwrap_or_else(|| error.code.to_string())
+    match (&error.detail, error.code) {
+        (Some(detail), _) => detail.clone(),
+        (None, Code::MissingField) => "is required".to_owned(),
+        (None, code) => code.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -139,7 +145,7 @@ endpoints:
                   clients.Shop.scopes: a client of a merchant cannot have the scope operator
                   endpoints.exchange-order.authentication.password: unknown field: known are kind, token
                   endpoints.exchange-order.authentication.username: unknown field: known are kind, token
-                  endpoints.exchange-order.authentication.token: missing_field
+                  endpoints.exchange-order.authentication.token: is required
                   endpoints.rma.url: must be an http or https URL without credentials or fragment"]],
         );
     }
