@@ -70,6 +70,14 @@ def check_objects(name, objects):
                 assert any(kubernetes.allows_dns(policy) for policy in selecting), f"{each['metadata']['name']} cannot use DNS"
 
 
+def check_server_access(objects, amqp):
+    """The chart does not run PostgreSQL and RabbitMQ. With the files that docs/deploy.md names, they have policies."""
+    files = [chart.ROOT / f"deploy/kubernetes/base/{server}.yaml" for server in ("postgres", "rabbitmq")]
+    servers = [each for file in files for each in kustomize.documents(file)]
+    assert not [each for each in objects if each["kind"] == "StatefulSet"], "the chart runs a server"
+    kubernetes.check_server_access(objects + servers, amqp)
+
+
 def check_secrets(name, objects, existing):
     """Every secret that an object refers to is generated, with that key, or exists."""
     generated = {each["metadata"]["name"]: each["data"] for each in objects if each["kind"] == "Secret"}
@@ -130,6 +138,8 @@ def main():
             found = {secret: set(data) for secret, data in generated.items()}
             assert found == made, "the chart and make-secrets make different secrets"
     check_agreement(rendered["everything"])
+    check_server_access(chart.render({"broker": {"administratorSecret": "rabbitmq-default-user"}}), amqp={5672})
+    check_server_access(rendered["everything"], amqp={5671})
     assert not [each for each in rendered["existing secrets"] if each["kind"] == "Secret" and each["metadata"]["name"] in ("sealing", "auth-database")]
     print(json.dumps({name: len(objects) for name, objects in rendered.items()}))
 
