@@ -15,8 +15,9 @@ VERSION = "1.31"
 SERVICES = ["auth", "order-intake", "rma-engine", "exchange", "warehouse-notifier"]
 # Web pages without a database and a migration.
 PAGES = ["console", "portal"]
-# Paths of a process that the public must not reach.
+# Paths of a process that the public must not reach. The API document of a service with web pages is empty.
 PRIVATE_PATHS = {"/healthz", "/metrics", "/readyz", "/version"}
+PRIVATE_PATHS_OF_PAGES = PRIVATE_PATHS | {"/openapi.json"}
 # The fields that we use in custom resources, whose schemas are not available here. `...` matches any value.
 NAME = {"name": ...}
 VOLUME = {"size": ..., "storageClass": ...}
@@ -141,7 +142,7 @@ def check_references(each, names):
         for rule in each["spec"]["rules"]:
             for path in rule["http"]["paths"]:
                 assert ("Service", path["backend"]["service"]["name"]) in names
-            assert not public_private_paths(rule["http"]["paths"]), f"{rule['host']}: metrics must not be public"
+            assert not public_private_paths(rule["http"]["paths"]), f"{rule['host']}: metrics and empty API documents must not be public"
         hosts = {rule["host"] for rule in each["spec"]["rules"]}
         assert hosts == {host for tls in each["spec"]["tls"] for host in tls["hosts"]}, "a host has no TLS"
         hashed = each["metadata"]["annotations"].get("nginx.ingress.kubernetes.io/upstream-hash-by")
@@ -150,9 +151,11 @@ def check_references(each, names):
 
 def public_private_paths(paths):
     """The private paths that an ingress rule routes to pods. The service `no-pods` has none."""
-    has_pods = {path["path"]: path["backend"]["service"]["name"] != "no-pods" for path in paths}
+    backends = {path["path"]: path["backend"]["service"]["name"] for path in paths}
+    private = PRIVATE_PATHS_OF_PAGES if set(PAGES) & set(backends.values()) else PRIVATE_PATHS
+    has_pods = {path: backend != "no-pods" for path, backend in backends.items()}
     routes_all = any(path["path"] == "/" and path["pathType"] != "Exact" for path in paths)
-    return {path for path in PRIVATE_PATHS if has_pods.get(path, routes_all)}
+    return {path for path in private if has_pods.get(path, routes_all)}
 
 
 def check_security(each):
