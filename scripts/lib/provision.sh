@@ -49,14 +49,16 @@ use_servers() {
     flock -s 7
 }
 
-# release: stops the servers that provision started. While other scripts use them, it only adds them to
-# the list of servers that the last user stops. The servers of a running stack are not stopped.
+# release: stops the servers that provision started, after it deleted the queues that tests left. While other scripts
+# use them, it only adds them to the list of servers that the last user stops. The servers of a running stack are not
+# stopped.
 release() {
     local pidfile unused
     [[ -n ${users:-} ]] || return 0
     # The list must be complete before the lock is released.
     ((${#provisioned[@]} == 0)) || echo "${provisioned[*]}" >&7
     flock -n 7 || return 0
+    drop_test_namespaces
     read -r -d '' -a unused <"$users" || true
     ((${#unused[@]})) || return 0
     for pidfile in "$root"/.run/pids/*; do
@@ -64,6 +66,12 @@ release() {
     done
     "$root/scripts/servers" stop "${unused[@]}"
     : >"$users"
+}
+
+# drop_test_namespaces: deletes the queues that tests and benchmarks left in the private broker, for example because
+# they were killed. Call it only while nothing else uses the broker. The data of scripts/run stays.
+drop_test_namespaces() {
+    [[ -n ${BACKHAUL_AMQP_URL:-} || -z ${RABBITMQ_API_URL:-} ]] || drop_namespace 't[0-9a-f]\{32\}'
 }
 
 export_test_environment() {

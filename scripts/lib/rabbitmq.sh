@@ -183,14 +183,16 @@ RABBITMQ_PASSWORD=$RABBITMQ_PASSWORD
 END
 }
 
-# drop_namespace NAME: deletes the queues and the exchange of a namespace from the broker of AMQP_URL.
+# drop_namespace PATTERN: deletes the queues, exchanges and policies of a namespace, or of all namespaces that match a
+# pattern of grep, from the broker of AMQP_URL.
 drop_namespace() {
-    local name host api=(http --user "$RABBITMQ_USER:$RABBITMQ_PASSWORD")
+    local kind name host api=(http --user "$RABBITMQ_USER:$RABBITMQ_PASSWORD")
     host=$(virtual_host)
-    for name in $("${api[@]}" "$RABBITMQ_API_URL/queues/$host?columns=name" | grep -o "\"$1\\.[^\"]*\"" | tr -d '"'); do
-        "${api[@]}" --request DELETE "$RABBITMQ_API_URL/queues/$host/$name" || true
+    for kind in queues exchanges policies; do
+        for name in $("${api[@]}" "$RABBITMQ_API_URL/$kind/$host?columns=name" | grep -o "\"$1\\.[^\"]*\"" | tr -d '"'); do
+            "${api[@]}" --request DELETE "$RABBITMQ_API_URL/$kind/$host/$name" || true
+        done
     done
-    "${api[@]}" --request DELETE "$RABBITMQ_API_URL/exchanges/$host/$1.backhaul.events" 2>/dev/null || true
 }
 
 # virtual_host: prints the virtual host of AMQP_URL, percent-encoded.

@@ -15,7 +15,14 @@ VARIANTS = {
         "database": {"authoritySecret": "postgres-ca"},
         "broker": {"scheme": "amqps", "port": 5671, "administratorSecret": "rabbitmq-default-user", "nodes": 3},
         "telemetry": {"otlpEndpoint": "http://otel-collector.observability:4318/v1/traces"},
-        "ingress": {"hosts": {"console": "desk.shop.example"}, "portalHosts": ["returns.acme.example"]},
+        "ingress": {
+            "hosts": {"console": "desk.shop.example"},
+            "portalHosts": ["returns.acme.example"],
+            "portalTls": [
+                {"secretName": "backhaul-portal-globex-tls", "hosts": ["returns.globex.example", "rma.globex.example"]},
+                {"secretName": "initech-tls", "hosts": ["returns.initech.example"], "existing": True},
+            ],
+        },
         "services": {"order-intake": {"settings": {"LIMITS__REQUESTS_PER_MINUTE": 2500}}},
         "networkPolicies": {"databasePeers": [{"podSelector": {"matchLabels": {"cnpg.io/cluster": "postgres"}}}]},
         "monitoring": {"serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},

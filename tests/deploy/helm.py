@@ -20,6 +20,9 @@ WRONG_VALUES = [
     {"secrets": {"existingSecret": {"seeling": "x"}}},
     {"database": {"clientImage": "postgres:latest"}},
     {"broker": {"nodes": 0}},
+    {"ingress": {"portalTls": [{"secretName": "acme-tls", "hosts": ["returns.acme.example"]}]}},
+    {"ingress": {"portalTls": [{"secretName": "acme-tls", "hosts": [], "existing": True}]}},
+    {"ingress": {"portalTls": [{"secretName": f"backhaul-portal-{name}-tls", "hosts": ["returns.acme.example"]} for name in "ab"]}},
 ]
 MONITOR = {"selector": {"matchExpressions": ...}, "endpoints": [kubernetes.ENDPOINT]}
 
@@ -59,6 +62,7 @@ def check_objects(name, objects):
             kubernetes.check_security(each)
         if each["kind"] == "Ingress":
             kubernetes.check_references(each, names)
+            assert len({rule["host"] for rule in each["spec"]["rules"]}) == len(each["spec"]["rules"]), f"{name}: a host has two rules"
         for container in kustomize.containers(each):
             assert images.is_pinned(container["image"]), f"{name}: {container['image']}"
     if ("NetworkPolicy", "closed") in names:
@@ -68,6 +72,28 @@ def check_objects(name, objects):
                 labels = each["spec"]["template"]["metadata"]["labels"]
                 selecting = [policy for policy in policies if kubernetes.selects(policy["podSelector"], labels)]
                 assert any(kubernetes.allows_dns(policy) for policy in selecting), f"{each['metadata']['name']} cannot use DNS"
+
+
+def check_portal_certificates(objects):
+    """Host names of merchants share the portal's certificate or have their own. cert-manager issues all but existing ones."""
+    found = {}
+    for each in objects:
+        if each["kind"] == "Ingress" and each["metadata"]["labels"]["app.kubernetes.io/name"] == "portal":
+            issuer = each["metadata"]["annotations"].get("cert-manager.io/cluster-issuer")
+            found |= {tls["secretName"]: (tls["hosts"], issuer) for tls in each["spec"]["tls"]}
+    assert found == {
+        "backhaul-portal-tls": (["portal.shop.example", "returns.acme.example"], "public"),
+        "backhaul-portal-globex-tls": (["returns.globex.example", "rma.globex.example"], "public"),
+        "initech-tls": (["returns.initech.example"], None),
+    }, found
+
+
+def check_server_access(objects, amqp):
+    """The chart does not run PostgreSQL and RabbitMQ. With the files that docs/deploy.md names, they have policies."""
+    files = [chart.ROOT / f"deploy/kubernetes/base/{server}.yaml" for server in ("postgres", "rabbitmq")]
+    servers = [each for file in files for each in kustomize.documents(file)]
+    assert not [each for each in objects if each["kind"] == "StatefulSet"], "the chart runs a server"
+    kubernetes.check_server_access(objects + servers, amqp)
 
 
 def check_secrets(name, objects, existing):
@@ -124,12 +150,16 @@ def main():
     for name, objects in rendered.items():
         check_objects(name, objects)
         values = chart.VARIANTS[name].get("secrets", {})
-        existing = made.keys() if values.get("generate") is False else set(values.get("existingSecret", {}).values())
+        existing = set(made) if values.get("generate") is False else set(values.get("existingSecret", {}).values())
+        existing |= {tls["secretName"] for tls in chart.VARIANTS[name].get("ingress", {}).get("portalTls", []) if tls.get("existing")}
         generated = check_secrets(name, objects, existing)
         if name == "default":
             found = {secret: set(data) for secret, data in generated.items()}
             assert found == made, "the chart and make-secrets make different secrets"
     check_agreement(rendered["everything"])
+    check_portal_certificates(rendered["everything"])
+    check_server_access(chart.render({"broker": {"administratorSecret": "rabbitmq-default-user"}}), amqp={5672})
+    check_server_access(rendered["everything"], amqp={5671})
     assert not [each for each in rendered["existing secrets"] if each["kind"] == "Secret" and each["metadata"]["name"] in ("sealing", "auth-database")]
     print(json.dumps({name: len(objects) for name, objects in rendered.items()}))
 

@@ -15,8 +15,9 @@ VERSION = "1.31"
 SERVICES = ["auth", "order-intake", "rma-engine", "exchange", "warehouse-notifier"]
 # Web pages without a database and a migration.
 PAGES = ["console", "portal"]
-# Paths of a process that the public must not reach.
+# Paths of a process that the public must not reach. The API document of a service with web pages is empty.
 PRIVATE_PATHS = {"/healthz", "/metrics", "/readyz", "/version"}
+PRIVATE_PATHS_OF_PAGES = PRIVATE_PATHS | {"/openapi.json"}
 # The fields that we use in custom resources, whose schemas are not available here. `...` matches any value.
 NAME = {"name": ...}
 VOLUME = {"size": ..., "storageClass": ...}
@@ -55,6 +56,8 @@ SCALERS = ("HorizontalPodAutoscaler", "ScaledObject")
 LEADER_TASKS, MIGRATING, RESERVED = 2, 1, 50
 # MAX_BYTES of crates/domain/src/warehouse.
 LONGEST_MESSAGE = 512 * 1024
+# Ports of PostgreSQL and its operator, and of RabbitMQ: AMQP, console, metrics and traffic between nodes.
+SERVER_PORTS = [5432, 8000, 9187, 5671, 5672, 15672, 15692, 4369, 25672]
 # The labels of pods that operators create. Our own app.kubernetes.io labels are not applied to them.
 OPERATOR_PODS = {
     "rabbitmq": {
@@ -103,6 +106,7 @@ def check(overlay):
             check_security(each)
     check_console_paths(objects)
     check_dns_access(objects)
+    check_server_access(objects, amqp={5671, 5672})
     check_queue_scaling(objects)
     check_broker_settings(objects)
     check_certificate_alerts(objects)
@@ -138,7 +142,7 @@ def check_references(each, names):
         for rule in each["spec"]["rules"]:
             for path in rule["http"]["paths"]:
                 assert ("Service", path["backend"]["service"]["name"]) in names
-            assert not public_private_paths(rule["http"]["paths"]), f"{rule['host']}: metrics must not be public"
+            assert not public_private_paths(rule["http"]["paths"]), f"{rule['host']}: metrics and empty API documents must not be public"
         hosts = {rule["host"] for rule in each["spec"]["rules"]}
         assert hosts == {host for tls in each["spec"]["tls"] for host in tls["hosts"]}, "a host has no TLS"
         hashed = each["metadata"]["annotations"].get("nginx.ingress.kubernetes.io/upstream-hash-by")
@@ -147,9 +151,11 @@ def check_references(each, names):
 
 def public_private_paths(paths):
     """The private paths that an ingress rule routes to pods. The service `no-pods` has none."""
-    has_pods = {path["path"]: path["backend"]["service"]["name"] != "no-pods" for path in paths}
+    backends = {path["path"]: path["backend"]["service"]["name"] for path in paths}
+    private = PRIVATE_PATHS_OF_PAGES if set(PAGES) & set(backends.values()) else PRIVATE_PATHS
+    has_pods = {path: backend != "no-pods" for path, backend in backends.items()}
     routes_all = any(path["path"] == "/" and path["pathType"] != "Exact" for path in paths)
-    return {path for path in PRIVATE_PATHS if has_pods.get(path, routes_all)}
+    return {path for path in private if has_pods.get(path, routes_all)}
 
 
 def check_security(each):
@@ -214,6 +220,41 @@ def allows_dns(policy):
         for port in rule["ports"]
     }
     return {("UDP", 53), ("TCP", 53)} <= open_ports
+
+
+def check_server_access(objects, amqp):
+    """PostgreSQL and RabbitMQ accept only the pods that need them, on the ports that they need. Services can use the
+    ports `amqp`."""
+    policies = [each["spec"] for each in objects if each["kind"] == "NetworkPolicy"]
+    for name, labels in pods(objects):
+        if name in OPERATOR_PODS:
+            continue
+        pod = labels["app.kubernetes.io/name"]
+        wanted = {
+            "postgres": {5432} if pod in SERVICES or pod.endswith("-migrate") else set(),
+            "rabbitmq": {5671, 5672} if pod in SERVICES else {15672} if pod == "rabbitmq-definitions" else set(),
+        }
+        for server, target in OPERATOR_PODS.items():
+            accepted = {port for port in SERVER_PORTS if allows(policies, target, labels, "Ingress", "from", port)}
+            assert accepted == wanted[server], f"{server} accepts {name} on {accepted} instead of {wanted[server]}"
+            for port in wanted[server] - ({5671, 5672} - amqp):
+                assert allows(policies, labels, target, "Egress", "to", port), f"{name} cannot reach {server} on {port}"
+
+
+def allows(policies, pod, peer, direction, field, port):
+    """Whether no policy limits a direction of a pod, or one of them allows the peer on the port."""
+    limiting = [policy for policy in policies if direction in policy["policyTypes"] and selects(policy["podSelector"], pod)]
+    rules = [rule for policy in limiting for rule in policy.get(direction.lower(), [])]
+    return not limiting or any(allows_port(rule, port) and allows_peer(rule.get(field), peer) for rule in rules)
+
+
+def allows_port(rule, port):
+    return "ports" not in rule or any(each.get("port", port) == port and each["protocol"] == "TCP" for each in rule["ports"])
+
+
+def allows_peer(peers, labels):
+    """A rule without peers allows all. Namespace selectors here name other namespaces, and IP blocks public addresses."""
+    return peers is None or any(set(peer) == {"podSelector"} and selects(peer["podSelector"], labels) for peer in peers)
 
 
 def check_connection_limits(objects):

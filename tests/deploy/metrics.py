@@ -14,7 +14,7 @@ DEFINED = re.compile(r'(?<!\w)(?:(?:u64|i64|f64)_(?:observable_)?)?(counter|gaug
 SUFFIXES = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}
 KEYWORDS = {
     "sum", "max", "min", "by", "rate", "increase", "histogram_quantile", "and", "or", "unless", "on", "time",
-    "count", "label_values", "le", "m",
+    "count", "label_values", "le", "m", "absent",
 }
 
 
@@ -93,6 +93,15 @@ def tested():
             yield from (each["alertname"] for each in test["alert_rule_test"] if each["exp_alerts"])
 
 
+def unwatched(rules):
+    """The targets of deploy/prometheus/prometheus.yml, each a job and a service, whose absence causes no alert."""
+    watched = {pair for rule in rules for pair in re.findall(r'absent\(up\{job="([^"]+)", service="([^"]+)"\}\)', rule["expr"])}
+    jobs = yaml.safe_load((ROOT / "deploy/prometheus/prometheus.yml").read_text())["scrape_configs"]
+    targets = {(job["job_name"], target["labels"]["service"]) for job in jobs for target in job["static_configs"]}
+    yield from (f"{service} of the job {job}: no alert fires if it is absent" for job, service in sorted(targets - watched))
+    yield from (f"{service} of the job {job}: an alert names it, but no target" for job, service in sorted(watched - targets))
+
+
 known, used = exported() | foreign(), set()
 failures = [f"{name}: the exporter adds the prefix and the suffix" for name in badly_named()]
 for location, expression in expressions():
@@ -105,6 +114,7 @@ failures += [f"{file}: there is no metric {name}" for file, name in mentioned() 
 assert list(foreign_selectors('up == 0 or rabbitmq_connections{job="mail"} or backhaul_up')) == ["up", "rabbitmq_connections"]
 rules = {rule["alert"]: rule for file in ROOT.glob("deploy/prometheus/rules/*.yml") for group in yaml.safe_load(file.read_text())["groups"] for rule in group["rules"]}
 failures += [f"the alert {name} does not fire in any test" for name in sorted(set(rules) - set(tested()))]
+failures += unwatched(rules.values())
 manual = (ROOT / "docs/respond-to-alerts.md").read_text()
 sections = {heading.lower() for heading in re.findall(r"^### (\w+)$", manual, re.MULTILINE)}
 for name, rule in rules.items():
