@@ -128,7 +128,7 @@ pub(crate) async fn increment_versions(
 }
 
 /// Merchants with the searched words that are read and sorted for each page.
-const MAX_SORTED: i64 = 1000;
+const MAX_SORTED: i64 = 10_000;
 /// The text search of the index `merchants_words`.
 const HAS_WORDS: &str = "to_tsvector('simple', identifier || ' ' || (document #>> '{settings,name}')) \
                          @@ to_tsquery('simple', ";
