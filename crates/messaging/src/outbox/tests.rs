@@ -71,6 +71,7 @@ async fn an_open_transaction_does_not_raise_the_cost_of_events() {
     let (mut conn, mut backup) = (pool.dedicated().await.unwrap(), pool.dedicated().await.unwrap());
     maintain(&mut conn, 7).await.unwrap();
     conn.batch_execute("SET statement_timeout = 0").await.unwrap();
+    backup.batch_execute("SET idle_in_transaction_session_timeout = 0").await.unwrap();
     backup
         .batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM outbox")
         .await

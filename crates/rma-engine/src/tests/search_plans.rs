@@ -139,6 +139,7 @@ async fn plans_of_empty_tables_stay_good() {
     for _ in 0..10 {
         store::returns::lock_requested(&conn, &names, &parcels, alone).await.unwrap();
     }
+    conn.batch_execute("SET statement_timeout = 0").await.unwrap();
     conn.batch_execute(&fill(testkit::fill_rows())).await.unwrap();
     let (locked, reads) = testkit::reads(&mut conn, async |conn| {
         store::returns::lock_requested(conn, &names, &parcels, alone).await.unwrap()

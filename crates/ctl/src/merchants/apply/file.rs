@@ -7,13 +7,12 @@ use std::path::Path;
 use anyhow::{Context as _, anyhow};
 use domain::access::{MerchantId, Scope};
 use domain::json::{
-    Document, FieldError, Object, array, boolean, integer, object, parsed, read_fields, text,
+    Code, Document, FieldError, Object, array, boolean, integer, object, parsed, read_fields, text,
     variant,
 };
 use domain::merchant::{Interface, Settings};
 use serde_json::{Map, Value};
 
-use super::validate::reason;
 use crate::settings::{read_secret, read_text};
 
 /// The validation of the plan limits lengths.
@@ -170,6 +169,15 @@ fn describe(error: &FieldError) -> String {
     match place.strip_prefix("$.") {
         Some(place) => format!("{place}: {}", reason(error)),
         None => reason(error),
+    }
+}
+
+/// The reason of an error in plain words.
+pub(super) fn reason(error: &FieldError) -> String {
+    match (&error.detail, error.code) {
+        (Some(detail), _) => detail.clone(),
+        (None, Code::MissingField) => "is required".to_owned(),
+        (None, code) => code.to_string(),
     }
 }
 

@@ -12,6 +12,7 @@ use domain::merchant::{Endpoint, Interface, Settings, SettingsChange, read_new_m
 use serde::Deserialize as _;
 use serde_json::Value;
 
+use super::file::reason;
 use super::plan::{Change, Plan};
 
 /// Fails if the service would reject a change. The error has a line for each invalid value.
@@ -100,14 +101,6 @@ fn describe(change: &Change, error: &FieldError) -> String {
         _ => format!("{}{field}", change.place()),
     };
     format!("{place}: {}", reason(error))
-}
-
-pub(super) fn reason(error: &FieldError) -> String {
-    match (&error.detail, error.code) {
-        (Some(detail), _) => detail.clone(),
-        (None, Code::MissingField) => "is required".to_owned(),
-        (None, code) => code.to_string(),
-    }
 }
 
 #[cfg(test)]
