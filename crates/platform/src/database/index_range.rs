@@ -2,9 +2,10 @@
 
 /// A part of an index: the rows whose first columns have given values, in the order of the others.
 ///
-/// All columns are compared together, and the order names all of them. With equalities, PostgreSQL might read an
-/// index that has the same order but not these columns, and skip the rows with other values. It skips all of
-/// them if the wanted rows come last.
+/// The last fixed column and the sorted ones are compared together, and the order names all of them. With an
+/// equality of the last fixed column, PostgreSQL might read an index that has the same order but not this
+/// column, and skip the rows with other values. It skips all of them if the wanted rows come last. The other
+/// fixed columns have equalities: PostgreSQL ends a scan only by the first column of a comparison.
 pub struct IndexRange<'a> {
     /// Columns and the SQL of their values.
     pub fixed: &'a [(&'a str, String)],
@@ -13,17 +14,26 @@ pub struct IndexRange<'a> {
 }
 
 impl IndexRange<'_> {
-    /// The condition. A bound is an operator and the SQL of a value for each sorted column.
+    /// The condition. A bound is an operator and the SQL of a value for each sorted column. A scan that ends at
+    /// the bound of its second column reads on to the end of the last fixed value.
     pub fn condition(&self, from: Option<(&str, &str)>, to: Option<(&str, &str)>) -> String {
-        let mut conditions = Vec::new();
-        for (whole, bound) in [(">=", from), ("<=", to)] {
-            let mut columns: Vec<_> = self.fixed.iter().map(|(column, _)| *column).collect();
-            let mut values: Vec<_> = self.fixed.iter().map(|(_, value)| value.as_str()).collect();
-            let mut operator = whole;
+        let (compared, equal) = match self.fixed {
+            [equal @ .., last] => (Some(last), equal),
+            [] => (None, &[][..]),
+        };
+        let mut conditions: Vec<_> =
+            equal.iter().map(|(column, value)| format!("{column} = {value}")).collect();
+        for (operator, bound) in [(">=", from), ("<=", to)] {
+            let mut columns: Vec<_> = compared.iter().map(|(column, _)| *column).collect();
+            let mut values: Vec<_> = compared.iter().map(|(_, value)| value.as_str()).collect();
             if let Some((of_bound, bounds)) = bound {
                 columns.extend_from_slice(self.sorted);
                 values.push(bounds);
-                operator = of_bound;
+                if of_bound != operator {
+                    // PostgreSQL estimates a comparison by its first column: with < it would expect no rows,
+                    // and sort all of them.
+                    conditions.push(format!("({}) <> ({bounds})", self.sorted.join(", ")));
+                }
             }
             if !columns.is_empty() {
                 let (columns, values) = (columns.join(", "), values.join(", "));
@@ -46,16 +56,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_columns_are_compared_together() {
+    fn the_last_fixed_column_is_compared_with_the_sorted_ones() {
         let fixed = [("merchant", "$2".to_owned()), ("state", "$3".to_owned())];
         let range = IndexRange { fixed: &fixed, sorted: &["at", "id"] };
         assert_eq!(
             range.condition(None, Some(("<", "$4, $5"))),
-            "(merchant, state) >= ($2, $3) AND (merchant, state, at, id) < ($2, $3, $4, $5)"
+            "merchant = $2 AND (state) >= ($3) AND (at, id) <> ($4, $5) AND (state, at, id) <= ($3, $4, $5)"
         );
         assert_eq!(range.order("DESC"), "merchant DESC, state DESC, at DESC, id DESC");
         let all = IndexRange { fixed: &[], sorted: &["id"] };
-        assert_eq!(all.condition(Some((">", "$1")), None), "(id) > ($1)");
+        assert_eq!(all.condition(Some((">", "$1")), None), "(id) <> ($1) AND (id) >= ($1)");
         assert_eq!(all.condition(None, None), "true");
         assert_eq!(all.order("ASC"), "id ASC");
     }

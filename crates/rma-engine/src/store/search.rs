@@ -80,14 +80,18 @@ pub(crate) async fn search(
     }
     let times = Times::new(search, texts.len());
     let range = IndexRange { fixed: &fixed, sorted: &["created_at", "rma_identifier"] };
+    // A scan of an index would not end at the earliest time, so returns before it are removed from the page.
     let mut query = diesel::sql_query(format!(
-        "{prefix}SELECT document, created_at, rma_identifier, octet_length(document) AS weight \
-         FROM {} WHERE {}{conditions} AND {} ORDER BY {} LIMIT ${}{suffix}",
+        "{prefix}SELECT * FROM ( \
+             SELECT document, created_at, rma_identifier, octet_length(document) AS weight \
+             FROM {} WHERE {}{conditions} AND {} ORDER BY {} LIMIT ${} \
+         ) AS newest WHERE {}{suffix}",
         returns_with(&of_units, merchant.is_some()),
         merchant.map_or(ALL_MERCHANTS, |_| "true"),
-        range.condition(times.from(), times.to()),
+        range.condition(None, times.to()),
         range.order("DESC"),
-        times.bound + 1
+        times.bound + 1,
+        times.from()
     ))
     .into_boxed();
     query = texts.iter().fold(query, |query, (value, _)| query.bind::<Text, _>(*value));
@@ -124,18 +128,21 @@ struct Times {
 
 impl Times {
     fn new(search: &Search, mut bound: usize) -> Self {
-        let mut places = || {
-            bound += 2;
-            format!("${}, ${bound}", bound - 1)
-        };
-        let from = search.from.map(|from| (from, places()));
+        let from = search.from.map(|from| {
+            bound += 1;
+            (from, format!("${bound}"))
+        });
         let to = search.to.map(|to| (to, String::new()));
-        let to = to.into_iter().chain(search.after.clone()).min().map(|to| (to, places()));
+        let to = to.into_iter().chain(search.after.clone()).min().map(|to| {
+            bound += 2;
+            (to, format!("${}, ${bound}", bound - 1))
+        });
         Self { from, to, bound }
     }
 
-    fn from(&self) -> Option<(&str, &str)> {
-        self.from.as_ref().map(|(_, places)| (">=", places.as_str()))
+    /// The condition of the earliest time.
+    fn from(&self) -> String {
+        self.from.as_ref().map_or("true".to_owned(), |(_, place)| format!("created_at >= {place}"))
     }
 
     fn to(&self) -> Option<(&str, &str)> {
@@ -147,7 +154,7 @@ impl Times {
         mut query: BoxedSqlQuery<'a, Pg, SqlQuery>,
     ) -> BoxedSqlQuery<'a, Pg, SqlQuery> {
         if let Some((time, _)) = &self.from {
-            query = query.bind::<Timestamptz, _>(*time).bind::<Text, _>("");
+            query = query.bind::<Timestamptz, _>(*time);
         }
         if let Some(((time, identifier), _)) = self.to.clone() {
             query = query.bind::<Timestamptz, _>(time).bind::<Text, _>(identifier);

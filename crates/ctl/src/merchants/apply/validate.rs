@@ -4,9 +4,7 @@
 
 use anyhow::bail;
 use domain::access::Scope;
-use domain::json::{
-    Code, Document, FieldError, Object, ValidationError, array, object, text, variant,
-};
+use domain::json::{Document, FieldError, Object, ValidationError, array, object, text, variant};
 use domain::merchant::guard::Guard;
 use domain::merchant::{Endpoint, Interface, Settings, SettingsChange, read_new_merchant};
 use serde::Deserialize as _;
