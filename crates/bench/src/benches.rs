@@ -25,7 +25,7 @@ static BENCHES: [Bench; 9] = [
     Bench {
         name: "idle",
         about: "CPU time and memory of five services, PostgreSQL and RabbitMQ without requests",
-        minutes: 1,
+        minutes: 2,
         gigabytes: 1,
         run: |size, _| Box::pin(idle::run(size)),
     },

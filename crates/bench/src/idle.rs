@@ -11,8 +11,8 @@ use crate::process::Program;
 use crate::report::Report;
 use crate::size::Size;
 
-/// Time for caches and windows to fill after the start.
-const WARM_UP: Duration = Duration::from_secs(10);
+/// Time for caches to fill after the start, and for the servers to finish their own start.
+const WARM_UP: Duration = Duration::from_secs(60);
 const PERIOD: Duration = Duration::from_secs(30);
 
 /// A running service.
