@@ -16,7 +16,7 @@ VARIANTS = {
         "broker": {"scheme": "amqps", "port": 5671, "administratorSecret": "rabbitmq-default-user", "nodes": 3},
         "telemetry": {"otlpEndpoint": "http://otel-collector.observability:4318/v1/traces"},
         "ingress": {
-            "hosts": {"console": "desk.shop.example"},
+            "hosts": {"console": "operators.shop.example"},
             "portalHosts": ["returns.acme.example"],
             "portalTls": [
                 {"secretName": "backhaul-portal-globex-tls", "hosts": ["returns.globex.example", "rma.globex.example"]},

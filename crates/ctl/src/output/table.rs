@@ -160,8 +160,14 @@ fn table_in<'a>(
 /// Leaves out columns and shortens texts until the table fits the width.
 fn shrink_to_width(table: &mut Table, columns: &[&Column], width: u16) {
     let left_out = left_out(columns, &table.column_max_content_widths(), width);
-    let names = columns.iter().enumerate().filter(|(index, _)| left_out.contains(index));
-    LEFT_OUT.with_borrow_mut(|all| all.extend(names.map(|(_, column)| column.name)));
+    LEFT_OUT.with_borrow_mut(|all| {
+        for (index, column) in columns.iter().enumerate() {
+            // Several tables of one output may leave out the same column.
+            if left_out.contains(&index) && !all.contains(&column.name) {
+                all.push(column.name);
+            }
+        }
+    });
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width + COLUMN_GAP);
     table.set_truncation_indicator("…");
     for (index, (cells, column)) in table.column_iter_mut().zip(columns).enumerate() {

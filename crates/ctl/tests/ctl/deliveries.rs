@@ -208,7 +208,7 @@ async fn invalid_delivery_commands_fail_with_an_error() {
     }
     for misuse in [
         "deliveries list --state lost",
-        "deliveries list --kind letter",
+        "deliveries list --kind parcel",
         "deliveries list --from someday",
         "deliveries show RMA-1",
         "deliveries retry 0198c0d",

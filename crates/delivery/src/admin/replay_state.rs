@@ -87,7 +87,9 @@ async fn change(
     let now = engine.clock.now();
     if let Some(changed) = store::change_replay_state(&mut conn, now, id, state).await? {
         tracing::info!(replay.id = %id, by = caller.actor(), "replay {id} is {state}");
-        engine.replayed.notify_one();
+        if state == ReplayState::Running {
+            engine.replayed.notify_one();
+        }
         return Ok(HttpResponse::Ok().json(ReplayView::new(changed)?));
     }
     let replay = find(&mut conn, merchant.as_ref(), id).await?;

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use expect_test::{Expect, expect};
 
 use super::guard::Guard;
@@ -97,6 +99,18 @@ fn null_clears_a_setting_that_can_be_empty() {
     assert!(settings.base_url.is_some());
     read(r#"{"base_url": null, "name": null}"#).apply(&mut settings).unwrap();
     assert_eq!((settings.base_url, settings.name.as_str()), (None, "Acme"));
+}
+
+#[test]
+fn merchants_with_the_default_reasons_share_them() {
+    let policy = ReturnPolicy::default();
+    let read = |policy: &ReturnPolicy| -> ReturnPolicy {
+        serde_json::from_value(serde_json::to_value(policy).unwrap()).unwrap()
+    };
+    assert!(Arc::ptr_eq(&read(&policy).reasons, &policy.reasons));
+    let withdrawal = policy.with_withdrawal();
+    assert_eq!(read(&withdrawal), withdrawal);
+    assert!(!Arc::ptr_eq(&withdrawal.reasons, &policy.reasons));
 }
 
 #[test]

@@ -14,8 +14,8 @@ pub struct IndexRange<'a> {
 }
 
 impl IndexRange<'_> {
-    /// The condition. A bound is an operator and the SQL of a value for each sorted column. A scan that ends at
-    /// the bound of its second column reads on to the end of the last fixed value.
+    /// The condition. A bound is an operator and the SQL of a value for each sorted column. If columns are fixed, a
+    /// scan does not end at the second bound that it reaches, but after the last fixed value.
     pub fn condition(&self, from: Option<(&str, &str)>, to: Option<(&str, &str)>) -> String {
         let (compared, equal) = match self.fixed {
             [equal @ .., last] => (Some(last), equal),

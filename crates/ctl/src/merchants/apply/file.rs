@@ -203,7 +203,7 @@ clients:
 - {name: Shop, scopes: [orders]}
 - {name: Shop, scopes: [order], scope: orders}
 endpoints:
-  letters: {}
+  parcels: {}
   exchange-order: {uri: x, headers: {X-Shop: 7}}
   rma: {timeout: 5, authentication: {kind: basic, password_file: password.txt}}
 ",
@@ -216,7 +216,7 @@ endpoints:
                   clients[1].scope: unknown field: known are name, scopes
                   clients[1].name: two clients have the name Shop
                   clients[1].scopes[0]: must be one of orders, returns, warehouse, carrier, read, replay, manage, operator, shopper
-                  endpoints.letters: unknown field: known are rma, exchange-order, outbound-asn, inventory-receipt, drop-shipment-confirmation, drop-shipment-cancellation, drop-shipment-partial-cancellation, exchange-variants
+                  endpoints.parcels: unknown field: known are rma, exchange-order, outbound-asn, inventory-receipt, drop-shipment-confirmation, drop-shipment-cancellation, drop-shipment-partial-cancellation, exchange-variants
                   endpoints.exchange-order.uri: unknown field: known are url, path, headers, timeout_ms, authentication, paused
                   endpoints.exchange-order.headers.X-Shop: expected a string, found an integer
                   endpoints.rma.timeout: unknown field: known are url, path, headers, timeout_ms, authentication, paused
