@@ -21,6 +21,8 @@ from pathlib import Path
 from code_blocks import ROOT, blocks, pages, runnable
 from merchants_guide import PAGES as MERCHANTS_PAGES
 
+ID = "grep -oE '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}' | head -n 1"
+SLOW_REPLAY = f"backhaul deliveries replay --merchant demo --kind rma --state delivered --per-second 1 --json | {ID}"
 # Pages that this test runs, in this order, with texts that it replaces. The first one creates the merchant acme, whose
 # endpoints and orders do not exist; those of the merchant demo do. Variables of the environment are replaced in the
 # new text, because shells leave single quotes alone; the others are set by PREPARE.
@@ -32,26 +34,29 @@ STACK_PAGES = {
     "docs/check-the-backlog.md": {},
     "docs/find-out-why-a-message-did-not-arrive.md": {"<id>": "$DELIVERY_ID", "check acme": "check demo"},
     "docs/look-up-a-return.md": {"show RMA-0123456789ABCDEF --merchant acme": "show $RMA --merchant demo"},
-    # The client of the merchant demo has no scope that permits samples or changes of endpoints.
-    "docs/receive-messages.md": {"rma.refunded --as merchant": "rma.refunded --merchant demo",
-                                 "/rmas --as merchant": "/rmas", "acme rma --as merchant": "acme rma",
-                                 "list acme --as merchant": "list acme", "check acme --as merchant": "check demo",
+    "docs/receive-messages.md": {"https://api.acme.example/rmas": "$RMA_ENDPOINT", "acme": "demo",
                                  "0198c0de-0000-7abc": "$DELIVERY_ID", "RMA-1": "$RMA"},
     "docs/link-to-the-portal.md": {"A-1001": "$PORTAL_ORDER"},
     "docs/use-the-portal.md": {},
     "docs/erase-a-shopper.md": {"acme --email ada@shopper.example": "demo --email $PORTAL_EMAIL"},
     "docs/people.md": {"joe@": "jo@"},
-    "docs/replay-dead-letters.md": {"<id>": "$DELIVERY_ID"},
+    # A replay of one message per second is not finished when the examples pause and stop it.
+    "docs/replay-dead-letters.md": {"replays show <id>": f"replays show $({SLOW_REPLAY} | tee replay)",
+                                    "replays pause <id>": "replays pause $(cat replay)",
+                                    "replays resume <id>": "replays resume $(cat replay)",
+                                    "replays stop <id>": "replays stop $(cat replay)",
+                                    "<id>": "$DELIVERY_ID"},
     "docs/rotate-keys-and-secrets.md": {},
     "docs/back-up-and-restore.md": {},
     "docs/make-the-portal-yours.md": {},
 }
-# Run before the examples of a page: a delivery and a return that exist, and a token of the merchant demo.
-PREPARE = """
-DELIVERY_ID=$(backhaul deliveries list --merchant demo --json | grep -oE '[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}' | head -n 1)
-RMA=$(backhaul returns list --json | grep -oE 'RMA-[0-9A-Z]{16}' | head -n 1)
+# Run before the examples of a page: a delivery, a return and an endpoint that exist, and a token of the merchant demo.
+PREPARE = f"""
+DELIVERY_ID=$(backhaul deliveries list --merchant demo --json | {ID})
+RMA_ENDPOINT=$(backhaul endpoint list demo --json | grep -oE 'http[^"]*/rmas' | head -n 1)
+RMA=$(backhaul returns list --json | grep -oE 'RMA-[0-9A-Z]{{16}}' | head -n 1)
 TOKEN=$(backhaul token)
-export DELIVERY_ID RMA TOKEN
+export DELIVERY_ID RMA_ENDPOINT RMA TOKEN
 """
 PARSERS = {"json": json.loads, "toml": tomllib.loads}
 

@@ -10,3 +10,6 @@ need_cargo() {
 }
 
 target_folder() { echo "${CARGO_TARGET_DIR:-$root/target}"; }
+
+# version: prints the version of the workspace, the only place that defines it.
+version() { sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' "$root/Cargo.toml"; }

@@ -14,13 +14,13 @@ use clap::{Args, Subcommand, value_parser};
 use delivery::outcome::Outcome;
 use domain::access::MerchantId;
 use domain::message_kind::MessageKind;
-use platform::Timestamp;
+use platform::{Clock, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::connection::OperatorArgs;
 use crate::delivery_services::{DeliveryServiceArgs, find, list_newest};
-use crate::output::{Column, computed, id, text_at, time, time_at, value};
+use crate::output::{Column, computed, id, text_at, time, value};
 use crate::short_id;
 use crate::time_input::{check_period, parse_time};
 use hourly::Hourly;
@@ -31,14 +31,14 @@ use superseded::mark_superseded;
 const COLUMNS: &[Column] = &[
     id("id", "/id"),
     time("created", "/created_at").wide(),
-    value("merchant", "/merchant").whole(),
+    value("merchant", "/merchant").whole().leave_out_same(2),
     value("kind", "/kind").wide(),
     value("event", "/event").leave_out(1),
     value("key", "/ordering_key").whole(),
     value("state", "/state"),
     value("tries", "/attempt_count"),
     computed("last", last_response),
-    computed("next", next_attempt).leave_out(2),
+    computed("next", next_attempt).leave_out(3).leave_out_same(0),
     value("waiting", "/waiting/reason").wide(),
 ];
 
@@ -210,10 +210,19 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     }
 }
 
-/// The time of the next attempt, which is at most an hour away.
+/// The time until the next attempt, for example `in 12m`.
 fn next_attempt(delivery: &Value) -> String {
-    let at = time_at(delivery, "/next_attempt_at");
-    at.split_once(' ').map_or_else(|| "-".to_owned(), |(_, time)| time.to_owned())
+    let at = delivery.pointer("/next_attempt_at").and_then(Value::as_str);
+    at.and_then(|at| at.parse().ok())
+        .map_or_else(|| "-".to_owned(), |at| wait(Clock::system().now(), at))
+}
+
+fn wait(now: Timestamp, until: Timestamp) -> String {
+    match until.signed_duration_since(now).num_seconds() {
+        ..=0 => "now".to_owned(),
+        seconds @ 1..60 => format!("in {seconds}s"),
+        seconds => format!("in {}m", seconds / 60),
+    }
 }
 
 /// The last response: its status code, or the outcome without a response.
@@ -242,5 +251,32 @@ mod tests {
             0198c0de-0000-7abc  acme-outdoor  rma:RMA-GTRRK0RFE0NSM5RQ  dead   2      503
         "#]]
         .assert_eq(&table([&delivery], COLUMNS));
+    }
+
+    #[test]
+    fn the_list_of_one_merchant_shows_the_next_attempts() {
+        let delivery = |state: &str, next: Value| {
+            json!({
+                "id": "0198c0de-0000-7abc-8000-0123456789ab", "merchant": "acme-outdoor",
+                "event": "rma.tracking_updated", "ordering_key": "rma:RMA-GTRRK0RFE0NSM5RQ",
+                "state": state, "attempt_count": 1, "last_status": 503, "next_attempt_at": next,
+            })
+        };
+        let due = delivery("pending", json!("2026-01-01T00:00:00Z"));
+        expect![[r#"
+            ID                  KEY                       STATE    TRIES  LAST  NEXT
+            0198c0de-0000-7abc  rma:RMA-GTRRK0RFE0NSM5RQ  pending  1      503   now
+            0198c0de-0000-7abc  rma:RMA-GTRRK0RFE0NSM5RQ  dead     1      503   -
+        "#]]
+        .assert_eq(&table([&due, &delivery("dead", Value::Null)], COLUMNS));
+    }
+
+    #[test]
+    fn waits_are_short_texts() {
+        let now: Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+        let text = |until: &str| wait(now, until.parse().unwrap());
+        assert_eq!(text("2025-12-31T23:59:00Z"), "now");
+        assert_eq!(text("2026-01-01T00:00:40Z"), "in 40s");
+        assert_eq!(text("2026-01-01T00:43:10Z"), "in 43m");
     }
 }

@@ -134,7 +134,7 @@ struct Interrupted(String);
 
 /// Parses the command line, runs the command and reports its error.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| exit_with(&error));
     output::Layout::set(cli.wide);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let result = runtime.map_err(anyhow::Error::from).and_then(|runtime| {
@@ -144,6 +144,15 @@ pub fn main() -> ExitCode {
         result
     });
     result.unwrap_or_else(|error| exit_code(&error))
+}
+
+/// Prints help or a usage error of clap, whose lines fit the terminal, and ends the program.
+fn exit_with(error: &clap::Error) -> ! {
+    if !error.use_stderr() {
+        error.exit();
+    }
+    eprintln!("{}", output::wrapped_message(error.to_string().trim_end()));
+    std::process::exit(error.exit_code())
 }
 
 /// Prints an error and returns the exit code for it.

@@ -81,7 +81,7 @@ impl Replayer {
         for kind in &self.engine.kinds {
             match dead_letters::purge_outdated(&self.engine, *kind).await {
                 Ok(0) => {}
-                Ok(purged) => tracing::info!(%kind, purged, "purged {purged} dead letters"),
+                Ok(purged) => tracing::info!(%kind, purged, "purged the dead letters of {kind}"),
                 Err(error) => {
                     tracing::warn!(%kind, error = chain(&error), "purging dead letters failed");
                 }

@@ -29,7 +29,8 @@ use crate::poll::poll;
 
 const MERCHANT_ID: &str = "demo";
 /// All scopes of a shop, its carrier and its warehouse.
-const SCOPES: [Scope; 4] = [Scope::Orders, Scope::Returns, Scope::Carrier, Scope::Warehouse];
+const SCOPES: [Scope; 5] =
+    [Scope::Orders, Scope::Returns, Scope::Manage, Scope::Carrier, Scope::Warehouse];
 const ORDER_COUNT: usize = 20;
 
 /// Create the merchant "demo" with an API client and orders

@@ -85,7 +85,7 @@ async fn execute<S: Service>(cli: Cli) -> anyhow::Result<()> {
         Command::Migrate => {
             let (settings, _) = load::<S>(cli.config)?;
             let applied = database::migrate(S::NAME, &settings.database, S::migrations()).await?;
-            println!("{}: {} migrations ran", S::NAME, applied.len());
+            println!("{}: migrations that ran: {}", S::NAME, applied.len());
         }
         Command::Serve => {
             let (settings, own) = load::<S>(cli.config)?;

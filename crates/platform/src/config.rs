@@ -84,11 +84,16 @@ pub(crate) fn check<S: Service>(
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-/// Only a service without tables may have no `database.url`.
+/// A service with tables needs `database.url`, and another one may not have it.
 pub(crate) fn check_database_url<S: Service>(settings: &database::Settings) -> anyhow::Result<()> {
-    let has_url = settings.url.is_some() || S::migrations().is_empty();
-    anyhow::ensure!(has_url, "database.url is empty, and {} has tables", S::NAME);
-    Ok(())
+    match (settings.url.is_some(), !S::migrations().is_empty()) {
+        (false, true) => anyhow::bail!("database.url is empty, and {} has tables", S::NAME),
+        (true, false) => anyhow::bail!(
+            "database.url is set, and {} has no database; remove the setting",
+            S::NAME
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// Reads only `[http]`, for commands that do not need the other settings and may not have them.

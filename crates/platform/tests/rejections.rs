@@ -233,13 +233,16 @@ async fn rejections_are_logged_and_counted_with_their_client() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_needs_neither_a_database_nor_a_broker() {
+async fn a_service_without_tables_has_neither_a_database_nor_a_broker() {
     let console = start::<Console>(&[]).await.unwrap();
     let ready = client().get(format!("{}/readyz", console.url)).send().await.unwrap();
     assert_eq!(ready.status().as_u16(), 200);
     let ready: Value = ready.json().await.unwrap();
     assert_eq!(ready["parts"], json!({ "keys": "ok", "revocations": "ok" }));
     assert!(console.stop().await);
+    let url = [("DATABASE__URL", "postgres://nobody@127.0.0.1:1/nothing")];
+    let error = start::<Console>(&url).await.err().unwrap().to_string();
+    assert_eq!(error, "database.url is set, and console has no database; remove the setting");
     let error = start::<WithTables>(&[]).await.err().unwrap().to_string();
     assert_eq!(error, "database.url is empty, and console has tables");
 }

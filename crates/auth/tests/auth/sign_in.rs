@@ -13,7 +13,9 @@ use crate::{
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_refusal_has_the_same_status_and_words() {
-    let app = TestApp::start_with(&NO_LOCKOUT).await;
+    // The clock stands still, so that the code is the one that the person has used.
+    let clock = TestClock::new();
+    let app = TestApp::start_with_clock(clock.clock(), &NO_LOCKOUT).await;
     let ada = app.person("ada@example.com", "operator", None).await;
     app.person("disabled@example.com", "support", None).await;
     app.call(Method::POST, "/v1/people/disabled@example.com/disable", None).await;

@@ -25,7 +25,7 @@ use super::checkpoint::Checkpoint;
 use super::file::Source;
 use super::intake_client::{IntakeArgs, IntakeClient};
 use super::report::Report;
-use crate::output::Format;
+use crate::output::{Format, count};
 use crate::settings::Settings;
 use crate::usage_error;
 
@@ -169,7 +169,7 @@ impl Importer {
         let (orders, bytes_read) = source.open()?;
         let bar = progress_bar(source, name);
         if resumed_at > 0 {
-            bar.println(format!("{name}: resuming after {resumed_at} orders"));
+            bar.println(format!("{name}: resuming after {}", count(resumed_at, "order")));
         }
         let batches = Batches::new(orders, self.batch, resumed_at);
         let mut finished = self.send_all(batches, interrupted.clone());
@@ -190,7 +190,7 @@ impl Importer {
                 Some(_) => "run the same command to resume",
                 None => "standard input cannot be resumed",
             };
-            eprintln!("{name}: interrupted after {} orders; {next}", checkpoint.done());
+            eprintln!("{name}: interrupted after {}; {next}", count(checkpoint.done(), "order"));
         }
         print_summary(name, &summary, &report);
         Ok(summary)

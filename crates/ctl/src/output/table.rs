@@ -4,7 +4,8 @@
 //! the width of the terminal, or 80 columns. Its first column, which the next command needs, is never
 //! shortened. The others follow one rule: columns marked [`Column::wide`] are left out, UUIDs and times are
 //! short, and then columns marked [`Column::leave_out`] are left out until the long texts of the rest,
-//! which end with `…`, have [`MIN_TEXT_WIDTH`]. `--wide` shows everything.
+//! which end with `…`, have [`MIN_TEXT_WIDTH`]. A column whose value is the same in all rows can have another
+//! rank ([`Column::leave_out_same`]). `--wide` shows everything.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -44,6 +45,8 @@ pub(crate) struct Column {
     is_whole: bool,
     /// Lower ranks are left out first.
     rank: u8,
+    /// The rank if all of several rows have the same value.
+    rank_if_same: Option<u8>,
 }
 
 #[derive(Clone, Copy)]
@@ -61,7 +64,7 @@ enum Cell {
 }
 
 const fn column(name: &'static str, cell: Cell) -> Column {
-    Column { name, cell, is_wide: false, is_whole: false, rank: LAST }
+    Column { name, cell, is_wide: false, is_whole: false, rank: LAST, rank_if_same: None }
 }
 
 pub(crate) const fn value(name: &'static str, pointer: &'static str) -> Column {
@@ -99,6 +102,19 @@ impl Column {
     /// A column that a table leaves out if it would be too wide. Rank 1 is left out first.
     pub(crate) const fn leave_out(self, rank: u8) -> Self {
         Self { rank, ..self }
+    }
+
+    /// A column that a table leaves out in this order if all rows have the same value.
+    pub(crate) const fn leave_out_same(self, rank: u8) -> Self {
+        Self { rank_if_same: Some(rank), ..self }
+    }
+
+    /// The column with the rank for these values.
+    fn ranked(self, mut values: impl Iterator<Item = String>) -> Self {
+        let first = values.next();
+        let has_several = values.next().is_some_and(|value| Some(value) == first);
+        let is_same = has_several && values.all(|value| Some(&value) == first.as_ref());
+        Self { rank: self.rank_if_same.filter(|_| is_same).unwrap_or(self.rank), ..self }
     }
 
     /// The cell of a table.
@@ -147,10 +163,13 @@ fn table_in<'a>(
     columns: &[Column],
 ) -> String {
     let is_shown = |column: &&Column| layout == Layout::Wide || !column.is_wide;
-    let columns: Vec<_> = columns.iter().filter(is_shown).collect();
+    let items: Vec<_> = items.into_iter().collect();
+    let ranked =
+        |column: &Column| column.ranked(items.iter().map(|item| column.cell(item, layout)));
+    let columns: Vec<_> = columns.iter().filter(is_shown).map(ranked).collect();
     let headings = columns.iter().map(|column| column.name.to_uppercase()).collect();
-    let cells = |item| columns.iter().map(|column| column.cell(item, layout)).collect();
-    let mut table = aligned(std::iter::once(headings).chain(items.into_iter().map(cells)));
+    let cells = |item: &&Value| columns.iter().map(|column| column.cell(item, layout)).collect();
+    let mut table = aligned(std::iter::once(headings).chain(items.iter().map(cells)));
     if let Layout::Narrow(width) = layout {
         shrink_to_width(&mut table, &columns, width);
     }
@@ -158,7 +177,7 @@ fn table_in<'a>(
 }
 
 /// Leaves out columns and shortens texts until the table fits the width.
-fn shrink_to_width(table: &mut Table, columns: &[&Column], width: u16) {
+fn shrink_to_width(table: &mut Table, columns: &[Column], width: u16) {
     let left_out = left_out(columns, &table.column_max_content_widths(), width);
     LEFT_OUT.with_borrow_mut(|all| {
         for (index, column) in columns.iter().enumerate() {
@@ -180,8 +199,8 @@ fn shrink_to_width(table: &mut Table, columns: &[&Column], width: u16) {
 }
 
 /// The positions of the columns that are left out. The first column always stays.
-fn left_out(columns: &[&Column], widths: &[u16], width: u16) -> Vec<usize> {
-    let least_width = |(index, (column, width)): (usize, (&&Column, &u16))| {
+fn left_out(columns: &[Column], widths: &[u16], width: u16) -> Vec<usize> {
+    let least_width = |(index, (column, width)): (usize, (&Column, &u16))| {
         let is_whole = index == 0 || !column.is_cuttable();
         let least = if is_whole { *width } else { (*width).min(MIN_TEXT_WIDTH) };
         (column.rank, Reverse(index), usize::from(least) + usize::from(COLUMN_GAP))

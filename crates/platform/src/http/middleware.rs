@@ -14,6 +14,7 @@ use actix_web::{
     middleware::Next,
     web,
 };
+use domain::access::MerchantId;
 use opentelemetry::{KeyValue, metrics::Histogram};
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
@@ -68,6 +69,7 @@ pub(super) async fn observe(
     let responding = respond(request, &route, next).instrument(span.clone());
     let mut response = with_request_id(id.clone(), responding).await;
     if let Ok(response) = &mut response {
+        record_merchant(&span, response.request());
         set_headers(&id, response.headers_mut());
         span.in_scope(|| report_rejection(response, &method, &route));
     }
@@ -80,6 +82,17 @@ pub(super) async fn observe(
     span.set_attribute("http.response.status_code", i64::from(status));
     record(&span, method, route, status, started.elapsed());
     response
+}
+
+/// Records the merchant in the path, for requests without a token, such as those of shoppers. That of a token was
+/// recorded when it was verified.
+fn record_merchant(span: &Span, request: &HttpRequest) {
+    let merchant = request.match_info().get("merchant").map(str::parse::<MerchantId>);
+    if let Some(Ok(merchant)) = merchant
+        && !request.extensions().contains::<Caller>()
+    {
+        span.record("merchant", merchant.as_str());
+    }
 }
 
 fn record(span: &Span, method: String, route: String, status: u16, elapsed: Duration) {

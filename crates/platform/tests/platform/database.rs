@@ -5,21 +5,22 @@ use std::time::{Duration, Instant};
 
 use diesel::sql_types::BigInt;
 use diesel_async::{RunQueryDsl as _, SimpleAsyncConnection as _};
+use diesel_migrations::EmbeddedMigrations;
 use futures_util::FutureExt as _;
 use platform::database::{DatabaseError, timed_out, wake_after_commit};
-use platform::{ErrorKind, Failure as _};
+use platform::{ErrorKind, Failure as _, Service as _};
 use reqwest::StatusCode;
 use serde_json::Value;
 use testkit::{Database, Server, Servers, eventually};
 use tokio::sync::Notify;
 
-use crate::{Newer, client, start, try_start};
+use crate::{EchoService, client, start, try_start};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_is_down_gives_503_within_a_second_and_the_process_recovers() {
     let servers = tokio::task::spawn_blocking(Servers::start).await.unwrap();
-    let url = format!("{}/postgres", servers.postgres_url());
-    let service = start(&[("DATABASE__URL", &url)]).await;
+    let database = Database::create_on(&servers.postgres_url(), EchoService::migrations()).await;
+    let service = start(&[("DATABASE__URL", &database.url())]).await;
     let get =
         async |path: &str| client().get(format!("{}{path}", service.url)).send().await.unwrap();
     eventually("the database responds", Duration::from_secs(300), async || {
@@ -46,7 +47,7 @@ async fn a_database_that_is_down_gives_503_within_a_second_and_the_process_recov
     })
     .await;
     assert!(service.stop().await);
-    tokio::task::block_in_place(|| drop(servers));
+    tokio::task::block_in_place(|| drop((database, servers)));
 }
 
 /// A database that can be renamed, so that clients do not find it.
@@ -57,8 +58,8 @@ struct Hidden {
 }
 
 impl Hidden {
-    async fn create() -> Self {
-        let database = Database::create(Vec::new()).await;
+    async fn create(migrations: Vec<EmbeddedMigrations>) -> Self {
+        let database = Database::create(migrations).await;
         let hidden = Self { database, other_database: Database::create(Vec::new()).await };
         let name = hidden.name();
         hidden.rename(&name, &format!("{name}_away")).await;
@@ -81,7 +82,7 @@ impl Hidden {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn migrations_are_read_from_a_database_that_starts_late() {
-    let hidden = Hidden::create().await;
+    let hidden = Hidden::create(EchoService::migrations()).await;
     let service = start(&[("DATABASE__URL", &hidden.database.url())]).await;
     let migrations = async || {
         let response = client().get(format!("{}/readyz", service.url)).send().await.unwrap();
@@ -98,14 +99,14 @@ async fn migrations_are_read_from_a_database_that_starts_late() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_process_ends_if_the_database_lacks_a_migration() {
-    let hidden = Hidden::create().await;
+    let hidden = Hidden::create(Vec::new()).await;
     let url = hidden.database.url();
-    let mut running = try_start::<Newer>(&[("DATABASE__URL", &url)]).await.unwrap();
+    let mut running = try_start(&[("DATABASE__URL", &url)]).await.unwrap();
     hidden.show().await;
     tokio::time::timeout(Duration::from_secs(120), running.failed()).await.unwrap();
     running.stop().await;
-    let error = try_start::<Newer>(&[("DATABASE__URL", &url)]).await.err().unwrap();
-    assert!(error.to_string().contains("run `newer migrate` first"), "{error}");
+    let error = try_start(&[("DATABASE__URL", &url)]).await.err().unwrap();
+    assert!(error.to_string().contains("run `echo migrate` first"), "{error}");
 }
 
 #[derive(diesel::QueryableByName)]

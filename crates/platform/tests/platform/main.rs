@@ -59,7 +59,8 @@ impl Service for EchoService {
     type Settings = Settings;
 
     fn migrations() -> Vec<EmbeddedMigrations> {
-        Vec::new()
+        const TABLES: EmbeddedMigrations = embed_migrations!("../../migrations/messaging");
+        vec![TABLES]
     }
 
     fn routes(config: &mut ServiceConfig<'_>) {
@@ -140,44 +141,21 @@ async fn address(ClientIp(address): ClientIp) -> HttpResponse {
     HttpResponse::Ok().json(address)
 }
 
-/// A service with tables.
-pub(crate) struct Newer;
-
-impl Service for Newer {
-    const NAME: &'static str = "newer";
-    const ABOUT: &'static str = EchoService::ABOUT;
-    const DEFAULTS: &'static [&'static str] = &[];
-    type Settings = Settings;
-
-    fn migrations() -> Vec<EmbeddedMigrations> {
-        const TABLES: EmbeddedMigrations = embed_migrations!("../../migrations/messaging");
-        vec![TABLES]
-    }
-
-    fn routes(_: &mut ServiceConfig<'_>) {}
-
-    async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
-        EchoService::start(process, settings).await.map(|(_, verifier)| (Self, verifier))
-    }
-}
-
-/// Starts the service, which needs no database.
+/// Starts the service. Most of its operations need no database.
 pub(crate) async fn start(settings: &[(&str, &str)]) -> Running {
-    try_start::<EchoService>(settings).await.unwrap()
+    try_start(settings).await.unwrap()
 }
 
-pub(crate) async fn try_start<S: Service<Settings = Settings>>(
-    settings: &[(&str, &str)],
-) -> anyhow::Result<Running> {
+pub(crate) async fn try_start(settings: &[(&str, &str)]) -> anyhow::Result<Running> {
     let basics =
         [("DATABASE__URL", "postgres://nobody@127.0.0.1:1/nothing"), ("HTTP__WORKERS", "1")];
     let environment: HashMap<_, _> = basics
         .iter()
         .chain(settings)
-        .map(|(key, value)| (format!("{}__{key}", S::NAME.to_uppercase()), (*value).to_owned()))
+        .map(|(key, value)| (format!("ECHO__{key}"), (*value).to_owned()))
         .collect();
-    let (platform, own) = config::load::<Settings>(S::NAME, &[], None, environment).unwrap();
-    Running::start::<S>(platform, own, Clock::system()).await
+    let (platform, own) = config::load(EchoService::NAME, &[], None, environment).unwrap();
+    Running::start::<EchoService>(platform, own, Clock::system()).await
 }
 
 pub(crate) fn client() -> reqwest::Client {

@@ -93,7 +93,7 @@ pub(super) fn update_progress(bar: &ProgressBar, bytes_read: &AtomicU64, summary
     let done = summary.stored + summary.unchanged + summary.stale + summary.rejected;
     let rate = u128::from(done) * 1000 / bar.elapsed().as_millis().max(1);
     bar.set_position(bytes_read.load(Ordering::Relaxed));
-    bar.set_message(format!("{done} orders, {rate}/s, {} rejected", summary.rejected));
+    bar.set_message(format!("{}, {rate}/s, {} rejected", count(done, "order"), summary.rejected));
 }
 
 pub(super) fn print_summary(name: &str, summary: &Summary, report: &Report) {
