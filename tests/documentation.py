@@ -34,7 +34,7 @@ STACK_PAGES = {
     "docs/check-the-backlog.md": {},
     "docs/find-out-why-a-message-did-not-arrive.md": {"<id>": "$DELIVERY_ID", "check acme": "check demo"},
     "docs/look-up-a-return.md": {"show RMA-0123456789ABCDEF --merchant acme": "show $RMA --merchant demo"},
-    "docs/receive-messages.md": {"https://api.acme.example/rmas": "$RMA_ENDPOINT", "acme": "demo",
+    "docs/receive-messages.md": {"https://api.acme.example": "$SANDBOX_URL", "acme": "demo",
                                  "0198c0de-0000-7abc": "$DELIVERY_ID", "RMA-1": "$RMA"},
     "docs/link-to-the-portal.md": {"A-1001": "$PORTAL_ORDER"},
     "docs/use-the-portal.md": {},
@@ -50,13 +50,12 @@ STACK_PAGES = {
     "docs/back-up-and-restore.md": {},
     "docs/make-the-portal-yours.md": {},
 }
-# Run before the examples of a page: a delivery, a return and an endpoint that exist, and a token of the merchant demo.
+# Run before the examples of a page: a delivery and a return that exist, and a token of the merchant demo.
 PREPARE = f"""
 DELIVERY_ID=$(backhaul deliveries list --merchant demo --json | {ID})
-RMA_ENDPOINT=$(backhaul endpoint list demo --json | grep -oE 'http[^"]*/rmas' | head -n 1)
 RMA=$(backhaul returns list --json | grep -oE 'RMA-[0-9A-Z]{{16}}' | head -n 1)
 TOKEN=$(backhaul token)
-export DELIVERY_ID RMA_ENDPOINT RMA TOKEN
+export DELIVERY_ID RMA TOKEN
 """
 PARSERS = {"json": json.loads, "toml": tomllib.loads}
 

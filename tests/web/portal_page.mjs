@@ -184,7 +184,6 @@ export class Portal {
 
   /** The RMA identifier of the page that follows a confirmation. */
   async rma() {
-    await this.page.waitForURL(/\/returns\/RMA-/);
     await this.isAt("return-new-title");
     return this.page.locator("#rma").innerText();
   }
