@@ -167,6 +167,9 @@ pub(crate) async fn rotate_secret(
             for (age, old) in clients::valid_secrets(conn, id, now).await?.into_iter().enumerate() {
                 let end = if age == 0 { overlap_ends_at } else { now };
                 let expires_at = old.expires_at.unwrap_or(end).min(end);
+                if !rotation.force {
+                    check_promise(id, &old, expires_at)?;
+                }
                 if expires_at <= now && !rotation.force {
                     check_unused(id, &old, now)?;
                 }
@@ -183,6 +186,18 @@ pub(crate) async fn rotate_secret(
     app.client_cache.remove(id).await;
     let view = ClientView::new(client, Some(secret));
     Ok(ClientView { previous_secret_expires_at: expires_at, ..view })
+}
+
+/// Rejects a rotation that would end a secret before the time that an earlier rotation promised.
+fn check_promise(client: &str, secret: &SecretHash, ends_at: Timestamp) -> Result<(), Error> {
+    match secret.expires_at {
+        Some(expires_at) if ends_at < expires_at => Err(Error::SecretPromised {
+            client: client.to_owned(),
+            created_at: secret.created_at,
+            expires_at,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// Rejects a secret that is in use.

@@ -37,6 +37,13 @@ pub(crate) enum Error {
     )]
     SecretInUse { client: String, created_at: Timestamp, last_used_at: Timestamp },
     #[error(
+        "a secret of client {client} works until {} (created at {}) and would end now: wait until then, or use \
+         force",
+        .expires_at.format("%Y-%m-%d %H:%M:%SZ"),
+        .created_at.format("%Y-%m-%d %H:%M:%SZ")
+    )]
+    SecretPromised { client: String, created_at: Timestamp, expires_at: Timestamp },
+    #[error(
         "a signing secret of {interface} would end now and is still in use (created at {}, signs until {}): \
          wait until then, or use force",
         .created_at.format("%Y-%m-%d %H:%M:%SZ"),
@@ -153,6 +160,7 @@ impl Failure for Error {
             | Self::ClientRevoked(_)
             | Self::SecretIsSetting(_)
             | Self::SecretInUse { .. }
+            | Self::SecretPromised { .. }
             | Self::SigningSecretInUse { .. }
             | Self::PersonExists(_)
             | Self::PersonDisabled(_)
@@ -195,7 +203,9 @@ impl Failure for Error {
 
     fn code(&self) -> Option<&'static str> {
         match self {
-            Self::SecretInUse { .. } | Self::SigningSecretInUse { .. } => Some("secret_in_use"),
+            Self::SecretInUse { .. }
+            | Self::SecretPromised { .. }
+            | Self::SigningSecretInUse { .. } => Some("secret_in_use"),
             Self::MerchantChanged(_) => Some("changed"),
             _ => None,
         }

@@ -173,7 +173,8 @@ impl ApiClient {
         self.send(self.request(Method::DELETE, path).query(query)).await
     }
 
-    /// Reads the list `items` page by page, up to `limit` items, and returns it as one page.
+    /// Reads the list `items` page by page, up to `limit` items, and returns it as one page, with
+    /// `has_more` if there are more.
     pub(crate) async fn list(
         &self,
         path: &[&str],
@@ -193,7 +194,7 @@ impl ApiClient {
             }
             next = page.get("next").and_then(Value::as_str).map(str::to_owned);
             if next.is_none() || all.len() >= limit {
-                return Ok(json!({ items: all }));
+                return Ok(json!({ items: all, "has_more": next.is_some() }));
             }
         }
     }

@@ -20,7 +20,7 @@ const COLUMNS: &[Column] = &[
         if is_revoked { "revoked" } else { "active" }.to_owned()
     }),
     time("created", "/created_at").wide(),
-    time("last used", "/last_used_at").wide(),
+    time("last used", "/last_used_at").leave_out(1),
     time("revoked", "/revoked_at").wide(),
 ];
 
@@ -87,11 +87,16 @@ Example:
 pub(crate) struct RotationArgs {
     /// How long the old secret stays valid, for example 30min or 2days
     /// [default: set by the service]
-    #[arg(long, value_name = "TIME", verbatim_doc_comment, value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "TIME", verbatim_doc_comment, value_parser = parse_overlap)]
     overlap: Option<Duration>,
     /// End old secrets even if they are still in use
     #[arg(long)]
     force: bool,
+}
+
+fn parse_overlap(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text)
+        .map_err(|_bad| "write a length of time such as 30min or 2days".to_owned())
 }
 
 impl RotationArgs {
@@ -134,8 +139,7 @@ pub(crate) async fn run(arguments: OperatorCommand<Command>) -> anyhow::Result<(
 
 /// Names the flag for a secret that is in use.
 pub(crate) fn suggest_force(error: anyhow::Error) -> anyhow::Error {
-    let is_in_use = error.to_string().contains("is still in use");
-    if is_in_use {
+    if error.to_string().contains("use force") {
         error.context("the secret was not rotated; --force does it anyway")
     } else {
         error
@@ -171,9 +175,9 @@ mod tests {
         ]});
         let clients = items(&clients, "/clients");
         expect![[r#"
-            CLIENT ID  MERCHANT  NAME            SCOPE           STATE
-            bh_1       acme      Shop            orders returns  active
-            operator   -         first operator  operator        revoked
+            CLIENT ID  MERCHANT  NAME            SCOPE           STATE    LAST USED
+            bh_1       acme      Shop            orders returns  active   2026-11-16 08:00
+            operator   -         first operator  operator        revoked  -
         "#]]
         .assert_eq(&table(clients, COLUMNS));
         expect![[r#"

@@ -13,6 +13,7 @@ use crate::oauth::{
 use crate::output::Format;
 use crate::service_urls::resolve;
 use crate::settings::{Setting, Settings};
+use crate::usage_error;
 
 /// Flags of the commands for operators, which call the auth service. A merchant's own client can run those
 /// that its scopes allow.
@@ -124,6 +125,9 @@ impl ConnectionArgs {
         service: Setting,
         all_merchants: bool,
     ) -> anyhow::Result<ApiClient> {
+        if all_merchants && self.merchant.is_some() {
+            return Err(usage_error("pass either --merchant or --all-merchants"));
+        }
         let settings = Settings::load()?;
         let is_operator = all_merchants || self.merchant.is_some();
         let client = if is_operator { OPERATOR } else { MERCHANT };

@@ -119,7 +119,7 @@ struct Filter {
     /// Only messages of this kind
     #[arg(long, value_parser = PossibleValuesParser::new(MessageKind::ALL.map(MessageKind::name)))]
     kind: Option<String>,
-    /// Only deliveries in this state
+    /// Only deliveries in this state; a replay takes dead ones unless this is delivered
     #[arg(long, value_parser = ["pending", "delivered", "dead"])]
     state: Option<String>,
     /// Only deliveries whose last response had this status code
@@ -269,6 +269,25 @@ mod tests {
             0198c0de-0000-7abc  rma:RMA-GTRRK0RFE0NSM5RQ  dead     1      503   -
         "#]]
         .assert_eq(&table([&due, &delivery("dead", Value::Null)], COLUMNS));
+    }
+
+    #[test]
+    fn a_long_key_is_shortened_before_the_state_is_left_out() {
+        let delivery = |key: &str| {
+            json!({
+                "id": "0198c0de-0000-7abc-8000-0123456789ab", "merchant": "acme-outdoor",
+                "event": "inventory_receipt.received", "ordering_key": key, "state": "delivered",
+                "attempt_count": 1, "last_status": 200,
+            })
+        };
+        let deliveries =
+            [delivery("inbound_asn:IN-DEMO-20261118-023315.006-NORTH"), delivery("rma:RMA-1")];
+        expect![[r#"
+            ID                  KEY                                   STATE      TRIES  LAST
+            0198c0de-0000-7abc  inbound_asn:IN-DEMO-20261118-023315…  delivered  1      200
+            0198c0de-0000-7abc  rma:RMA-1                             delivered  1      200
+        "#]]
+        .assert_eq(&table(&deliveries, COLUMNS));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The services that deliver messages, called as one: each keeps its own deliveries.
 
+use std::cell::Cell;
 use std::cmp::Reverse;
 
 use anyhow::anyhow;
@@ -101,8 +102,10 @@ pub(crate) async fn list_newest(
     query: &(impl Serialize + ?Sized),
     limit: usize,
 ) -> anyhow::Result<(Value, anyhow::Result<()>)> {
+    let has_more = Cell::new(false);
     let call = async |service: &ApiClient| {
         let mut page = service.list(&["v1", items], items, query, limit).await?;
+        has_more.set(has_more.get() || page.get("has_more") == Some(&json!(true)));
         if let Some(Value::Array(all)) = page.get_mut(items) {
             *all = all.drain(..).map(|item| with_service(item, service)).collect();
         }
@@ -111,7 +114,11 @@ pub(crate) async fn list_newest(
     let (mut page, outcome) = merge_lists(services, items, call).await?;
     if let Some(Value::Array(all)) = page.get_mut(items) {
         all.sort_by_key(|item| Reverse(item.get("id").map(Value::to_string)));
+        has_more.set(has_more.get() || all.len() > limit);
         all.truncate(limit);
+    }
+    if let Some(page) = page.as_object_mut() {
+        page.insert("has_more".to_owned(), has_more.get().into());
     }
     Ok((page, outcome))
 }

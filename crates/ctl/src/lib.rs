@@ -111,7 +111,7 @@ enum Command {
     Verify(verify::Arguments),
     Listen(listen::Arguments),
     Trigger(trigger::Arguments),
-    /// Import, validate, list, show and generate orders
+    /// Import, validate, list, show, generate and reset orders
     #[command(subcommand)]
     Orders(orders::Command),
     Completions(completions::Arguments),

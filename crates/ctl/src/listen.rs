@@ -24,6 +24,7 @@ use crate::api_client::ApiClient;
 use crate::connection::OperatorArgs;
 use crate::delivery_services::DeliveryServiceArgs;
 use crate::output::{Format, print};
+use crate::usage_error;
 
 /// A service responds after this time even without messages. It is shorter than the timeout of a request.
 const WAIT_SECONDS: &str = "20";
@@ -93,6 +94,11 @@ fn parse_http_url(text: &str) -> Result<Url, String> {
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let Arguments { operator, services, forward, merchant, count } = arguments;
     let auth = operator.connect().await?;
+    if merchant.is_none() && auth.is_operator() {
+        return Err(usage_error(
+            "pass --merchant, or --as merchant to use the client of the merchant",
+        ));
+    }
     auth.require_merchant(merchant.as_ref()).await?;
     let forwarder =
         Forwarder { http: http_client(LOCAL_TIMEOUT)?, url: forward, format: operator.format() };

@@ -1,7 +1,7 @@
 //! `backhaul man`: manual pages.
 
-use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use anyhow::Context as _;
 use clap::{Args, Command};
@@ -19,5 +19,20 @@ pub(crate) struct Arguments {
 pub(crate) fn run(Arguments { folder }: &Arguments, command: Command) -> anyhow::Result<()> {
     fs::create_dir_all(folder)
         .and_then(|()| clap_mangen::generate_to(command, folder))
+        .and_then(|()| name_examples(folder))
         .with_context(|| format!("cannot write to {}", folder.display()))
+}
+
+/// The text after the options has only examples, and clap calls it EXTRA.
+fn name_examples(folder: &Path) -> io::Result<()> {
+    for page in fs::read_dir(folder)? {
+        let path = page?.path();
+        let is_own =
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("backhaul"));
+        if is_own {
+            let page = fs::read_to_string(&path)?;
+            fs::write(path, page.replace(".SH EXTRA\n", ".SH EXAMPLES\n"))?;
+        }
+    }
+    Ok(())
 }

@@ -9,10 +9,12 @@ use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 use iso_currency::Currency;
 use serde_json::Value;
 
-pub(crate) use details::{details, paragraph, wrapped_message};
+pub(crate) use details::{details, named_texts, paragraph, wrapped_message};
 pub(crate) use layout::Layout;
 use table::take_left_out;
-pub(crate) use table::{Column, computed, exact_time, id, table, time, time_at, value, with_shown};
+pub(crate) use table::{
+    Column, computed, exact_time, id, table, time, time_at, value, with_shown, without,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {
@@ -52,8 +54,13 @@ impl Format {
         columns: &[Column],
     ) -> anyhow::Result<()> {
         self.print(response, |response| table(items(response, pointer), columns))?;
-        if self == Self::Text && items(response, pointer).is_empty() {
-            eprintln!("nothing found");
+        if self == Self::Text {
+            let shown = items(response, pointer).len();
+            if shown == 0 {
+                eprintln!("nothing found");
+            } else if response.get("has_more") == Some(&Value::Bool(true)) {
+                eprintln!("only {shown} are shown, and there are more: see --limit");
+            }
         }
         Ok(())
     }

@@ -3,10 +3,13 @@
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use domain::access::MerchantId;
+use reqwest::StatusCode;
 use serde_json::{Map, Value, json};
 
+use crate::api_error::ApiError;
 use crate::connection::OperatorCommand;
 use crate::output::{Column, details, text_at, time, time_at, value};
+use crate::usage_error;
 
 const ROLES: [&str; 4] = ["operator", "support", "merchant-admin", "merchant-viewer"];
 
@@ -129,7 +132,8 @@ pub(crate) async fn run(arguments: OperatorCommand<Command>) -> anyhow::Result<(
             let response = if invite.renew {
                 auth.post(&invite.person.path(&["invitation"]), &json!({})).await?
             } else {
-                auth.post(&["v1", "people"], &invite.body()).await?
+                check_role(invite.role.as_deref(), invite.merchant.as_ref())?;
+                auth.post(&["v1", "people"], &invite.body()).await.map_err(suggest_renew)?
             };
             return format.print(&response, describe_invitation);
         }
@@ -141,6 +145,7 @@ pub(crate) async fn run(arguments: OperatorCommand<Command>) -> anyhow::Result<(
         }
         Command::Show(person) => auth.get(&person.path(&[])).await?,
         Command::Role { person, role, merchant } => {
+            check_role(Some(&role), merchant.as_ref())?;
             let change = json!({ "role": role, "merchant": merchant });
             auth.patch(&person.path(&[]), &change).await?
         }
@@ -148,6 +153,27 @@ pub(crate) async fn run(arguments: OperatorCommand<Command>) -> anyhow::Result<(
         Command::Enable(person) => auth.post(&person.path(&["enable"]), &json!({})).await?,
     };
     format.print_details(&person, COLUMNS)
+}
+
+/// Fails if the role needs a merchant and none is named, or the other way round.
+fn check_role(role: Option<&str>, merchant: Option<&MerchantId>) -> anyhow::Result<()> {
+    let Some(role) = role else { return Ok(()) };
+    match (role.starts_with("merchant-"), merchant.is_some()) {
+        (true, false) => {
+            Err(usage_error(format!("a {role} belongs to a merchant: pass --merchant")))
+        }
+        (false, true) => {
+            Err(usage_error(format!("the role {role} belongs to no merchant: omit --merchant")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Names the flag for a person who exists.
+fn suggest_renew(error: anyhow::Error) -> anyhow::Error {
+    let exists =
+        error.downcast_ref::<ApiError>().is_some_and(|it| it.status == StatusCode::CONFLICT);
+    if exists { error.context("nobody was invited; --renew creates a new link") } else { error }
 }
 
 /// The person, then the link with its expiry and the next step.

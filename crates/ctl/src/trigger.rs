@@ -12,11 +12,8 @@ use crate::api_client::{ApiClient, NO_QUERY};
 use crate::connection::OperatorArgs;
 use crate::delivery_services::{DeliveryServiceArgs, merge_lists};
 use crate::endpoints::describe_check;
-use crate::output::{Column, Format, items, table, text_at, value};
+use crate::output::{Format, items, named_texts, text_at};
 use crate::usage_error;
-
-const COLUMNS: &[Column] =
-    &[value("event", "/event"), value("kind", "/kind"), value("meaning", "/about")];
 
 /// Send a sample of an event to a merchant's endpoint
 ///
@@ -87,5 +84,7 @@ async fn own_merchant(auth: &ApiClient) -> anyhow::Result<MerchantId> {
 fn list(format: Format) -> anyhow::Result<()> {
     let entry = |event: &SampleEvent| json!({ "event": event.name, "kind": event.kind.name(), "about": event.about });
     let events: Vec<Value> = EVENTS.iter().map(entry).collect();
-    format.print(&json!({ "events": events }), |page| table(items(page, "/events"), COLUMNS))
+    let texts =
+        || EVENTS.iter().map(|it| (it.name, format!("{} (kind {})", it.about, it.kind.name())));
+    format.print(&json!({ "events": events }), |_| named_texts(&texts().collect::<Vec<_>>()))
 }

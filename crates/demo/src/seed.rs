@@ -28,9 +28,16 @@ use serde_json::{Value, json};
 use crate::poll::poll;
 
 const MERCHANT_ID: &str = "demo";
-/// All scopes of a shop, its carrier and its warehouse.
-const SCOPES: [Scope; 5] =
-    [Scope::Orders, Scope::Returns, Scope::Manage, Scope::Carrier, Scope::Warehouse];
+/// All scopes of a shop, its engineers, its carrier and its warehouse.
+const SCOPES: [Scope; 7] = [
+    Scope::Orders,
+    Scope::Returns,
+    Scope::Read,
+    Scope::Replay,
+    Scope::Manage,
+    Scope::Carrier,
+    Scope::Warehouse,
+];
 const ORDER_COUNT: usize = 20;
 
 /// Create the merchant "demo" with an API client and orders

@@ -37,6 +37,8 @@ pub enum SealError {
     NoKeys,
     #[error("sealing.keys entry {0} is not `id:<base64 of 32 bytes>`")]
     BadKey(usize),
+    #[error("sealing.keys has two keys with the id {0:?}")]
+    RepeatedKey(String),
     #[error("sealed with key {0:?}, which is not in sealing.keys")]
     UnknownKey(String),
     #[error("sealed value is damaged or was moved")]
@@ -96,6 +98,12 @@ fn read(keys: &[SecretString]) -> Result<Vec<(String, RandomizedNonceKey)>, Seal
     let parsed = keys.iter().enumerate();
     let parsed = parsed.map(|(index, key)| parse(key).ok_or(SealError::BadKey(index)));
     let keys = parsed.collect::<Result<Vec<_>, _>>()?;
+    let mut ids: Vec<_> = keys.iter().map(|(id, _)| id).collect();
+    ids.sort_unstable();
+    if let Some([id, _]) = ids.windows(2).find(|pair| matches!(pair, [one, other] if one == other))
+    {
+        return Err(SealError::RepeatedKey((*id).clone()));
+    }
     if keys.is_empty() { Err(SealError::NoKeys) } else { Ok(keys) }
 }
 
@@ -131,6 +139,15 @@ mod tests {
         assert_eq!(keys.open("endpoint:acme:rma", &sealed).unwrap().expose_secret(), "hunter2");
         assert!(matches!(keys.open("endpoint:other:rma", &sealed), Err(SealError::Damaged)));
         assert_ne!(keys.seal("endpoint:acme:rma", "hunter2").unwrap(), sealed);
+    }
+
+    #[test]
+    fn two_keys_with_the_same_id_are_rejected() {
+        let key = |byte: u8| SecretString::from(format!("k1:{}", STANDARD.encode([byte; 32])));
+        let keys = List(vec![key(1), key(2)]);
+        assert!(
+            matches!(Sealer::new(&Settings { keys }), Err(SealError::RepeatedKey(id)) if id == "k1")
+        );
     }
 
     #[test]

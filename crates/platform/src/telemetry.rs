@@ -117,10 +117,12 @@ fn subscriber<W: for<'a> MakeWriter<'a> + Send + Sync + 'static>(
     Ok(tracing_subscriber::registry().with(logs).with(traces))
 }
 
-/// Turns the log of lapin off, unless the filter names it. lapin logs every closed connection as an error,
-/// also at a clean shutdown. `messaging` logs the failures that matter.
+/// Limits the logs of libraries that the filter does not name. lapin logs every closed connection as an error,
+/// also at a clean shutdown; `messaging` logs the failures that matter. The others log each step of a start.
 fn with_quiet_libraries(log: &str) -> Cow<'_, str> {
-    if log.contains("lapin") { log.into() } else { format!("lapin=off,{log}").into() }
+    let libraries = [("lapin", "off"), ("opentelemetry", "warn"), ("actix_server", "warn")];
+    let quiet = libraries.iter().filter(|(name, _)| !log.contains(name));
+    quiet.fold(log.into(), |log, (name, level)| format!("{name}={level},{log}").into())
 }
 
 /// Excludes two targets. lapin logs the whole body of a returned message, and bodies contain shoppers'

@@ -22,7 +22,12 @@ async fn a_rotation_keeps_the_previous_secret_and_expires_older_ones() {
     let second = rotate(json!({})).await;
     app.token(&id, &second).await;
     // The first secret was never used, so it may end.
-    let third = rotate(json!({})).await;
+    // The first secret was promised to work for a day.
+    let path = format!("/v1/clients/{id}/rotate");
+    let (status, body) = app.call(Method::POST, &path, Some(json!({}))).await;
+    assert_eq!((status, &body["code"]), (StatusCode::CONFLICT, &json!("secret_in_use")), "{body}");
+    app.token(&id, &first).await;
+    let third = rotate(json!({"force": true})).await;
     assert_eq!(app.request_token(&id, &first).await.0, StatusCode::UNAUTHORIZED);
     app.token(&id, &second).await;
     app.token(&id, &third).await;

@@ -30,7 +30,7 @@ pub(super) struct Replay {
     /// Only count the messages, by merchant and kind, and show the first ten
     #[arg(long)]
     dry_run: bool,
-    /// Messages per second, up to 1000
+    /// Messages per second of each service, up to 1000
     #[arg(long, value_name = "N", conflicts_with = "id", value_parser = value_parser!(u16).range(1..=1000))]
     per_second: Option<u16>,
     /// Show the progress until all messages are queued again; with an ID, wait until the message is
@@ -49,6 +49,11 @@ impl Replay {
     }
 
     pub(super) async fn run(&self, services: &[ApiClient], format: Format) -> anyhow::Result<()> {
+        if self.filter.state.as_deref() == Some("pending") {
+            return Err(usage_error(
+                "a pending message is sent already: replay dead messages (the default), or delivered ones",
+            ));
+        }
         if let Some(id) = &self.id {
             let id = short_id::resolve(services, "delivery", "deliveries", id).await?;
             return if self.dry_run {
@@ -60,7 +65,9 @@ impl Replay {
                 self.replay_one(services, &id, format).await
             };
         }
-        if !self.all && self.filter.merchant.is_none() {
+        // The client of a merchant replays messages of this merchant only.
+        let is_operator = services.iter().any(ApiClient::is_operator);
+        if is_operator && !self.all && self.filter.merchant.is_none() {
             return Err(usage_error(
                 "pass a delivery id, --merchant, or --all for messages of all merchants",
             ));

@@ -75,6 +75,9 @@ impl Report {
             if let Some(Value::Array(endpoints)) = report.get_mut("endpoints") {
                 endpoints.sort_by(worst_first);
             }
+            if let Some(Value::Array(counts)) = report.get_mut("counts") {
+                counts.sort_by_key(|count| text_at(count, "/period_start_at"));
+            }
         }
         format.print_table(&report, &format!("/{list}"), columns)?;
         if is_truncated.get() && format == Format::Text {

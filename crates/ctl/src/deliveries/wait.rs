@@ -23,7 +23,7 @@ pub(super) async fn wait_for_replays(
 ) -> anyhow::Result<()> {
     let ids: Vec<_> = replays.iter().map(|replay| text_at(replay, "/id")).collect();
     let matched = replays.iter().map(|replay| number(replay, "matched")).sum();
-    let progress = ProgressBar::new(matched).with_style(style()?);
+    let progress = ProgressBar::new(matched).with_style(style()?).with_message("starting");
     let poll = async || {
         let replays = read_replays(services, &ids).await?;
         progress.set_position(replays.iter().map(done).sum());

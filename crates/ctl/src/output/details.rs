@@ -11,13 +11,23 @@ pub(crate) fn details(item: &Value, fields: &[Column]) -> String {
 }
 
 fn details_in(layout: Layout, item: &Value, fields: &[Column]) -> String {
-    let longest = fields.iter().map(|field| field.name.len()).max().unwrap_or_default();
+    let texts: Vec<_> = fields.iter().map(|field| (field.name, field.text(item))).collect();
+    named_texts_in(layout, &texts)
+}
+
+/// A line for each name and its text. Long texts continue on further lines.
+pub(crate) fn named_texts(texts: &[(&str, String)]) -> String {
+    named_texts_in(Layout::current(), texts)
+}
+
+fn named_texts_in(layout: Layout, texts: &[(&str, String)]) -> String {
+    let longest = texts.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
     let indent = longest + usize::from(COLUMN_GAP);
-    let line = |field: &Column| {
-        let text = wrap_in(layout, &field.text(item), indent);
-        format!("{:<indent$}{text}", field.name).trim_end().to_owned() + "\n"
+    let line = |(name, text): &(&str, String)| {
+        let text = wrap_in(layout, text, indent);
+        format!("{name:<indent$}{text}").trim_end().to_owned() + "\n"
     };
-    fields.iter().map(line).collect()
+    texts.iter().map(line).collect()
 }
 
 /// A text of several lines, without control characters. Long lines continue on further lines.

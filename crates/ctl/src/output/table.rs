@@ -4,7 +4,8 @@
 //! the width of the terminal, or 80 columns. Its first column, which the next command needs, is never
 //! shortened. The others follow one rule: columns marked [`Column::wide`] are left out, UUIDs and times are
 //! short, and then columns marked [`Column::leave_out`] are left out until the long texts of the rest,
-//! which end with `…`, have [`MIN_TEXT_WIDTH`]. A column whose value is the same in all rows can have another
+//! which end with `…`, have [`MIN_TEXT_WIDTH`]. If that is not enough, texts marked [`Column::whole`] are
+//! shortened too, and only then further columns are left out. A column whose value is the same in all rows can have another
 //! rank ([`Column::leave_out_same`]). `--wide` shows everything.
 
 use std::cell::RefCell;
@@ -31,7 +32,16 @@ thread_local! {
     static LEFT_OUT: RefCell<Vec<&'static str>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The columns that tables left out since the last call because they did not fit.
+/// Records a column that a table left out. Several tables of one output may leave out the same column.
+fn leave_out(name: &'static str) {
+    LEFT_OUT.with_borrow_mut(|all| {
+        if !all.contains(&name) {
+            all.push(name);
+        }
+    });
+}
+
+/// The columns that tables left out since the last call.
 pub(super) fn take_left_out() -> Vec<&'static str> {
     LEFT_OUT.take()
 }
@@ -94,7 +104,7 @@ impl Column {
         Self { is_wide: true, ..self }
     }
 
-    /// A column that is never shortened, because another command needs its value.
+    /// A column that is shortened only as a last resort, because another command needs its value.
     pub(crate) const fn whole(self) -> Self {
         Self { is_whole: true, ..self }
     }
@@ -136,9 +146,9 @@ impl Column {
         printable(&text)
     }
 
-    /// An ID or a time is useless without its end.
-    const fn is_cuttable(&self) -> bool {
-        !self.is_whole && matches!(self.cell, Cell::Value(_) | Cell::Computed(_))
+    /// Whether the column may be shortened. An ID or a time is useless without its end.
+    const fn is_cuttable(&self, cut_whole: bool) -> bool {
+        (cut_whole || !self.is_whole) && matches!(self.cell, Cell::Value(_) | Cell::Computed(_))
     }
 }
 
@@ -152,6 +162,11 @@ pub(crate) fn with_shown(columns: &[Column], names: &[&str]) -> Vec<Column> {
     columns.iter().map(show).collect()
 }
 
+/// The columns except for one.
+pub(crate) fn without(columns: &[Column], name: &str) -> Vec<Column> {
+    columns.iter().filter(|column| column.name != name).copied().collect()
+}
+
 /// A table with a row for each item.
 pub(crate) fn table<'a>(items: impl IntoIterator<Item = &'a Value>, columns: &[Column]) -> String {
     table_in(Layout::current(), items, columns)
@@ -163,6 +178,7 @@ fn table_in<'a>(
     columns: &[Column],
 ) -> String {
     let is_shown = |column: &&Column| layout == Layout::Wide || !column.is_wide;
+    columns.iter().filter(|column| !is_shown(column)).for_each(|column| leave_out(column.name));
     let items: Vec<_> = items.into_iter().collect();
     let ranked =
         |column: &Column| column.ranked(items.iter().map(|item| column.cell(item, layout)));
@@ -178,46 +194,51 @@ fn table_in<'a>(
 
 /// Leaves out columns and shortens texts until the table fits the width.
 fn shrink_to_width(table: &mut Table, columns: &[Column], width: u16) {
-    let left_out = left_out(columns, &table.column_max_content_widths(), width);
-    LEFT_OUT.with_borrow_mut(|all| {
-        for (index, column) in columns.iter().enumerate() {
-            // Several tables of one output may leave out the same column.
-            if left_out.contains(&index) && !all.contains(&column.name) {
-                all.push(column.name);
-            }
-        }
-    });
+    let (left_out, cut_whole) = left_out(columns, &table.column_max_content_widths(), width);
+    let names = columns.iter().enumerate().filter(|(index, _)| left_out.contains(index));
+    names.for_each(|(_, column)| leave_out(column.name));
     table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width + COLUMN_GAP);
     table.set_truncation_indicator("…");
     for (index, (cells, column)) in table.column_iter_mut().zip(columns).enumerate() {
         if left_out.contains(&index) {
             cells.set_constraint(ColumnConstraint::Hidden);
-        } else if index == 0 || !column.is_cuttable() {
+        } else if index == 0 || !column.is_cuttable(cut_whole) {
             cells.set_constraint(ColumnConstraint::ContentWidth);
         }
     }
 }
 
-/// The positions of the columns that are left out. The first column always stays.
-fn left_out(columns: &[Column], widths: &[u16], width: u16) -> Vec<usize> {
-    let least_width = |(index, (column, width)): (usize, (&Column, &u16))| {
-        let is_whole = index == 0 || !column.is_cuttable();
-        let least = if is_whole { *width } else { (*width).min(MIN_TEXT_WIDTH) };
-        (column.rank, Reverse(index), usize::from(least) + usize::from(COLUMN_GAP))
+/// The positions of the columns that are left out, and whether whole texts must be shortened. The first column
+/// always stays.
+fn left_out(columns: &[Column], widths: &[u16], width: u16) -> (Vec<usize>, bool) {
+    let least_width = |index: usize, cut_whole: bool| {
+        let (column, width) = columns.iter().zip(widths).nth(index)?;
+        let is_cut = index > 0 && column.is_cuttable(cut_whole);
+        let least = if is_cut { (*width).min(MIN_TEXT_WIDTH) } else { *width };
+        Some(usize::from(least) + usize::from(COLUMN_GAP))
     };
-    let all: Vec<_> = columns.iter().zip(widths).enumerate().map(least_width).collect();
-    let mut total: usize = all.iter().map(|(_, _, least)| least).sum();
-    let mut candidates: Vec<_> = all.into_iter().skip(1).collect();
-    candidates.sort_unstable();
     let mut left_out = Vec::new();
-    for (_, Reverse(index), least) in candidates {
-        if total <= usize::from(width + COLUMN_GAP) {
+    let fits = |left_out: &[usize], cut_whole: bool| {
+        let shown = (0..columns.len()).filter(|index| !left_out.contains(index));
+        let total: usize = shown.filter_map(|index| least_width(index, cut_whole)).sum();
+        total <= usize::from(width + COLUMN_GAP)
+    };
+    let mut candidates: Vec<_> = columns
+        .iter()
+        .enumerate()
+        .skip(1)
+        .map(|(index, column)| (column.rank, Reverse(index)))
+        .collect();
+    candidates.sort_unstable();
+    for (rank, Reverse(index)) in candidates {
+        let cut_whole = rank == LAST;
+        if fits(&left_out, cut_whole) {
             break;
         }
-        total -= least;
         left_out.push(index);
     }
-    left_out
+    let cut_whole = !fits(&left_out, false);
+    (left_out, cut_whole)
 }
 
 fn aligned(rows: impl Iterator<Item = Vec<String>>) -> Table {

@@ -4,7 +4,9 @@ use domain::returns::RmaUnit;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
-use crate::output::{Column, computed, details, id, items, join, table, text_at, time, value};
+use crate::output::{
+    Column, computed, details, id, items, join, table, text_at, time, value, without,
+};
 
 pub(super) const COLUMNS: &[Column] = &[
     value("rma", "/rma_identifier"),
@@ -63,19 +65,16 @@ const UNIT_COLUMNS: &[Column] = &[
 const TIMELINE_COLUMNS: &[Column] = &[
     time("time", "/at"),
     value("event", "/event"),
-    value("actor", "/actor"),
+    value("actor", "/actor").leave_out(1),
     id("message", "/delivery"),
     value("arrived", "/arrived"),
 ];
 
 pub(super) fn describe(rma: &Value) -> String {
-    let mut units: Vec<_> = active_units(rma).cloned().collect();
-    if rma.get("managed_receiving") != Some(&json!(true)) {
-        for unit in units.iter_mut().filter_map(Value::as_object_mut) {
-            unit.remove("receiving_status");
-        }
-    }
-    format!("{}\n{}", details(rma, FIELDS), table(&units, UNIT_COLUMNS))
+    let is_received = rma.get("managed_receiving") == Some(&json!(true));
+    let columns =
+        if is_received { UNIT_COLUMNS.to_vec() } else { without(UNIT_COLUMNS, "received") };
+    format!("{}\n{}", details(rma, FIELDS), table(active_units(rma), &columns))
 }
 
 pub(super) fn describe_with_timeline(response: &Value) -> String {
@@ -116,5 +115,25 @@ mod tests {
             HO8ROZOLB3-00000017/HO8ROZOLB3-L-1:1  CHANGED_MIND  REFUND  -      PRE_TRANSIT
         "#]]
         .assert_eq(&table(active_units(&rma), UNIT_COLUMNS));
+    }
+
+    #[test]
+    fn a_return_without_managed_receiving_shows_amounts_and_no_receipts() {
+        let unit = json!({
+            "amounts": { "discount_amount_cents": 0, "product_amount_cents": 3995, "tax_amount_cents": 330 },
+            "canceled_at": null, "exchange_order_identifier": null, "exchange_status": null,
+            "failed_before_scan": false, "image_url": null, "is_damaged": false,
+            "order_identifier": "1001", "order_line_item_identifier": "L-1",
+            "original_order_identifier": null, "package_tracking_status": null,
+            "receiving_status": "PENDING", "refund_type": "REFUND", "refunded_by": null,
+            "resolution": "refund", "return_reason": "CHANGED_MIND", "sku": "BELT",
+            "title": "Belt", "tracking_number": null, "unit": 1, "upc": null,
+        });
+        let text = describe(&json!({ "managed_receiving": false, "units": [unit] }));
+        let (_, units) = text.split_once("\n\n").unwrap();
+        expect![[r#"
+            UNIT  SKU  REASON  FOR  CENTS  PARCEL
+        "#]]
+        .assert_eq(units);
     }
 }

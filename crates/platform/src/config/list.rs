@@ -35,11 +35,14 @@ where
                 .filter(|item| !item.is_empty())
                 .collect(),
         };
-        items
-            .into_iter()
-            .map(|item| T::from_item(item).map_err(D::Error::custom))
-            .collect::<Result<_, _>>()
-            .map(Self)
+        let (mut read, mut faults) = (Vec::new(), Vec::new());
+        for item in items {
+            match T::from_item(item) {
+                Ok(item) => read.push(item),
+                Err(fault) => faults.push(fault),
+            }
+        }
+        if faults.is_empty() { Ok(Self(read)) } else { Err(D::Error::custom(faults.join("; "))) }
     }
 }
 

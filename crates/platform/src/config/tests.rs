@@ -54,6 +54,17 @@ fn the_environment_wins_over_the_defaults() {
 }
 
 #[test]
+fn every_wrong_item_of_a_list_is_named() {
+    check_error(
+        "ORDER_INTAKE__HTTP__TRUSTED_PROXIES",
+        "10.0.0.0/33,10.0.0.0/8,foo",
+        &expect![[r#"
+            one setting of order-intake is wrong:
+              http.trusted_proxies (ORDER_INTAKE__HTTP__TRUSTED_PROXIES): "10.0.0.0/33" is not an address or a network like 10.0.0.0/8; "foo" is not an address or a network like 10.0.0.0/8"#]],
+    );
+}
+
+#[test]
 fn an_unknown_setting_is_rejected() {
     check_error(
         "ORDER_INTAKE__HTPP__PORT",

@@ -25,13 +25,24 @@ pub async fn migrate(
     run_blocking(connection, move |harness| {
         let mut applied = Vec::new();
         for source in sources {
-            let versions =
-                harness.run_pending_migrations(source).map_err(|e| anyhow::anyhow!(e))?;
+            let versions = harness
+                .run_pending_migrations(source)
+                .map_err(|error| explain(service, &*error))?;
             applied.extend(versions.iter().map(ToString::to_string));
         }
         Ok(applied)
     })
     .await
+}
+
+/// The error of a migration. The role of the service may not create tables.
+fn explain(service: &str, error: &(dyn std::error::Error + Send + Sync)) -> anyhow::Error {
+    let text = error.to_string();
+    if !text.contains("permission denied") && !text.contains("must be owner") {
+        return anyhow::anyhow!(text);
+    }
+    let role = service.replace('-', "_");
+    anyhow::anyhow!("{text}: `migrate` needs a role that may create tables, such as {role}_migrate")
 }
 
 /// The migrations that are missing in the database.

@@ -85,6 +85,7 @@ pub(super) fn progress_bar(source: &Source, name: &str) -> ProgressBar {
         bar.set_style(style);
     }
     bar.set_prefix(name.to_owned());
+    bar.set_message("0 orders");
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
 }
