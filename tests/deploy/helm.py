@@ -13,16 +13,30 @@ import kustomize
 import make_secrets
 import yaml
 
+# Wrong values, and a part of the error.
 WRONG_VALUES = [
-    {"databse": {"host": "x"}},
-    {"services": {"auth": {"replicas": {"min": 0, "max": 1}}}},
-    {"services": {"auth": {"settings": {"limits.requests": 1}}}},
-    {"secrets": {"existingSecret": {"seeling": "x"}}},
-    {"database": {"clientImage": "postgres:latest"}},
-    {"broker": {"nodes": 0}},
-    {"ingress": {"portalTls": [{"secretName": "acme-tls", "hosts": ["returns.acme.example"]}]}},
-    {"ingress": {"portalTls": [{"secretName": "acme-tls", "hosts": [], "existing": True}]}},
-    {"ingress": {"portalTls": [{"secretName": f"backhaul-portal-{name}-tls", "hosts": ["returns.acme.example"]} for name in "ab"]}},
+    ({"databse": {"host": "x"}}, "databse"),
+    ({"services": {"auth": {"replicas": {"min": 0, "max": 1}}}}, "min"),
+    ({"services": {"auth": {"replicas": {"min": 9}}}}, "min is 9, which is more than max, 8"),
+    ({"services": {"auth": {"settings": {"limits.requests": 1}}}}, "limits.requests"),
+    ({"services": {"auth": {"settings": {"HTTP__PORT": 9000}}}}, "services.auth.settings has HTTP__PORT"),
+    ({"services": {"auth": {"settings": {"AUTH__LIMITS__REQUESTS_PER_MINUTE": 1}}}}, "leave out the prefix AUTH__"),
+    ({"services": {"rma-engine": {"settings": {"RMA_ENGINE__PORTAL__PUBLIC_URL": "x"}}}}, "leave out the prefix RMA_ENGINE__"),
+    ({"services": {"auth": {"settings": {"DATABASE__URL": "x"}}}}, "secrets.existingSecret"),
+    ({"secrets": {"existingSecret": {"seeling": "x"}}}, "seeling"),
+    ({"database": {"clientImage": "postgres:latest"}}, "clientImage"),
+    *(({"image": {"tag": tag}}, "image.tag") for tag in ["latest", "main", "0.1", "0.1.0 ", "a/b:0.1.0"]),
+    ({"broker": {"nodes": 0}}, "nodes"),
+    ({"domain": "https://shop.example"}, "domain"),
+    *(({"ingress": {"hosts": {"auth": host}}}, "ingress.hosts.auth")
+      for host in ["https://auth.shop.example", "auth.shop.example:443", "auth.shop.example/", "Auth.shop.example", "*.shop.example"]),
+    ({"ingress": {"portalHosts": ["https://returns.acme.example"]}}, "ingress.portalHosts"),
+    ({"ingress": {"portalTls": [{"secretName": "backhaul-portal-acme-tls", "hosts": ["http://acme.example"]}]}}, "ingress.portalTls"),
+    ({"ingress": {"portalTls": [{"secretName": "acme-tls", "hosts": ["returns.acme.example"]}]}}, "secretName"),
+    ({"ingress": {"portalTls": [{"secretName": "acme-tls", "hosts": [], "existing": True}]}}, "hosts"),
+    ({"ingress": {"portalTls": [{"secretName": f"backhaul-portal-{name}-tls", "hosts": ["returns.acme.example"]} for name in "ab"]}}, "twice"),
+    *(({"trustedProxies": networks}, "trustedProxies has")
+      for networks in ["", "10.0.0.0/33", "10.0.0/8", "10.0.0.256/8", "10.0.0.0/8,pods", "10.0.0.0/8 10.1.0.0/16", "fd00::/129"]),
 ]
 MONITOR = {"selector": {"matchExpressions": ...}, "endpoints": [kubernetes.ENDPOINT]}
 
@@ -40,13 +54,16 @@ def check_chart(helm):
     assert not findings and not result["errors"], result
 
 
-def check_schema(helm):
-    for values in WRONG_VALUES:
+def check_values(helm):
+    for values, part in WRONG_VALUES:
         try:
             chart.render(values)
-        except helm.HelmError:
+        except helm.HelmError as error:
+            assert part in str(error), f"{values}: {error}"
             continue
-        raise AssertionError(f"the schema accepts {values}")
+        raise AssertionError(f"the chart accepts {values}")
+    # A tag with the commit names one version too.
+    chart.render({"image": {"tag": "main-3f2a9c1"}})
 
 
 def check_objects(name, objects):
@@ -144,7 +161,7 @@ def main():
         print("skipped: the package of Helm's library exists for x86-64 only")
         return
     check_chart(helm)
-    check_schema(helm)
+    check_values(helm)
     rendered = {name: chart.render(values) for name, values in chart.VARIANTS.items()}
     made = {name: set(secret["stringData"]) for name, secret in make_secrets.make().items()}
     for name, objects in rendered.items():
