@@ -4,6 +4,7 @@ agreement with the Kubernetes overlays. Secrets that an upgrade keeps need a clu
 import json
 import sys
 import tomllib
+from pathlib import Path
 
 import chart
 import images
@@ -12,6 +13,9 @@ import kubernetes_validate
 import kustomize
 import make_secrets
 import yaml
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import code_blocks  # noqa: E402
 
 # Wrong values, and a part of the error.
 WRONG_VALUES = [
@@ -64,6 +68,14 @@ def check_values(helm):
         raise AssertionError(f"the chart accepts {values}")
     # A tag with the commit names one version too.
     chart.render({"image": {"tag": "main-3f2a9c1"}})
+
+
+def check_documented_values():
+    """The chart accepts the values in docs/deploy.md."""
+    documented = [yaml.safe_load(text) for language, text, _ in code_blocks.blocks(chart.ROOT / "docs/deploy.md") if language == "yaml"]
+    assert any("domain" in values for values in documented), "docs/deploy.md has no values of an installation"
+    for values in documented:
+        chart.render(values)
 
 
 def check_objects(name, objects):
@@ -162,6 +174,7 @@ def main():
         return
     check_chart(helm)
     check_values(helm)
+    check_documented_values()
     rendered = {name: chart.render(values) for name, values in chart.VARIANTS.items()}
     made = {name: set(secret["stringData"]) for name, secret in make_secrets.make().items()}
     for name, objects in rendered.items():
