@@ -4,6 +4,17 @@
 # have in the file INSTALLED. It names users that only one of the files has on standard error: a new user has no
 # password yet, and a user that only INSTALLED has is not in the output.
 set -eu
+
+help() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; }
+case ${1:-} in -h | --help)
+    help
+    exit
+    ;;
+esac
+[ $# -eq 2 ] || {
+    help >&2
+    exit 2
+}
 installed=$1 new=$2
 umask 077
 file=$(mktemp)

@@ -4,6 +4,17 @@
 # machine can read command lines. In the checked-in file no user has a password, so no user can log in. The
 # password must not need escaping in JSON: use hex.
 set -eu
+
+help() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; }
+case ${1:-} in -h | --help)
+    help
+    exit
+    ;;
+esac
+[ $# -eq 2 ] || {
+    help >&2
+    exit 2
+}
 file=$1 user=$2
 IFS= read -r password || true
 case $password in

@@ -23,7 +23,12 @@ VARIANTS = {
                 {"secretName": "initech-tls", "hosts": ["returns.initech.example"], "existing": True},
             ],
         },
-        "services": {"order-intake": {"settings": {"LIMITS__REQUESTS_PER_MINUTE": 2500}}},
+        "services": {
+            "order-intake": {"settings": {"LIMITS__REQUESTS_PER_MINUTE": 2500}},
+            # Not the prefix of the service, but a section of its settings.
+            "rma-engine": {"settings": {"PORTAL__PUBLIC_URL": "https://portal.shop.example"}},
+        },
+        "trustedProxies": "10.0.0.0/8, 192.0.2.7,fd00::/8,::1",
         "networkPolicies": {"databasePeers": [{"podSelector": {"matchLabels": {"cnpg.io/cluster": "postgres"}}}]},
         "monitoring": {"serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
     },
@@ -31,6 +36,8 @@ VARIANTS = {
     "bare": {
         "secrets": {"generate": False},
         "autoscaling": {"enabled": False},
+        # Without an autoscaler only the minimum counts.
+        "services": {"portal": {"replicas": {"min": 9}}},
         "ingress": {"enabled": False},
         "networkPolicies": {"enabled": False},
     },

@@ -4,6 +4,7 @@ agreement with the Kubernetes overlays. Secrets that an upgrade keeps need a clu
 import json
 import sys
 import tomllib
+from pathlib import Path
 
 import chart
 import images
@@ -13,16 +14,33 @@ import kustomize
 import make_secrets
 import yaml
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import code_blocks  # noqa: E402
+
+# Wrong values, and a part of the error.
 WRONG_VALUES = [
-    {"databse": {"host": "x"}},
-    {"services": {"auth": {"replicas": {"min": 0, "max": 1}}}},
-    {"services": {"auth": {"settings": {"limits.requests": 1}}}},
-    {"secrets": {"existingSecret": {"seeling": "x"}}},
-    {"database": {"clientImage": "postgres:latest"}},
-    {"broker": {"nodes": 0}},
-    {"ingress": {"portalTls": [{"secretName": "acme-tls", "hosts": ["returns.acme.example"]}]}},
-    {"ingress": {"portalTls": [{"secretName": "acme-tls", "hosts": [], "existing": True}]}},
-    {"ingress": {"portalTls": [{"secretName": f"backhaul-portal-{name}-tls", "hosts": ["returns.acme.example"]} for name in "ab"]}},
+    ({"databse": {"host": "x"}}, "databse"),
+    ({"services": {"auth": {"replicas": {"min": 0, "max": 1}}}}, "min"),
+    ({"services": {"auth": {"replicas": {"min": 9}}}}, "min is 9, which is more than max, 8"),
+    ({"services": {"auth": {"settings": {"limits.requests": 1}}}}, "limits.requests"),
+    ({"services": {"auth": {"settings": {"HTTP__PORT": 9000}}}}, "services.auth.settings has HTTP__PORT"),
+    ({"services": {"auth": {"settings": {"AUTH__LIMITS__REQUESTS_PER_MINUTE": 1}}}}, "leave out the prefix AUTH__"),
+    ({"services": {"rma-engine": {"settings": {"RMA_ENGINE__PORTAL__PUBLIC_URL": "x"}}}}, "leave out the prefix RMA_ENGINE__"),
+    ({"services": {"auth": {"settings": {"DATABASE__URL": "x"}}}}, "secrets.existingSecret"),
+    ({"secrets": {"existingSecret": {"seeling": "x"}}}, "seeling"),
+    ({"database": {"clientImage": "postgres:latest"}}, "clientImage"),
+    *(({"image": {"tag": tag}}, "image.tag") for tag in ["latest", "main", "0.1", "0.1.0 ", "a/b:0.1.0"]),
+    ({"broker": {"nodes": 0}}, "nodes"),
+    ({"domain": "https://shop.example"}, "domain"),
+    *(({"ingress": {"hosts": {"auth": host}}}, "ingress.hosts.auth")
+      for host in ["https://auth.shop.example", "auth.shop.example:443", "auth.shop.example/", "Auth.shop.example", "*.shop.example"]),
+    ({"ingress": {"portalHosts": ["https://returns.acme.example"]}}, "ingress.portalHosts"),
+    ({"ingress": {"portalTls": [{"secretName": "backhaul-portal-acme-tls", "hosts": ["http://acme.example"]}]}}, "ingress.portalTls"),
+    ({"ingress": {"portalTls": [{"secretName": "acme-tls", "hosts": ["returns.acme.example"]}]}}, "secretName"),
+    ({"ingress": {"portalTls": [{"secretName": "acme-tls", "hosts": [], "existing": True}]}}, "hosts"),
+    ({"ingress": {"portalTls": [{"secretName": f"backhaul-portal-{name}-tls", "hosts": ["returns.acme.example"]} for name in "ab"]}}, "twice"),
+    *(({"trustedProxies": networks}, "trustedProxies has")
+      for networks in ["", "10.0.0.0/33", "10.0.0/8", "10.0.0.256/8", "10.0.0.0/8,pods", "10.0.0.0/8 10.1.0.0/16", "fd00::/129"]),
 ]
 MONITOR = {"selector": {"matchExpressions": ...}, "endpoints": [kubernetes.ENDPOINT]}
 
@@ -40,13 +58,24 @@ def check_chart(helm):
     assert not findings and not result["errors"], result
 
 
-def check_schema(helm):
-    for values in WRONG_VALUES:
+def check_values(helm):
+    for values, part in WRONG_VALUES:
         try:
             chart.render(values)
-        except helm.HelmError:
+        except helm.HelmError as error:
+            assert part in str(error), f"{values}: {error}"
             continue
-        raise AssertionError(f"the schema accepts {values}")
+        raise AssertionError(f"the chart accepts {values}")
+    # A tag with the commit names one version too.
+    chart.render({"image": {"tag": "main-3f2a9c1"}})
+
+
+def check_documented_values():
+    """The chart accepts the values in docs/deploy.md."""
+    documented = [yaml.safe_load(text) for language, text, _ in code_blocks.blocks(chart.ROOT / "docs/deploy.md") if language == "yaml"]
+    assert any("domain" in values for values in documented), "docs/deploy.md has no values of an installation"
+    for values in documented:
+        chart.render(values)
 
 
 def check_objects(name, objects):
@@ -144,7 +173,8 @@ def main():
         print("skipped: the package of Helm's library exists for x86-64 only")
         return
     check_chart(helm)
-    check_schema(helm)
+    check_values(helm)
+    check_documented_values()
     rendered = {name: chart.render(values) for name, values in chart.VARIANTS.items()}
     made = {name: set(secret["stringData"]) for name, secret in make_secrets.make().items()}
     for name, objects in rendered.items():

@@ -79,6 +79,16 @@ def check_definitions(folder, secrets):
     assert [line.split()[0] for line in kept.stderr.splitlines()] == ["auth", "auth-b"], kept.stderr
 
 
+def check_usage():
+    """The scripts that set passwords print their usage on request, and for a wrong number of arguments."""
+    for script in ["keep-passwords.sh", "set-password.sh"]:
+        file = ROOT / "deploy/rabbitmq" / script
+        for arguments, code in [(["--help"], 0), ([], 2), (["one"], 2), (["one", "two", "three"], 2)]:
+            result = subprocess.run([file, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            text = result.stderr if code else result.stdout
+            assert result.returncode == code and text.startswith(f"usage: {script} "), f"{script} {arguments}: {result}"
+
+
 def main():
     secrets = make("--namespace", "space")
     assert {secret["metadata"]["namespace"] for secret in secrets.values()} == {"space"}
@@ -90,6 +100,7 @@ def main():
     unused = secrets.keys() - {name for name, _ in wanted}
     assert not unused, f"make-secrets makes {unused}, which no object uses"
     check_users(secrets)
+    check_usage()
     with tempfile.TemporaryDirectory() as folder:
         check_definitions(Path(folder), secrets)
     again = make("--namespace", "space")

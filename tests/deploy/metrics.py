@@ -119,7 +119,7 @@ manual = (ROOT / "docs/respond-to-alerts.md").read_text()
 sections = {heading.lower() for heading in re.findall(r"^### (\w+)$", manual, re.MULTILINE)}
 for name, rule in rules.items():
     page, _, anchor = rule["annotations"].get("runbook_url", "").rpartition("/")[2].partition("#")
-    if not (ROOT / f"docs/{page}.md").exists() or anchor != name.lower() or anchor not in sections:
+    if not (ROOT / "docs" / page).is_file() or anchor != name.lower() or anchor not in sections:
         failures.append(f"{name}: runbook_url does not lead to its section in docs/respond-to-alerts.md")
     if rule["labels"]["severity"] not in ("page", "ticket"):
         failures.append(f"{name}: the severity is neither page nor ticket")
