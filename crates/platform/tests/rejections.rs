@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use actix_web::{HttpResponse, get};
+use actix_web::{HttpResponse, get, web};
 use aws_lc_rs::signature::Ed25519KeyPair;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use domain::access::{Revocation, Revoked, Scope};
@@ -53,7 +53,7 @@ impl Service for Console {
     }
 
     fn routes(config: &mut ServiceConfig<'_>) {
-        config.service(list_orders);
+        config.service(list_orders).service(show_page);
     }
 
     async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
@@ -76,6 +76,13 @@ impl Service for Console {
 async fn list_orders(caller: Caller) -> Result<HttpResponse, Problem> {
     caller.require(Scope::Orders)?;
     Ok(HttpResponse::Ok().json(["order"]))
+}
+
+/// A page for shoppers, who have no token.
+#[utoipa::path(responses((status = 404)))]
+#[get("/{merchant}/page")]
+async fn show_page(_: web::Path<String>) -> HttpResponse {
+    HttpResponse::NotFound().finish()
 }
 
 /// A service with tables that was given no database.
@@ -130,14 +137,18 @@ impl io::Write for Log {
 }
 
 impl Log {
-    /// The line about the rejection of the request with this id.
-    fn rejection(&self, request_id: &str) -> Value {
+    /// The lines about the request with this id.
+    fn lines(&self, request_id: &str) -> Vec<Value> {
         let log = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
         let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        let mut lines = lines.filter(|line| {
-            line["span"]["request.id"] == request_id && line["fields"]["reason"].is_string()
-        });
-        let line = lines.next().unwrap_or_else(|| panic!("{request_id} is not in the log: {log}"));
+        lines.filter(|line| line["span"]["request.id"] == request_id).collect()
+    }
+
+    /// The line about the rejection of the request with this id.
+    fn rejection(&self, request_id: &str) -> Value {
+        let all = self.lines(request_id);
+        let mut lines = all.iter().filter(|line| line["fields"]["reason"].is_string());
+        let line = lines.next().unwrap_or_else(|| panic!("{request_id} is not in the log"));
         assert!(lines.next().is_none(), "{request_id} is in the log twice");
         let mut fields = line["fields"].clone();
         fields.as_object_mut().unwrap().remove("message");
@@ -219,6 +230,11 @@ async fn rejections_are_logged_and_counted_with_their_client() {
     assert_eq!(log.rejection("revoked"), fields("invalid_token", Some("revoked-client")));
     assert_eq!(log.rejection("denied"), fields("insufficient_scope", Some("portal")));
     assert_eq!(log.rejection("limited"), fields("rate_limited", None));
+    let page = client().get(format!("{}/acme/page", console.url));
+    let page = page.header("x-request-id", "shopper").header("x-forwarded-for", "192.0.2.8");
+    assert_eq!(page.send().await.unwrap().status().as_u16(), 404);
+    let [line] = &log.lines("shopper")[..] else { panic!("{:?}", log.lines("shopper")) };
+    assert_eq!(line["span"]["merchant"], "acme", "the merchant in the path: {line}");
     let written = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();
     assert!(!written.contains(revoked.rsplit('.').next().unwrap()), "the log has a token");
     let metrics = client().get(format!("{}/metrics", console.url)).send().await.unwrap();

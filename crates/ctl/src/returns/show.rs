@@ -64,7 +64,7 @@ const UNIT_COLUMNS: &[Column] = &[
 
 const TIMELINE_COLUMNS: &[Column] = &[
     time("time", "/at"),
-    value("event", "/event"),
+    value("event", "/event").whole(),
     value("actor", "/actor").leave_out(1),
     id("message", "/delivery"),
     value("arrived", "/arrived"),
