@@ -18,7 +18,7 @@ use crate::outcome::Outcome;
 pub(crate) struct EndpointCheckResult {
     /// Kind of the sample, or `exchange-variants`.
     kind: String,
-    /// URL of the endpoint without its query string.
+    /// URL of the request without its query string.
     endpoint: Option<String>,
     /// Whether the endpoint accepted the sample.
     accepted: bool,
@@ -99,7 +99,7 @@ impl EndpointCheckResult {
 
     pub(super) fn sent(
         interface: Interface,
-        url: &Url,
+        mut url: Url,
         attempt: Attempt,
         request: SentRequest,
     ) -> Self {
@@ -122,7 +122,6 @@ impl EndpointCheckResult {
         let response_headers = response_headers(&attempt.headers.response);
         let was_sent = !request_headers.is_empty();
         // The query string may hold a secret.
-        let mut url = url.clone();
         url.set_query(None);
         Self {
             kind: interface.to_string(),

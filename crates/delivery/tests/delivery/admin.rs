@@ -221,6 +221,8 @@ async fn an_endpoint_check_reports_the_outcome() {
     let expected =
         [("rma", "redirected"), ("exchange-order", "not_set"), ("exchange-variants", "delivered")];
     assert_eq!(kinds, expected.map(|(kind, outcome)| (kind.to_owned(), outcome.to_owned())));
+    let requested = text(&results[2]["endpoint"]);
+    assert!(requested.ends_with("/sku/SAMPLE-SKU/variants"), "{requested}");
     let unknown = "/v1/endpoints/nobody/check";
     assert_eq!(app.operator_request(Method::POST, unknown, &json!({})).await.0, 404);
     assert_eq!(app.count("SELECT count(*) AS n FROM delivery_messages").await, 0);
