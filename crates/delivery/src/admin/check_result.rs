@@ -42,6 +42,8 @@ pub(crate) struct EndpointCheckResult {
     /// First bytes of the response body.
     response_body: String,
     latency_ms: u64,
+    /// Variants that are left out and fields that are ignored. Empty for samples.
+    warnings: Vec<String>,
 }
 
 /// The request of a check, apart from the headers that the attempt log contains.
@@ -94,6 +96,7 @@ impl EndpointCheckResult {
             response_headers: Vec::new(),
             response_body: String::new(),
             latency_ms: 0,
+            warnings: Vec::new(),
         }
     }
 
@@ -104,9 +107,12 @@ impl EndpointCheckResult {
         request: SentRequest,
     ) -> Self {
         let is_delivered = matches!(attempt.outcome, Outcome::Delivered { .. });
-        let unreadable = match interface {
-            Interface::Variants if is_delivered => Variants::read(&attempt.response).err(),
-            _ => None,
+        let (unreadable, warnings) = match interface {
+            Interface::Variants if is_delivered => match Variants::read(&attempt.response) {
+                Ok(_) => (None, Variants::warnings(&attempt.response).unwrap_or_default()),
+                Err(error) => (Some(error), Vec::new()),
+            },
+            _ => (None, Vec::new()),
         };
         let (outcome, status) = (attempt.outcome.name(), attempt.outcome.status());
         let refused = refused_part(interface, &attempt, request.has_credentials);
@@ -137,6 +143,7 @@ impl EndpointCheckResult {
             response_headers,
             response_body: attempt.response_log,
             latency_ms: attempt.latency.as_millis().try_into().unwrap_or(u64::MAX),
+            warnings,
         }
     }
 }
