@@ -77,13 +77,9 @@ pub(crate) fn check(raw: &RawOrder, policy: OrderPolicy) -> CheckedOrder {
     };
     let order = document.value().get("returns_portal_order").and_then(|it| it.get("orders"));
     let order = order.and_then(|orders| orders.elements().next());
-    let (errors, mut warnings) = match OrderMessage::read(&document, policy, Clock::system().now())
-    {
-        Ok(message) => (Vec::new(), message.warnings),
-        Err(invalid) => (invalid.errors, Vec::new()),
-    };
+    let (errors, warnings) = OrderMessage::check(&document, policy, Clock::system().now());
     let errors = errors.into_iter().map(relative_to_order).collect();
-    warnings = warnings.into_iter().map(relative_to_order).collect();
+    let mut warnings: Vec<_> = warnings.into_iter().map(relative_to_order).collect();
     warnings.extend(order.map(unknown_fields).into_iter().flatten());
     CheckedOrder { line, identifier: order.map(identifier).unwrap_or_default(), errors, warnings }
 }
@@ -141,6 +137,9 @@ pub(crate) fn order_is_invalid(detail: &str) -> FieldError {
 
 #[cfg(test)]
 mod tests {
+    use domain::order::sample::{Orders, document};
+    use serde_json::json;
+
     use super::*;
 
     fn check(order: &[u8]) -> CheckedOrder {
@@ -198,6 +197,21 @@ mod tests {
         assert_eq!(describe(b"{\"a\" 1}"), "4: not JSON: expected `:` (column 12)");
         assert_eq!(describe(b"{\"a\": \"\xff\"}"), "4: not UTF-8: invalid byte (column 14)");
         assert_eq!(describe(b""), "4: not JSON: expected an order");
+    }
+
+    #[test]
+    fn an_order_has_errors_and_warnings_about_amounts_at_once() {
+        let orders = Orders::new(1, "2026-03-01T00:00:00Z".parse().unwrap());
+        let mut order = document(&orders.into_iter().next().unwrap());
+        order["items"][0].as_object_mut().unwrap().remove("title");
+        order["items"][0]["product_amount_cents"] = json!(1);
+        let checked = check(order.to_string().as_bytes());
+        let fields = |errors: &[FieldError]| -> Vec<_> {
+            errors.iter().map(|error| error.field.clone()).collect()
+        };
+        assert_eq!(fields(&checked.errors), ["$.items[0].title"]);
+        let amount = "$.items[0].product_amount_cents".to_owned();
+        assert!(fields(&checked.warnings).contains(&amount), "{:?}", checked.warnings);
     }
 
     #[test]
