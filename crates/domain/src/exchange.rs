@@ -4,6 +4,7 @@ mod check;
 mod message;
 mod outcome;
 mod response;
+mod variant_warnings;
 mod variants;
 
 #[cfg(test)]

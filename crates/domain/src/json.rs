@@ -31,6 +31,7 @@ mod parser;
 mod path;
 mod readers;
 mod tree;
+mod unknown_field;
 mod unstorable;
 
 pub use digest::Digest;
@@ -43,6 +44,7 @@ pub use readers::{
     timestamp, variant,
 };
 pub use tree::{Elements, JsonValue, Members};
+pub use unknown_field::unknown_field;
 
 #[cfg(test)]
 mod tests;

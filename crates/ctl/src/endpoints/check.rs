@@ -45,7 +45,7 @@ pub(super) async fn run(operator: &OperatorArgs, check: &Check) -> anyhow::Resul
     Ok(if any_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// The results, and the whole URL, the error and the remedy of each failed request.
+/// The results, and the whole URL, the error and the remedy of each failed request, and the warnings.
 pub(crate) fn describe(results: &Value) -> String {
     let results = items(results, "/results");
     let mut text = table(results, COLUMNS);
@@ -56,6 +56,12 @@ pub(crate) fn describe(results: &Value) -> String {
         text.push_str(&paragraph(&format!("{kind}: {url}{detail}")));
         if remedy != "-" {
             text.push_str(&paragraph(&format!("{kind}: {remedy}")));
+        }
+    }
+    for result in results {
+        let kind = text_at(result, "/kind");
+        for warning in items(result, "/warnings") {
+            text.push_str(&paragraph(&format!("{kind}: warning: {}", text_at(warning, ""))));
         }
     }
     text
@@ -95,6 +101,23 @@ mod tests {
             drop-shipment-partial-cancellation  not set   -       -        -
             rma: https://integrations.acme-outdoor.example/backhaul/hooks/rmas responded
             with 404
+        "#]]
+        .assert_eq(&describe(&results));
+    }
+
+    #[test]
+    fn an_accepted_response_has_its_warnings() {
+        let warning = "variant 1 (S-1) is left out: $.title: missing_field";
+        let results = json!({ "results": [
+            { "kind": "exchange-variants", "endpoint": "https://acme.example/sku/S/variants",
+              "accepted": true, "outcome": "delivered", "status": 200, "latency_ms": 12,
+              "detail": "", "warnings": [warning] },
+        ] });
+        assert!(!items(&results, "/results").iter().any(is_failed));
+        expect![[r#"
+            KIND               ACCEPTED  STATUS  LATENCY  URL
+            exchange-variants  yes       200     12 ms    https://acme.example/sku/S/varian…
+            exchange-variants: warning: variant 1 (S-1) is left out: $.title: missing_field
         "#]]
         .assert_eq(&describe(&results));
     }

@@ -33,12 +33,17 @@ pub(crate) struct Batch {
 
 impl Batch {
     /// Validates an order and adds it.
-    fn add(&mut self, line: u64, bytes: Vec<u8>) {
-        let checked = check(&bytes, OrderPolicy::default());
+    fn add(&mut self, order: RawOrder) {
+        let checked = check(&order, OrderPolicy::default());
+        let line = checked.line;
         let describe = |it| (line, describe_warning(&checked.identifier, it));
         self.warnings.extend(checked.warnings.iter().map(describe));
         if checked.errors.is_empty() {
-            self.orders.push(ValidOrder { line, identifier: checked.identifier, bytes });
+            self.orders.push(ValidOrder {
+                line,
+                identifier: checked.identifier,
+                bytes: order.bytes,
+            });
         } else {
             let CheckedOrder { identifier: order, errors, .. } = checked;
             self.rejected.push(Rejection { line, order, errors });
@@ -91,8 +96,7 @@ impl<I: Iterator<Item = io::Result<RawOrder>>> Batches<I> {
             };
             bytes += order.bytes.len();
             self.read += 1;
-            let RawOrder { line, bytes } = order;
-            batch.add(line, bytes);
+            batch.add(order);
         }
         batch.end = self.read;
         batch
@@ -125,6 +129,7 @@ mod tests {
             .zip(orders)
             .map(|(line, order)| RawOrder {
                 line,
+                column: 1,
                 bytes: document(&order).to_string().into_bytes(),
             })
             .collect()
@@ -152,6 +157,14 @@ mod tests {
         check(&batches, &[(0, 1, 1, 2), (1, 2, 0, 4), (2, 0, 1, 5)]);
         assert_eq!((batches[0].rejected[0].line, &*batches[0].rejected[0].order), (2, "1002"));
         assert_eq!((batches[2].rejected[0].line, &*batches[2].rejected[0].order), (5, ""));
+    }
+
+    #[test]
+    fn a_rejected_order_has_the_line_of_its_syntax_error() {
+        let mut orders = orders(1);
+        orders[0].bytes = b"{\n \"identifier\": \"1\"\n \"title\": 1}".to_vec();
+        let rejected = &batches(orders, 2, 0)[0].rejected[0];
+        assert_eq!((rejected.line, rejected.errors.len()), (3, 1));
     }
 
     #[test]

@@ -1,17 +1,21 @@
 //! Validation of one order, without sending it.
 
-use domain::json::{Code, Document, FieldError, JsonValue, ParseError};
+use domain::json::{
+    Code, Document, FieldError, JsonValue, MAX_DEPTH, MAX_VALUES, ParseError, Position,
+};
 use domain::order::{OrderMessage, OrderPolicy};
 use platform::Clock;
 use serde::de::IgnoredAny;
 
-use super::file::MAX_ORDER_BYTES;
+use super::file::{MAX_ORDER_BYTES, RawOrder};
 use super::message::{message, order_error};
 use super::unknown_fields::unknown_fields;
 
 /// The result of a validation. All paths are relative to the order.
 #[derive(Debug, Default)]
 pub(crate) struct CheckedOrder {
+    /// The line of the file: that of the syntax error, or that on which the order starts.
+    pub(crate) line: u64,
     /// Empty if it cannot be read.
     pub(crate) identifier: String,
     pub(crate) errors: Vec<FieldError>,
@@ -20,13 +24,17 @@ pub(crate) struct CheckedOrder {
 }
 
 impl CheckedOrder {
-    fn unreadable(error: FieldError) -> Self {
-        Self { errors: vec![error], ..Self::default() }
+    fn unreadable(line: u64, detail: &str) -> Self {
+        Self { line, errors: vec![order_is_invalid(detail)], ..Self::default() }
     }
 }
 
-/// An error with its order, line and field. The order's identifier may be empty.
+/// An error with its order, line and field, or the detail alone if the order cannot be read. The order's
+/// identifier may be empty.
 pub(crate) fn describe_error(order: &str, error: &FieldError) -> String {
+    if let ("", "$", Some(detail)) = (order, error.field.as_str(), &error.detail) {
+        return detail.clone();
+    }
     format!("{}: {error}", subject(order, error))
 }
 
@@ -50,10 +58,11 @@ fn subject(order: &str, error: &FieldError) -> String {
 }
 
 /// Validates an order.
-pub(crate) fn check(order: &[u8], policy: OrderPolicy) -> CheckedOrder {
+pub(crate) fn check(raw: &RawOrder, policy: OrderPolicy) -> CheckedOrder {
+    let (line, order) = (raw.line, raw.bytes.as_slice());
     if order.len() > MAX_ORDER_BYTES {
         let detail = "larger than 5 MiB: the file must have one order per line, or a JSON array";
-        return CheckedOrder::unreadable(order_is_invalid(detail));
+        return CheckedOrder::unreadable(line, detail);
     }
     // As a message, because the limits of a message apply. Bytes that are not one value could end the message and
     // go on.
@@ -64,31 +73,52 @@ pub(crate) fn check(order: &[u8], policy: OrderPolicy) -> CheckedOrder {
     };
     let document = match parsed {
         Ok(document) => document,
-        Err(error) => return unreadable(order, &error),
+        Err(error) => return unreadable(raw, &error),
     };
     let order = document.value().get("returns_portal_order").and_then(|it| it.get("orders"));
     let order = order.and_then(|orders| orders.elements().next());
-    let (errors, mut warnings) = match OrderMessage::read(&document, policy, Clock::system().now())
-    {
-        Ok(message) => (Vec::new(), message.warnings),
-        Err(invalid) => (invalid.errors, Vec::new()),
-    };
+    let (errors, warnings) = OrderMessage::check(&document, policy, Clock::system().now());
     let errors = errors.into_iter().map(relative_to_order).collect();
-    warnings = warnings.into_iter().map(relative_to_order).collect();
+    let mut warnings: Vec<_> = warnings.into_iter().map(relative_to_order).collect();
     warnings.extend(order.map(unknown_fields).into_iter().flatten());
-    CheckedOrder { identifier: order.map(identifier).unwrap_or_default(), errors, warnings }
+    CheckedOrder { line, identifier: order.map(identifier).unwrap_or_default(), errors, warnings }
 }
 
-/// The error of an order that is not JSON, or not within the limits of a message. Positions are those of the
-/// order alone, as in the file.
-fn unreadable(order: &[u8], in_message: &ParseError) -> CheckedOrder {
-    let malformed = |it: &ParseError| FieldError::invalid("$", it.to_string());
-    match Document::parse(order) {
+/// The error of an order that is not JSON, or not within the limits of a message. Positions are those in the
+/// file.
+fn unreadable(order: &RawOrder, in_message: &ParseError) -> CheckedOrder {
+    match Document::parse(&order.bytes) {
+        // The position in the message is not that in the file.
         Ok(alone) => CheckedOrder {
             identifier: identifier(alone.value()),
-            ..CheckedOrder::unreadable(malformed(in_message))
+            ..CheckedOrder::unreadable(order.line, &describe_malformed(in_message).0)
         },
-        Err(error) => CheckedOrder::unreadable(malformed(&error)),
+        Err(error) => match describe_malformed(&error) {
+            (reason, Some(at)) => {
+                let lines = at.line.saturating_sub(1);
+                let column = if lines == 0 { order.column + at.column - 1 } else { at.column };
+                let line = order.line + u64::try_from(lines).unwrap_or_default();
+                CheckedOrder::unreadable(line, &format!("{reason} (column {column})"))
+            }
+            (reason, None) => CheckedOrder::unreadable(order.line, &reason),
+        },
+    }
+}
+
+/// The reason why an order cannot be parsed, and the position of the error in the order.
+fn describe_malformed(error: &ParseError) -> (String, Option<Position>) {
+    match error {
+        ParseError::Empty => ("not JSON: expected an order".to_owned(), None),
+        ParseError::NotUtf8 { at } => ("not UTF-8: invalid byte".to_owned(), Some(*at)),
+        ParseError::Syntax { reason, at } => (format!("not JSON: {reason}"), Some(*at)),
+        ParseError::DuplicateKey { key, at } => {
+            (format!("the key {key:?} appears twice in one object"), Some(*at))
+        }
+        ParseError::TooDeep { at } => (format!("nested deeper than {MAX_DEPTH} levels"), Some(*at)),
+        ParseError::TooLong => ("longer than 4 GiB".to_owned(), None),
+        ParseError::TooMany { at } => {
+            (format!("more than {MAX_VALUES} values and keys"), Some(*at))
+        }
     }
 }
 
@@ -107,28 +137,38 @@ pub(crate) fn order_is_invalid(detail: &str) -> FieldError {
 
 #[cfg(test)]
 mod tests {
-    use domain::json::MAX_DEPTH;
+    use domain::order::sample::{Orders, document};
+    use serde_json::json;
 
     use super::*;
 
+    fn check(order: &[u8]) -> CheckedOrder {
+        check_at(7, 3, order)
+    }
+
+    fn check_at(line: u64, column: usize, order: &[u8]) -> CheckedOrder {
+        let order = RawOrder { line, column, bytes: order.to_vec() };
+        super::check(&order, OrderPolicy::default())
+    }
+
     #[test]
     fn paths_are_relative_to_the_order() {
-        let errors = check(br#"{"identifier": 7}"#, OrderPolicy::default()).errors;
+        let errors = check(br#"{"identifier": 7}"#).errors;
         assert!(
             errors.iter().any(|error| error.to_string().starts_with("$.identifier: invalid_type"))
         );
         assert!(errors.iter().any(|error| error.to_string() == "$.currency: missing_field"));
-        let errors = check(b"{\"a\": 1, \"a\": 2}", OrderPolicy::default()).errors;
+        let errors = check(b"{\"a\": 1, \"a\": 2}").errors;
         assert_eq!(
             errors[0].to_string(),
-            r#"$: invalid (the key "a" appears twice in one object at line 1 column 12)"#
+            r#"$: invalid (the key "a" appears twice in one object (column 14))"#
         );
     }
 
     #[test]
     fn an_order_is_one_value() {
         for order in ["{}, {}", "{}]}, \"a\": {\"orders\": [{}", "{} {}"] {
-            let errors = check(order.as_bytes(), OrderPolicy::default()).errors;
+            let errors = check(order.as_bytes()).errors;
             assert!(errors[0].to_string().contains("trailing characters"), "{}", errors[0]);
         }
     }
@@ -136,7 +176,7 @@ mod tests {
     #[test]
     fn an_error_names_its_order_and_line() {
         let order = br#"{"identifier": "A-1", "items": [{"sku": "S"}, {"identifer": "2"}]}"#;
-        let checked = check(order, OrderPolicy::default());
+        let checked = check(order);
         let subjects = |errors: &[FieldError]| -> Vec<_> {
             errors.iter().map(|error| subject(&checked.identifier, error)).collect()
         };
@@ -147,8 +187,36 @@ mod tests {
     }
 
     #[test]
+    fn a_syntax_error_has_its_position_in_the_file() {
+        let describe = |order: &[u8]| {
+            let checked = check_at(4, 7, order);
+            format!("{}: {}", checked.line, describe_error("", &checked.errors[0]))
+        };
+        let pretty = b"{\n  \"identifier\": \"1\",\n  \"status\": \"Shipped\"\n  \"items\": []\n}";
+        assert_eq!(describe(pretty), "7: not JSON: expected `,` or `}` (column 3)");
+        assert_eq!(describe(b"{\"a\" 1}"), "4: not JSON: expected `:` (column 12)");
+        assert_eq!(describe(b"{\"a\": \"\xff\"}"), "4: not UTF-8: invalid byte (column 14)");
+        assert_eq!(describe(b""), "4: not JSON: expected an order");
+    }
+
+    #[test]
+    fn an_order_has_errors_and_warnings_about_amounts_at_once() {
+        let orders = Orders::new(1, "2026-03-01T00:00:00Z".parse().unwrap());
+        let mut order = document(&orders.into_iter().next().unwrap());
+        order["items"][0].as_object_mut().unwrap().remove("title");
+        order["items"][0]["product_amount_cents"] = json!(1);
+        let checked = check(order.to_string().as_bytes());
+        let fields = |errors: &[FieldError]| -> Vec<_> {
+            errors.iter().map(|error| error.field.clone()).collect()
+        };
+        assert_eq!(fields(&checked.errors), ["$.items[0].title"]);
+        let amount = "$.items[0].product_amount_cents".to_owned();
+        assert!(fields(&checked.warnings).contains(&amount), "{:?}", checked.warnings);
+    }
+
+    #[test]
     fn an_order_has_a_size_limit() {
-        let errors = check(&vec![b' '; MAX_ORDER_BYTES + 1], OrderPolicy::default()).errors;
+        let errors = check(&vec![b' '; MAX_ORDER_BYTES + 1]).errors;
         assert_eq!(
             errors[0].to_string(),
             "$: invalid (larger than 5 MiB: the file must have one order per line, or a JSON array)"
@@ -159,7 +227,7 @@ mod tests {
     fn the_limits_of_a_message_apply() {
         let nested = |depth: usize| {
             let order = format!("{{\"a\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
-            check(order.as_bytes(), OrderPolicy::default()).errors[0].to_string()
+            check(order.as_bytes()).errors[0].to_string()
         };
         assert_eq!(nested(MAX_DEPTH - 4), "$.identifier: missing_field");
         // Within the depth limit as a document of its own, but not inside a message.

@@ -25,17 +25,19 @@ const HEAD_BYTES: u64 = 64 * 1024;
 pub(crate) struct RawOrder {
     /// The line on which the order starts, counted from 1.
     pub(crate) line: u64,
+    /// The column of the first byte on that line, counted from 1.
+    pub(crate) column: usize,
     /// Cut to [`MAX_ORDER_BYTES`] plus one byte, which marks the order as too large.
     pub(crate) bytes: Vec<u8>,
 }
 
 impl RawOrder {
-    fn new(line: u64, mut bytes: Vec<u8>) -> Self {
+    fn new((line, column): (u64, usize), mut bytes: Vec<u8>) -> Self {
         // An order that was cut at a space must not become small enough.
         if bytes.len() <= MAX_ORDER_BYTES {
             bytes.truncate(bytes.trim_ascii_end().len());
         }
-        Self { line, bytes }
+        Self { line, column, bytes }
     }
 }
 
@@ -43,6 +45,8 @@ impl RawOrder {
 pub(crate) struct OrderReader {
     bytes: Box<dyn BufRead + Send>,
     line: u64,
+    /// The column of the next byte, counted from 1.
+    column: usize,
     layout: Layout,
 }
 
@@ -74,7 +78,7 @@ impl OrderReader {
         }
         let start = Start::of(&head);
         let bytes = Box::new(io::Cursor::new(head).chain(bytes));
-        let mut reader = Self { bytes, line: 1, layout: Layout::Lines };
+        let mut reader = Self { bytes, line: 1, column: 1, layout: Layout::Lines };
         reader.layout = match start {
             Start::Lines => Layout::Lines,
             Start::Values => Layout::Values,
@@ -107,9 +111,15 @@ impl OrderReader {
                 let token = String::from_utf8_lossy(token);
                 return Err(self.malformed(&format!("expected {token}")));
             }
-            self.bytes.consume(1);
+            self.skip_byte();
         }
         Ok(())
+    }
+
+    /// Consumes a byte of the current line.
+    fn skip_byte(&mut self) {
+        self.bytes.consume(1);
+        self.column += 1;
     }
 
     /// Skips white space and returns the next byte without consuming it.
@@ -119,8 +129,10 @@ impl OrderReader {
             if !byte.is_ascii_whitespace() {
                 return Ok(Some(byte));
             }
-            self.line += u64::from(byte == b'\n');
-            self.bytes.consume(1);
+            self.skip_byte();
+            if byte == b'\n' {
+                (self.line, self.column) = (self.line + 1, 1);
+            }
         }
     }
 
@@ -128,21 +140,21 @@ impl OrderReader {
         if self.skip_space()?.is_none() {
             return Ok(None);
         }
-        let line = self.line;
+        let start = (self.line, self.column);
         let mut bytes = Vec::new();
         let mut limited = (&mut self.bytes).take(read_limit());
         limited.read_until(b'\n', &mut bytes)?;
         if bytes.last() != Some(&b'\n') {
             self.bytes.skip_until(b'\n')?;
         }
-        self.line += 1;
-        Ok(Some(RawOrder::new(line, bytes)))
+        (self.line, self.column) = (self.line + 1, 1);
+        Ok(Some(RawOrder::new(start, bytes)))
     }
 
     fn next_element(&mut self, started: bool, in_message: bool) -> io::Result<Option<RawOrder>> {
         let mut next = self.skip_space()?;
         if started && next == Some(b',') {
-            self.bytes.consume(1);
+            self.skip_byte();
             next = self.skip_space()?;
         } else if started && next != Some(b']') {
             return Err(self.malformed("expected a comma or a closing bracket"));
@@ -150,7 +162,7 @@ impl OrderReader {
         match next {
             None => Err(self.malformed("the file ends inside the array")),
             Some(b']') => {
-                self.bytes.consume(1);
+                self.skip_byte();
                 if in_message { self.leave_message() } else { self.leave_array() }
             }
             Some(_) => self.element(Layout::Array { started, in_message }).map(Some),
@@ -187,7 +199,7 @@ impl OrderReader {
     /// strings and nested values do not. Otherwise its last brace ends it.
     fn element(&mut self, layout: Layout) -> io::Result<RawOrder> {
         let is_value = layout == Layout::Values;
-        let (line, mut bytes) = (self.line, Vec::new());
+        let (start, mut bytes) = ((self.line, self.column), Vec::new());
         let (mut depth, mut in_string, mut escaped) = (0u32, false, false);
         loop {
             let chunk = self.bytes.fill_buf()?;
@@ -197,14 +209,16 @@ impl OrderReader {
             }
             let mut end = None;
             for (position, byte) in chunk.iter().enumerate() {
+                self.column += 1;
                 match byte {
-                    b'\n' => self.line += 1,
+                    b'\n' => (self.line, self.column) = (self.line + 1, 1),
                     _ if escaped => escaped = false,
                     b'\\' if in_string => escaped = true,
                     b'"' => in_string = !in_string,
                     _ if in_string => {}
                     b'{' | b'[' => depth += 1,
                     b',' | b']' if depth == 0 && !is_value => {
+                        self.column -= 1;
                         end = Some(position);
                         break;
                     }
@@ -223,7 +237,7 @@ impl OrderReader {
             bytes.extend(chunk.iter().take(length.min(capacity)));
             self.bytes.consume(length);
             if end.is_some() {
-                return Ok(RawOrder::new(line, bytes));
+                return Ok(RawOrder::new(start, bytes));
             }
         }
     }

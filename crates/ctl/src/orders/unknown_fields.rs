@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
-use domain::json::{FieldError, JsonValue};
+use domain::json::{FieldError, JsonValue, unknown_field};
 use domain::order::message_schema;
 use serde_json::Value;
 
@@ -15,8 +15,6 @@ static ORDER: LazyLock<KnownFields> = LazyLock::new(|| {
 
 /// Alternatives of one schema.
 const ALTERNATIVES: [&str; 3] = ["oneOf", "anyOf", "allOf"];
-/// A suggestion differs in at most this many characters.
-const MAX_DISTANCE: usize = 2;
 
 /// The fields of a value. Empty for a value without properties in its schema, which is not read.
 #[derive(Default)]
@@ -73,7 +71,7 @@ fn find<'a>(
                 match known.fields.get(key) {
                     Some(known) => find(member, known, path, found),
                     None => {
-                        let detail = describe(key, known.fields.keys().copied());
+                        let detail = unknown_field(key, known.fields.keys().copied());
                         found.push(FieldError::invalid(path_text(path), detail));
                     }
                 }
@@ -106,17 +104,6 @@ fn properties<'a>(schemas: &[&'a Value]) -> BTreeMap<&'a str, Vec<&'a Value>> {
         known.entry(key.as_str()).or_default().push(schema);
     }
     known
-}
-
-fn describe(key: &str, known: impl Iterator<Item = &'static str>) -> String {
-    let distance = |name: &str| strsim::damerau_levenshtein(&key.to_lowercase(), name);
-    let nearest = known.map(|name| (distance(name), name)).min();
-    match nearest {
-        Some((distance, name)) if distance <= MAX_DISTANCE => {
-            format!("`{key}` is not a field; did you mean `{name}`?")
-        }
-        _ => format!("`{key}` is not a field and is ignored"),
-    }
 }
 
 fn path_text(path: &[Step<'_>]) -> String {

@@ -48,8 +48,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let (orders, _) = Source::from(file.as_str()).open().with_context(|| file.clone())?;
         for order in orders {
             let order = order.with_context(|| file.clone())?;
-            let checked = check(&order.bytes, policy);
-            summary.add(&format!("{file}:{}", order.line), &checked, format)?;
+            let checked = check(&order, policy);
+            summary.add(&format!("{file}:{}", checked.line), &checked, format)?;
         }
     }
     let is_valid = summary.rejected == 0;

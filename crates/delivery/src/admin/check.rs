@@ -130,12 +130,12 @@ async fn check(
     let mut client = engine.endpoint_client.clone();
     client.timeout = resolved.timeout.unwrap_or(client.timeout).min(engine.check_timeout);
     let has_credentials = has_credentials(engine, merchant, interface);
-    let (attempt, request) = match interface {
+    let (url, attempt, request) = match interface {
         Interface::Message(kind) => {
             let message = sample_message(merchant, kind, event, now);
             let attempt = client.deliver(&message, &resolved.endpoint, now, Jitter::draw()).await.1;
             let request = SentRequest::of_message(&message, &attempt, has_credentials);
-            (attempt, request)
+            (resolved.endpoint.url().clone(), attempt, request)
         }
         Interface::Variants => {
             let url = match product.expand_url(resolved.endpoint.url()) {
@@ -151,12 +151,12 @@ async fn check(
                 traceparent: platform::telemetry::traceparent(),
                 max_response_bytes: MAX_VARIANTS_BYTES,
             };
-            let endpoint = resolved.endpoint.with_url(url);
+            let endpoint = resolved.endpoint.with_url(url.clone());
             let attempt = client.fetch(&query, &endpoint, now, Jitter::draw()).await;
-            (attempt, SentRequest::of_variants(merchant, has_credentials))
+            (url, attempt, SentRequest::of_variants(merchant, has_credentials))
         }
     };
-    EndpointCheckResult::sent(interface, resolved.endpoint.url(), attempt, request)
+    EndpointCheckResult::sent(interface, url, attempt, request)
 }
 
 fn find_event(name: &str) -> Result<&'static SampleEvent, Error> {

@@ -18,7 +18,7 @@ use crate::outcome::Outcome;
 pub(crate) struct EndpointCheckResult {
     /// Kind of the sample, or `exchange-variants`.
     kind: String,
-    /// URL of the endpoint without its query string.
+    /// URL of the request without its query string.
     endpoint: Option<String>,
     /// Whether the endpoint accepted the sample.
     accepted: bool,
@@ -42,6 +42,8 @@ pub(crate) struct EndpointCheckResult {
     /// First bytes of the response body.
     response_body: String,
     latency_ms: u64,
+    /// Variants that are left out and fields that are ignored. Empty for samples.
+    warnings: Vec<String>,
 }
 
 /// The request of a check, apart from the headers that the attempt log contains.
@@ -94,19 +96,23 @@ impl EndpointCheckResult {
             response_headers: Vec::new(),
             response_body: String::new(),
             latency_ms: 0,
+            warnings: Vec::new(),
         }
     }
 
     pub(super) fn sent(
         interface: Interface,
-        url: &Url,
+        mut url: Url,
         attempt: Attempt,
         request: SentRequest,
     ) -> Self {
         let is_delivered = matches!(attempt.outcome, Outcome::Delivered { .. });
-        let unreadable = match interface {
-            Interface::Variants if is_delivered => Variants::read(&attempt.response).err(),
-            _ => None,
+        let (unreadable, warnings) = match interface {
+            Interface::Variants if is_delivered => match Variants::read(&attempt.response) {
+                Ok(_) => (None, Variants::warnings(&attempt.response).unwrap_or_default()),
+                Err(error) => (Some(error), Vec::new()),
+            },
+            _ => (None, Vec::new()),
         };
         let (outcome, status) = (attempt.outcome.name(), attempt.outcome.status());
         let refused = refused_part(interface, &attempt, request.has_credentials);
@@ -122,7 +128,6 @@ impl EndpointCheckResult {
         let response_headers = response_headers(&attempt.headers.response);
         let was_sent = !request_headers.is_empty();
         // The query string may hold a secret.
-        let mut url = url.clone();
         url.set_query(None);
         Self {
             kind: interface.to_string(),
@@ -138,6 +143,7 @@ impl EndpointCheckResult {
             response_headers,
             response_body: attempt.response_log,
             latency_ms: attempt.latency.as_millis().try_into().unwrap_or(u64::MAX),
+            warnings,
         }
     }
 }

@@ -66,7 +66,7 @@ pub const EVENTS: &[SampleEvent] = &[
         Rma,
         "rma.exchange_placed",
         "the exchange order of units exists",
-        r#"{"items":{"is_exchange":true,"exchange_order_identifier":"SAMPLE-EXCHANGE","refund_type":"EVEN_EXCHANGE"}}"#,
+        r#"{"items":{"is_exchange":true,"exchange_order_identifier":"SAMPLE-EXCHANGE","refund_type":"EVEN_EXCHANGE","refund_financials":{"service_refund_amount_cents":5395,"shopper_refund_amount_cents":0}}}"#,
     ),
     event(
         Rma,
@@ -80,26 +80,26 @@ pub const EVENTS: &[SampleEvent] = &[
         OutboundAsn,
         "outbound_asn.shipped",
         "a shipment to you has left",
-        r#"{"status":"shipped"}"#,
+        r#"{"status":"shipped","timestamp":"2026-01-01T00:00:00Z"}"#,
     ),
     event(
         OutboundAsn,
         "outbound_asn.delivered",
         "a shipment to you has arrived",
-        r#"{"status":"delivered"}"#,
+        r#"{"status":"delivered","timestamp":"2026-01-01T00:00:00Z"}"#,
     ),
     event(
         OutboundAsn,
         "outbound_asn.canceled",
         "a shipment to you was canceled",
-        r#"{"status":"canceled"}"#,
+        r#"{"status":"canceled","timestamp":"2026-01-01T00:00:00Z"}"#,
     ),
     event(InventoryReceipt, "inventory_receipt.received", "the warehouse received a unit", "{}"),
     event(
         InventoryReceipt,
         "inventory_receipt.rejected",
         "the warehouse rejected a unit",
-        r#"{"reject_reason":"Damaged"}"#,
+        r#"{"reject_reason":"Damaged","initial_condition":null}"#,
     ),
     event(
         DropShipmentConfirmation,
@@ -132,7 +132,7 @@ impl SampleEvent {
         let mut body = serde_json::from_str(sample(self.kind)).unwrap_or_default();
         apply(&mut body, &serde_json::from_str(self.difference).unwrap_or_default());
         let now = now.to_rfc3339_opts(SecondsFormat::Secs, true);
-        for time in ["created_at", "updated_at", "ship_date"] {
+        for time in ["created_at", "updated_at", "ship_date", "timestamp"] {
             if let Some(time) = body.get_mut(time) {
                 *time = json!(now);
             }
@@ -141,7 +141,8 @@ impl SampleEvent {
     }
 }
 
-/// Applies a difference. The difference of an array applies to each of its elements.
+/// Applies a difference. The difference of an array applies to each of its elements, and null removes a
+/// field.
 fn apply(value: &mut Value, difference: &Value) {
     match (value, difference) {
         (Value::Array(elements), Value::Object(_)) => {
@@ -149,7 +150,11 @@ fn apply(value: &mut Value, difference: &Value) {
         }
         (Value::Object(members), Value::Object(changed)) => {
             for (key, difference) in changed {
-                apply(members.entry(key.clone()).or_insert(Value::Null), difference);
+                if difference.is_null() {
+                    members.remove(key);
+                } else {
+                    apply(members.entry(key.clone()).or_insert(Value::Null), difference);
+                }
             }
         }
         (value, difference) => *value = difference.clone(),
@@ -158,7 +163,7 @@ fn apply(value: &mut Value, difference: &Value) {
 
 #[cfg(test)]
 mod tests {
-    use domain::returns::ServiceEvent;
+    use domain::returns::{Amounts, RefundFinancials, ServiceEvent};
     use strum::VariantArray as _;
 
     use super::*;
@@ -191,6 +196,39 @@ mod tests {
         assert_eq!(body("rma.refunded")["status"], "REFUNDED");
         assert_eq!(body("outbound_asn.shipped")["status"], "shipped");
         assert_eq!(SampleEvent::find("rma.lost"), None);
+    }
+
+    #[test]
+    fn a_sample_has_the_fields_of_its_state() {
+        let now = "2026-11-16T09:30:00Z".parse().unwrap();
+        for event in EVENTS {
+            let body: Value = serde_json::from_str(&event.body(now)).unwrap();
+            match event.kind {
+                Rma => {
+                    let item = &body["items"][0];
+                    let refund_type = serde_json::from_value(item["refund_type"].clone()).unwrap();
+                    let amounts = Amounts {
+                        product_amount_cents: 4995,
+                        discount_amount_cents: 0,
+                        tax_amount_cents: 400,
+                    };
+                    let expected = json!(RefundFinancials::new(amounts, refund_type));
+                    assert_eq!(item["refund_financials"], expected, "{}", event.name);
+                }
+                ExchangeOrder => assert_eq!(body["items"][0]["unit_price_amount_cents"], 4995),
+                OutboundAsn => {
+                    assert_eq!(body["carrier"], "UPS", "{}", event.name);
+                    assert_eq!(body["tracking_number"], "SAMPLE-TRACKING", "{}", event.name);
+                }
+                InventoryReceipt => {
+                    let is_rejected = body.get("reject_reason").is_some();
+                    let has_condition = body.get("initial_condition").is_some();
+                    assert_eq!(has_condition, !is_rejected, "{}", event.name);
+                }
+                DropShipmentConfirmation => assert_eq!(body["shipment"]["carrier"], "UPS"),
+                DropShipmentCancellation | DropShipmentPartialCancellation => {}
+            }
+        }
     }
 
     #[test]

@@ -221,9 +221,31 @@ async fn an_endpoint_check_reports_the_outcome() {
     let expected =
         [("rma", "redirected"), ("exchange-order", "not_set"), ("exchange-variants", "delivered")];
     assert_eq!(kinds, expected.map(|(kind, outcome)| (kind.to_owned(), outcome.to_owned())));
+    let requested = text(&results[2]["endpoint"]);
+    assert!(requested.ends_with("/sku/SAMPLE-SKU/variants"), "{requested}");
+    assert_eq!(results[2]["warnings"], json!([]), "{check}");
     let unknown = "/v1/endpoints/nobody/check";
     assert_eq!(app.operator_request(Method::POST, unknown, &json!({})).await.0, 404);
     assert_eq!(app.count("SELECT count(*) AS n FROM delivery_messages").await, 0);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_warns_of_variants_that_are_left_out() {
+    let app = TestApp::with_api(&[]).await;
+    let path = "/v1/endpoints/acme/check?kind=exchange-variants";
+    let body = json!([{"sku": "S-1"}, {"sku": "S-2", "title": "b", "price": 4995}]);
+    let steps = json!([{"do": "respond", "status": 200, "body": body}]);
+    let rule = json!({"path": "/sku/SAMPLE-SKU/variants", "steps": steps});
+    app.sandbox_request(Method::PUT, "/behaviour", &rule).await;
+    let (_, check) = app.operator_request(Method::POST, path, &json!({})).await;
+    let result = &check["results"][0];
+    assert_eq!(result["accepted"], true, "{check}");
+    let warnings = [
+        "variant 1 (S-1) is left out: $.title: missing_field",
+        "variant 2 (S-2): `price` is not a field; did you mean `unit_price_amount_cents`?",
+    ];
+    assert_eq!(result["warnings"], json!(warnings));
     app.stop().await;
 }
 

@@ -11,7 +11,7 @@ use url::Url;
 use utoipa::ToSchema;
 
 use crate::json::{
-    Document, Field, JsonValue, Object, ParseError, any, array, integer, object, text,
+    Document, Elements, Field, JsonValue, Object, ParseError, any, array, integer, object, text,
 };
 use crate::schema::json_schema;
 
@@ -98,16 +98,7 @@ pub fn variants_schema() -> Value {
 impl Variants {
     pub fn read(body: &[u8]) -> Result<Self, InvalidVariantsResponse> {
         let document = Document::parse(body)?;
-        let list = match document.value() {
-            JsonValue::Array(list) => list,
-            wrapper => match wrapper.get("variants") {
-                Some(JsonValue::Array(list)) => list,
-                _ => return Err(InvalidVariantsResponse::NoList),
-            },
-        };
-        if list.len() > MAX_VARIANTS {
-            return Err(InvalidVariantsResponse::TooMany);
-        }
+        let list = Self::list(&document)?;
         let (mut variants, mut skus, mut first_error) = (Self::default(), HashSet::new(), None);
         for element in list.iter() {
             match Document::from(element.to_value()).read(object(OfferedVariant::read)) {
@@ -128,10 +119,25 @@ impl Variants {
             _ => Ok(variants),
         }
     }
+
+    /// The variants of either form of the response, valid or not.
+    pub(super) fn list(document: &Document) -> Result<Elements<'_>, InvalidVariantsResponse> {
+        let list = match document.value() {
+            JsonValue::Array(list) => list,
+            wrapper => match wrapper.get("variants") {
+                Some(JsonValue::Array(list)) => list,
+                _ => return Err(InvalidVariantsResponse::NoList),
+            },
+        };
+        if list.len() > MAX_VARIANTS {
+            return Err(InvalidVariantsResponse::TooMany);
+        }
+        Ok(list)
+    }
 }
 
 impl OfferedVariant {
-    fn read(variant: &Object<'_>) -> Option<Self> {
+    pub(super) fn read(variant: &Object<'_>) -> Option<Self> {
         let sku = variant.required("sku", text(1..=255));
         let title = variant.required("title", text(1..=1000));
         let attributes = variant.optional("attributes", array(0..=50, object(Attribute::read)));
@@ -174,7 +180,7 @@ fn attribute_value(field: Field<'_>) -> Option<String> {
 }
 
 /// Accepts http and https only, because a URL with another scheme could run as a script in a page.
-fn web_url(value: Value) -> Option<String> {
+pub(super) fn web_url(value: Value) -> Option<String> {
     let Value::String(text) = value else { return None };
     let url = Url::parse(&text).ok()?;
     (text.len() <= 2048 && matches!(url.scheme(), "http" | "https")).then_some(text)

@@ -44,17 +44,8 @@ impl OrderMessage {
         policy: OrderPolicy,
         now: DateTime<Utc>,
     ) -> Result<Self, ValidationError> {
-        let mut sums = SumChecks::new(policy.strict_amounts);
-        let orders = document.read(object(|message| {
-            message.required(
-                "returns_portal_order",
-                object(|envelope| {
-                    let order = object(|order| Order::read(order, &mut sums, now));
-                    envelope.required("orders", array(1..=MAX_ORDERS, order))
-                }),
-            )
-        }))?;
-        let snapshots = orders.into_iter().zip(Self::documents(document.value())).enumerate();
+        let (orders, warnings) = read_orders(document, policy, now);
+        let snapshots = orders?.into_iter().zip(Self::documents(document.value())).enumerate();
         let snapshots = snapshots.map(|(index, (order, value))| OrderSnapshot {
             index,
             order,
@@ -63,7 +54,18 @@ impl OrderMessage {
                 .map(|refund| Digest::without(refund, "rma_identifier"))
                 .collect(),
         });
-        Ok(Self { snapshots: snapshots.collect(), warnings: sums.into_warnings() })
+        Ok(Self { snapshots: snapshots.collect(), warnings })
+    }
+
+    /// Validates a message like [`Self::read`], and returns its errors and its warnings. A message with
+    /// errors has warnings about the amounts that can be read.
+    pub fn check(
+        document: &Document,
+        policy: OrderPolicy,
+        now: DateTime<Utc>,
+    ) -> (Vec<FieldError>, Vec<FieldError>) {
+        let (orders, warnings) = read_orders(document, policy, now);
+        (orders.err().map(|invalid| invalid.errors).unwrap_or_default(), warnings)
     }
 
     /// The original documents of the orders in a message.
@@ -71,6 +73,25 @@ impl OrderMessage {
         let envelope = message.get("returns_portal_order");
         envelope.into_iter().flat_map(|envelope| elements(envelope, "orders"))
     }
+}
+
+/// The orders, and warnings about their amounts.
+fn read_orders(
+    document: &Document,
+    policy: OrderPolicy,
+    now: DateTime<Utc>,
+) -> (Result<Vec<Order>, ValidationError>, Vec<FieldError>) {
+    let mut sums = SumChecks::new(policy.strict_amounts);
+    let orders = document.read(object(|message| {
+        message.required(
+            "returns_portal_order",
+            object(|envelope| {
+                let order = object(|order| Order::read(order, &mut sums, now));
+                envelope.required("orders", array(1..=MAX_ORDERS, order))
+            }),
+        )
+    }));
+    (orders, sums.into_warnings())
 }
 
 fn elements<'a>(value: JsonValue<'a>, key: &str) -> impl Iterator<Item = JsonValue<'a>> + use<'a> {

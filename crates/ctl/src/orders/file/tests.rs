@@ -69,6 +69,20 @@ fn orders_may_span_lines() {
 }
 
 #[test]
+fn an_order_has_its_column() {
+    for (file, expected) in [
+        ("{}\n  {}\n{}", vec![(1, 1), (2, 3), (3, 1)]),
+        (" [{}, {\n}, {},\n  {}]", vec![(1, 3), (1, 7), (2, 4), (3, 3)]),
+        ("{\n} {}\n{}", vec![(1, 1), (2, 3), (3, 1)]),
+        (r#"{"returns_portal_order":{"orders":[{}]}}"#, vec![(1, 36)]),
+    ] {
+        let orders = OrderReader::new(io::Cursor::new(file)).unwrap().map(Result::unwrap);
+        let starts: Vec<_> = orders.map(|order| (order.line, order.column)).collect();
+        assert_eq!(starts, expected, "{file}");
+    }
+}
+
+#[test]
 fn a_file_that_is_not_json_is_one_error() {
     for file in ["identifier,status\n1001,Shipped\n", "<orders>", "\n\nnot JSON\n{}"] {
         let error = read(file).unwrap_err();

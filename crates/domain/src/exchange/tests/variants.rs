@@ -1,6 +1,7 @@
 use expect_test::{Expect, expect};
 use serde_json::{Value, json};
 
+use crate::exchange::variant_warnings::FIELDS;
 use crate::exchange::{InvalidVariantsResponse, Variants, variants_schema};
 
 fn read(body: &Value) -> Result<Variants, InvalidVariantsResponse> {
@@ -53,6 +54,42 @@ fn an_invalid_variant_does_not_hide_the_others() {
     ]))
     .unwrap();
     assert_eq!((variants.offered.len(), variants.invalid), (1, 4));
+}
+
+#[test]
+fn unused_parts_of_a_response_are_warnings() {
+    let warnings = |body: &Value| Variants::warnings(body.to_string().as_bytes()).unwrap();
+    assert!(warnings(&json!([{"sku": "S", "title": "Small", "quantity_in_stock": 0}])).is_empty());
+    let empty = ["the list is empty, so shoppers are offered no variants"];
+    assert_eq!(warnings(&json!([])), empty);
+    assert_eq!(warnings(&json!({"variants": []})), empty);
+    assert_eq!(
+        warnings(&json!([
+            {"sku": "S-1"}, {"sku": "S-2", "title": "b", "price": 4995, "stock": 0, "colour": "red"},
+            {"sku": "S-2", "title": "b", "price": 1}, 7,
+            {"sku": "S-3", "title": "c", "image_url": "/c.jpg", "product_url": null},
+        ])),
+        [
+            "variant 1 (S-1) is left out: $.title: missing_field",
+            "variant 2 (S-2): `colour` is not a field and is ignored",
+            "variant 2 (S-2): `price` is not a field; did you mean `unit_price_amount_cents`?",
+            "variant 2 (S-2): `stock` is not a field; did you mean `quantity_in_stock`?",
+            "variant 3 (S-2) is left out: an earlier one has its SKU",
+            "variant 4 is left out: $: invalid_type (expected an object, found an integer)",
+            "variant 5 (S-3): `image_url` is not a web URL and is ignored",
+        ]
+    );
+    let many = warnings(&json!(vec![json!({"sku": "S"}); 30]));
+    assert_eq!((many.len(), many[20].as_str()), (21, "there are 10 more warnings"));
+}
+
+#[test]
+fn every_field_of_the_schema_is_known() {
+    let schema = variants_schema();
+    let properties = schema["$defs"]["OfferedVariant"]["properties"].as_object().unwrap();
+    let mut known = FIELDS.to_vec();
+    known.sort_unstable();
+    assert_eq!(properties.keys().collect::<Vec<_>>(), known);
 }
 
 #[test]
