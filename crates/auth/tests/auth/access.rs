@@ -48,7 +48,9 @@ fn body(method: &Method, path: &str) -> Option<Value> {
             Some(json!({"merchant": "acme", "name": "a shop", "scopes": ["orders"]}))
         }
         // Callers rotate one after the other, which ends the secret before the previous one.
-        (_, path) if path.ends_with("/rotate_secret") => Some(json!({"force": true})),
+        (_, path) if path.ends_with("/rotate_secret") || path.ends_with("/rotate") => {
+            Some(json!({"force": true}))
+        }
         _ => Some(json!({})),
     }
 }

@@ -74,7 +74,9 @@ async fn a_thousand_concurrent_401s_cause_one_token_request() {
     merchant.behave("/rmas", expire).await;
     let attempts = (0..1000).map(|_| deliver(&endpoint_client, &endpoint, ResponseBody::Ignored));
     let attempts = join_all(attempts).await;
-    assert!(attempts.iter().all(|(_, attempt)| decide(attempt, 1) == Decision::Delivered));
+    for (_, attempt) in &attempts {
+        assert_eq!(decide(attempt, 1), Decision::Delivered, "{attempt:?}");
+    }
     let issued = merchant.request(reqwest::Method::GET, "/tokens", &json!({})).await;
     assert_eq!(issued, json!({"issued": 2}));
 }
