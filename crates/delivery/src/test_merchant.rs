@@ -34,7 +34,7 @@ pub(crate) fn guarded_client(allowed_networks: &[&str]) -> GuardedClient {
     let allowed_networks: Vec<_> =
         allowed_networks.iter().map(|network| network.parse().unwrap()).collect();
     let guard = Guard::new(false, &allowed_networks);
-    GuardedClient::new(guard, Arc::new(SystemResolver), tls(), Duration::from_secs(2)).unwrap()
+    GuardedClient::new(guard, Arc::new(SystemResolver), tls(), Duration::from_secs(60)).unwrap()
 }
 
 /// A sandbox merchant whose behaviour tests can set.
