@@ -213,8 +213,8 @@ fn shrink_to_width(table: &mut Table, columns: &[Column], width: u16) {
 fn left_out(columns: &[Column], widths: &[u16], width: u16) -> (Vec<usize>, bool) {
     let least_width = |index: usize, cut_whole: bool| {
         let (column, width) = columns.iter().zip(widths).nth(index)?;
-        let is_cut = index > 0 && column.is_cuttable(cut_whole);
-        let least = if is_cut { (*width).min(MIN_TEXT_WIDTH) } else { *width };
+        let is_shortened = index > 0 && column.is_cuttable(cut_whole);
+        let least = if is_shortened { (*width).min(MIN_TEXT_WIDTH) } else { *width };
         Some(usize::from(least) + usize::from(COLUMN_GAP))
     };
     let mut left_out = Vec::new();

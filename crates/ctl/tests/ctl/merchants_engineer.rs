@@ -35,7 +35,10 @@ async fn a_sample_of_an_event_is_triggered() {
     let app = TestApp::with_delivery().await;
     let list = app.text("trigger --list").await;
     assert!(list.starts_with("rma.created "), "{list}");
-    assert!(list.contains("\nrma.refunded ") && list.contains(" (kind outbound-asn)"), "{list}");
+    assert!(
+        list.contains("\nrma.refunded ") && list.contains("a return was created (kind rma)\n"),
+        "{list}"
+    );
     let sent = app.json("trigger rma.refunded --merchant acme --json").await;
     let body: Value =
         serde_json::from_str(sent["results"][0]["request_body"].as_str().unwrap()).unwrap();
