@@ -40,7 +40,9 @@ const handlers = {
     console.log(`${event}: shipment ${body.asn_number} is ${body.status}`);
   },
   "/inventory_receipt"({ event, body }) {
-    console.log(`${event}: unit ${body.unit_identifier} of ${body.asn_number}, condition ${body.initial_condition}`);
+    // A rejected unit has a reason and no condition.
+    const result = body.initial_condition ? `condition ${body.initial_condition}` : body.reject_reason;
+    console.log(`${event}: unit ${body.unit_identifier} of ${body.asn_number}, ${result}`);
   },
   "/drop_shipment_confirmation"({ event, body }) {
     console.log(`${event}: order ${body.shipment.client_identifier}, parcel ${body.shipment.tracking_number}`);

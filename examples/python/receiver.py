@@ -58,7 +58,9 @@ def on_outbound_asn(database, event, sequence, body):
 
 
 def on_inventory_receipt(_database, event, _sequence, body):
-    print(f"{event}: unit {body['unit_identifier']} of {body['asn_number']}, condition {body['initial_condition']}")
+    # A rejected unit has a reason and no condition.
+    result = f"condition {body['initial_condition']}" if "initial_condition" in body else body.get("reject_reason")
+    print(f"{event}: unit {body['unit_identifier']} of {body['asn_number']}, {result}")
 
 
 def on_exchange_order(_database, event, _sequence, body):
