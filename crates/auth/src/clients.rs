@@ -168,7 +168,7 @@ pub(crate) async fn rotate_secret(
                 let end = if age == 0 { overlap_ends_at } else { now };
                 let expires_at = old.expires_at.unwrap_or(end).min(end);
                 if !rotation.force {
-                    check_promise(id, &old, expires_at)?;
+                    check_expiry(id, &old, expires_at)?;
                 }
                 if expires_at <= now && !rotation.force {
                     check_unused(id, &old, now)?;
@@ -188,10 +188,10 @@ pub(crate) async fn rotate_secret(
     Ok(ClientView { previous_secret_expires_at: expires_at, ..view })
 }
 
-/// Rejects a rotation that would end a secret before the time that an earlier rotation promised.
-fn check_promise(client: &str, secret: &SecretHash, ends_at: Timestamp) -> Result<(), Error> {
+/// Rejects a rotation that would end a secret before the time that an earlier rotation set.
+fn check_expiry(client: &str, secret: &SecretHash, ends_at: Timestamp) -> Result<(), Error> {
     match secret.expires_at {
-        Some(expires_at) if ends_at < expires_at => Err(Error::SecretPromised {
+        Some(expires_at) if ends_at < expires_at => Err(Error::SecretStillValid {
             client: client.to_owned(),
             created_at: secret.created_at,
             expires_at,

@@ -42,7 +42,7 @@ pub(crate) enum Error {
         .expires_at.format("%Y-%m-%d %H:%M:%SZ"),
         .created_at.format("%Y-%m-%d %H:%M:%SZ")
     )]
-    SecretPromised { client: String, created_at: Timestamp, expires_at: Timestamp },
+    SecretStillValid { client: String, created_at: Timestamp, expires_at: Timestamp },
     #[error(
         "a signing secret of {interface} would end now and is still in use (created at {}, signs until {}): \
          wait until then, or use force",
@@ -160,7 +160,7 @@ impl Failure for Error {
             | Self::ClientRevoked(_)
             | Self::SecretIsSetting(_)
             | Self::SecretInUse { .. }
-            | Self::SecretPromised { .. }
+            | Self::SecretStillValid { .. }
             | Self::SigningSecretInUse { .. }
             | Self::PersonExists(_)
             | Self::PersonDisabled(_)
@@ -204,7 +204,7 @@ impl Failure for Error {
     fn code(&self) -> Option<&'static str> {
         match self {
             Self::SecretInUse { .. }
-            | Self::SecretPromised { .. }
+            | Self::SecretStillValid { .. }
             | Self::SigningSecretInUse { .. } => Some("secret_in_use"),
             Self::MerchantChanged(_) => Some("changed"),
             _ => None,

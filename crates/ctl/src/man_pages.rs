@@ -27,11 +27,10 @@ pub(crate) fn run(Arguments { folder }: &Arguments, command: Command) -> anyhow:
 fn name_examples(folder: &Path) -> io::Result<()> {
     for page in fs::read_dir(folder)? {
         let path = page?.path();
-        let is_own =
-            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("backhaul"));
-        if is_own {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with("backhaul") && name.ends_with(".1") {
             let page = fs::read_to_string(&path)?;
-            fs::write(path, page.replace(".SH EXTRA\n", ".SH EXAMPLES\n"))?;
+            fs::write(&path, page.replace(".SH EXTRA\n", ".SH EXAMPLES\n"))?;
         }
     }
     Ok(())

@@ -22,7 +22,7 @@ async fn a_rotation_keeps_the_previous_secret_and_expires_older_ones() {
     let second = rotate(json!({})).await;
     app.token(&id, &second).await;
     // The first secret was never used, so it may end.
-    // The first secret was promised to work for a day.
+    // The first rotation keeps the first secret valid for a day.
     let path = format!("/v1/clients/{id}/rotate");
     let (status, body) = app.call(Method::POST, &path, Some(json!({}))).await;
     assert_eq!((status, &body["code"]), (StatusCode::CONFLICT, &json!("secret_in_use")), "{body}");

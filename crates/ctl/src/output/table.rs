@@ -5,8 +5,8 @@
 //! shortened. The others follow one rule: columns marked [`Column::wide`] are left out, UUIDs and times are
 //! short, and then columns marked [`Column::leave_out`] are left out until the long texts of the rest,
 //! which end with `…`, have [`MIN_TEXT_WIDTH`]. If that is not enough, texts marked [`Column::whole`] are
-//! shortened too, and only then further columns are left out. A column whose value is the same in all rows can have another
-//! rank ([`Column::leave_out_same`]). `--wide` shows everything.
+//! shortened too, and only then further columns are left out. A column whose value is the same in all rows
+//! can have another rank ([`Column::leave_out_same`]). `--wide` shows everything.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;

@@ -4,7 +4,7 @@
 
 {{- with .Values.image.tag -}}
 {{- if not (regexMatch "^[A-Za-z0-9_][A-Za-z0-9_.-]*$" .) -}}
-{{- fail (printf "image.tag is %s: a tag has only letters, digits, ., _ and -" .) -}}
+{{- fail (printf "image.tag is %s: a tag has only A-Z, a-z, 0-9, ., _ and -" .) -}}
 {{- end -}}
 {{- /* A pod that restarts could get another version than its migrations. */ -}}
 {{- if not (regexMatch "[0-9]+\\.[0-9]+\\.[0-9]+|[0-9a-f]{7}" .) -}}
