@@ -129,10 +129,12 @@ mod tests {
             "resolution": "refund", "return_reason": "CHANGED_MIND", "sku": "BELT",
             "title": "Belt", "tracking_number": null, "unit": 1, "upc": null,
         });
-        let text = describe(&json!({ "managed_receiving": false, "units": [unit] }));
+        let text =
+            describe(&json!({ "managed_receiving": false, "canceled_at": null, "units": [unit] }));
         let (_, units) = text.split_once("\n\n").unwrap();
         expect![[r#"
-            UNIT  SKU  REASON  FOR  CENTS  PARCEL
+            UNIT        SKU   REASON        FOR     CENTS  PARCEL
+            1001/L-1:1  BELT  CHANGED_MIND  REFUND  4325   -
         "#]]
         .assert_eq(units);
     }

@@ -189,7 +189,8 @@ async fn completions_and_man_pages_are_generated() {
         std::fs::read_to_string(app.checkout.path().join("deep/pages/man1").join(name)).unwrap()
     };
     assert!(page("backhaul.1").contains("Exit codes"), "{}", page("backhaul.1"));
-    assert!(page("backhaul-deliveries-replay.1").contains("wait"));
+    let replay = page("backhaul-deliveries-replay.1");
+    assert!(replay.contains("wait") && replay.contains(".SH EXAMPLES\n"), "{replay}");
     let version = app.text("--version").await;
     assert!(
         version.starts_with(concat!("backhaul ", env!("CARGO_PKG_VERSION"), " (commit ")),
