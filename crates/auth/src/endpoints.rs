@@ -76,10 +76,12 @@ pub(crate) async fn set(
             }
         };
         (endpoint.paused, endpoint.signing_secrets) = (paused, signing_secrets);
-        let Endpoint { url, path, headers, authentication, timeout_ms, .. } = redact(&endpoint);
+        let Endpoint { url, path, headers, authentication, timeout_ms, version, .. } =
+            redact(&endpoint);
         let detail = json!({
             "interface": interface, "url": url, "path": path, "headers": headers,
             "authentication": authentication, "timeout_ms": timeout_ms,
+            "version": version,
         });
         merchant.endpoints.insert(interface, Box::new(endpoint));
         Ok((secret, detail))

@@ -75,6 +75,7 @@ pub(crate) struct EndpointView {
     headers: BTreeMap<String, String>,
     authentication: AuthenticationView,
     timeout_ms: Option<u32>,
+    version: Option<u16>,
     pub(crate) paused: bool,
     signing_secrets: Vec<SigningSecretView>,
 }

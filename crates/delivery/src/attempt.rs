@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::message_kind::MessageKind;
+use domain::message_kind::{MessageKind, MessageVersion};
 use reqwest::header::{self, HeaderValue};
 use reqwest::{Method, Request, Response};
 use tokio::time::Instant;
@@ -39,6 +39,7 @@ pub struct Message {
     pub id: String,
     pub merchant: String,
     pub kind: MessageKind,
+    pub version: MessageVersion,
     /// For example `rma.created`.
     pub event: String,
     pub sequence: i64,
@@ -61,7 +62,7 @@ pub enum ResponseBody {
 #[derive(Clone, Debug)]
 pub struct Query {
     pub merchant: String,
-    pub api_version: &'static str,
+    pub version: MessageVersion,
     pub traceparent: Option<String>,
     /// A longer response is [`Outcome::ResponseTooLarge`].
     pub max_response_bytes: usize,

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{access::MerchantId, event::Event};
+use crate::{access::MerchantId, event::Event, message_kind::MessageVersion};
 
 pub use appearance::{
     Appearance, Color, Colors, InvalidColor, Language, LookupKey, MIN_CONTRAST, ReasonLabels,
@@ -53,6 +53,12 @@ pub struct Merchant {
 impl Merchant {
     pub fn new(identifier: MerchantId, settings: Settings) -> Self {
         Self { identifier, version: 1, settings, endpoints: BTreeMap::new() }
+    }
+
+    /// The version of the messages that the merchant's endpoint has chosen, else that of the contract.
+    pub fn message_version(&self, interface: Interface) -> MessageVersion {
+        let chosen = self.endpoints.get(&interface).and_then(|endpoint| endpoint.version);
+        chosen.unwrap_or_else(|| interface.default_version())
     }
 }
 

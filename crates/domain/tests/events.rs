@@ -15,7 +15,7 @@ use domain::merchant::{
     Authentication, CredentialsIn, Endpoint, Interface, Merchant, MerchantChanged, Sealed,
     Settings, SigningSecret, SupportContact,
 };
-use domain::message_kind::MessageKind;
+use domain::message_kind::{MessageKind, MessageVersion};
 use domain::schema::json_schema;
 
 /// Compares the schema with the published file and validates the event.
@@ -95,6 +95,7 @@ fn merchant_changed_conforms_to_its_schema() {
             headers: [("x-team".to_owned(), sealed())].into(),
             authentication,
             timeout_ms: Some(5000),
+            version: Some(MessageVersion(3)),
             paused: false,
             signing_secrets: vec![secret],
         };

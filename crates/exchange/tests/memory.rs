@@ -32,6 +32,7 @@ fn endpoint(paused: bool) -> Endpoint<Sealed> {
         headers: BTreeMap::new(),
         authentication: Authentication::None,
         timeout_ms: None,
+        version: None,
         paused,
         signing_secrets: Vec::new(),
     }

@@ -110,6 +110,7 @@ pub fn merchant(identifier: &str) -> Merchant {
             headers: BTreeMap::new(),
             authentication: Authentication::None,
             timeout_ms: None,
+            version: None,
             paused: false,
             signing_secrets: Vec::new(),
         };

@@ -148,11 +148,13 @@ async fn enqueue_messages(
     parts: &[AsnPart],
     now: Timestamp,
 ) -> Result<(), Error> {
+    let version = app.deliveries.message_version(merchant, MessageKind::OutboundAsn);
     let mut messages = Vec::with_capacity(parts.len());
     for part in parts {
         messages.push(NewMessage {
             merchant: merchant.clone(),
             kind: MessageKind::OutboundAsn,
+            version,
             ordering_key: Some(format!("asn:{}", header.asn_number)),
             event: format!("outbound_asn.{}", header.status.as_str()),
             body: header.body(&part.asn_number, &part.cartons)?.into(),

@@ -81,6 +81,7 @@ fn merchant(
             headers: BTreeMap::new(),
             authentication: Authentication::None,
             timeout_ms: None,
+            version: None,
             paused: false,
             signing_secrets: vec![secret],
         };

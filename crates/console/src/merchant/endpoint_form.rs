@@ -18,6 +18,8 @@ pub(super) struct EndpointForm {
     pub(super) url: Field,
     pub(super) path: Field,
     pub(super) timeout_ms: Field,
+    /// The message version, or empty for the version of the contract.
+    pub(super) version: Field,
     /// `none`, `basic`, `bearer`, `api_key` or `oauth2`.
     pub(super) authentication: Field,
     pub(super) username: Field,
@@ -49,6 +51,7 @@ impl EndpointForm {
             timeout_ms: Field::new(
                 endpoint.timeout_ms.map(|millis| millis.to_string()).unwrap_or_default(),
             ),
+            version: Field::new(endpoint.version.map(|it| it.to_string()).unwrap_or_default()),
             authentication: Field::new(kind),
             username: Field::new(authentication.username.as_str()),
             key_header: Field::new(authentication.header.as_str()),
@@ -70,6 +73,7 @@ impl EndpointForm {
             ("URL", &self.url),
             ("Path", &self.path),
             ("Timeout in milliseconds", &self.timeout_ms),
+            ("Message version", &self.version),
             ("Authentication", &self.authentication),
             ("User name", &self.username),
             ("Header of the key", &self.key_header),
@@ -87,6 +91,7 @@ impl EndpointForm {
             url: field("url"),
             path: field("path"),
             timeout_ms: field("timeout_ms"),
+            version: field("version"),
             authentication: field("authentication"),
             username: field("username"),
             basic_password: field("basic_password"),
@@ -121,6 +126,7 @@ impl EndpointForm {
             "url": optional(&self.url),
             "path": optional(&self.path),
             "timeout_ms": timeout?,
+            "version": self.version.value.parse::<u16>().ok(),
             "headers": headers?,
             "authentication": authentication?,
         }))
@@ -167,6 +173,7 @@ impl EndpointForm {
             (&mut self.url, "$.url"),
             (&mut self.path, "$.path"),
             (&mut self.timeout_ms, "$.timeout_ms"),
+            (&mut self.version, "$.version"),
             (&mut self.authentication, "$.authentication.kind"),
             (&mut self.username, "$.authentication.username"),
             (&mut self.key_header, "$.authentication.header"),

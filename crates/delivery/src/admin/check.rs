@@ -8,7 +8,7 @@ use bytes::Bytes;
 use domain::access::{MerchantId, Scope};
 use domain::exchange::VariantIdentifier;
 use domain::merchant::{Authentication, Interface};
-use domain::message_kind::{MessageKind, VARIANTS_API_VERSION};
+use domain::message_kind::{MessageKind, MessageVersion};
 use futures_util::future::join_all;
 use platform::http::ErrorBody;
 use platform::identity::Caller;
@@ -132,7 +132,7 @@ async fn check(
     let has_credentials = has_credentials(engine, merchant, interface);
     let (url, attempt, request) = match interface {
         Interface::Message(kind) => {
-            let message = sample_message(merchant, kind, event, now);
+            let message = sample_message(merchant, (kind, resolved.message_version), event, now);
             let attempt = client.deliver(&message, &resolved.endpoint, now, Jitter::draw()).await.1;
             let request = SentRequest::of_message(&message, &attempt, has_credentials);
             (resolved.endpoint.url().clone(), attempt, request)
@@ -147,7 +147,7 @@ async fn check(
             };
             let query = Query {
                 merchant: merchant.to_string(),
-                api_version: VARIANTS_API_VERSION,
+                version: resolved.message_version,
                 traceparent: platform::telemetry::traceparent(),
                 max_response_bytes: MAX_VARIANTS_BYTES,
             };
@@ -172,7 +172,7 @@ fn has_credentials(engine: &Engine, merchant: &MerchantId, interface: Interface)
 
 fn sample_message(
     merchant: &MerchantId,
-    kind: MessageKind,
+    (kind, version): (MessageKind, MessageVersion),
     event: Option<&SampleEvent>,
     now: Timestamp,
 ) -> Message {
@@ -184,6 +184,7 @@ fn sample_message(
         id: new_id(now).to_string(),
         merchant: merchant.to_string(),
         kind,
+        version,
         event: name.to_owned(),
         sequence: 1,
         traceparent: platform::telemetry::traceparent(),

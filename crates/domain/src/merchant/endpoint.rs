@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::authentication::Authentication;
 use super::secret_url::SecretUrl;
+use crate::message_kind::MessageVersion;
 
 /// An encrypted secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -47,6 +48,8 @@ pub struct Endpoint<S> {
     pub authentication: Authentication<S>,
     /// The timeout of one attempt. Defaults to the timeout of the service.
     pub timeout_ms: Option<u32>,
+    /// The version of the messages. Defaults to the version of the contract.
+    pub version: Option<MessageVersion>,
     /// A paused endpoint receives no messages; they wait.
     pub paused: bool,
     /// The secrets that sign messages, newest first. During a rotation there are several.
@@ -80,6 +83,7 @@ impl<S> Endpoint<S> {
             headers,
             authentication: self.authentication.map(convert)?,
             timeout_ms: self.timeout_ms,
+            version: self.version,
             paused: self.paused,
             signing_secrets,
         })

@@ -247,6 +247,7 @@ pub(super) fn add_variants_endpoint(
         headers: BTreeMap::new(),
         authentication,
         timeout_ms: None,
+        version: None,
         paused: false,
         signing_secrets: Vec::new(),
     };

@@ -10,6 +10,7 @@ fn the_body_has_the_chosen_authentication_only() {
     let mut form = form(&[
         ("url", "https://acme.example/rmas"),
         ("timeout_ms", "5000"),
+        ("version", "3"),
         ("authentication", "api_key"),
         ("key_header", "x-key"),
         ("api_key", "k"),
@@ -17,7 +18,7 @@ fn the_body_has_the_chosen_authentication_only() {
         ("headers", "X-A: 1\r\n\r\nx-b: a: b"),
     ]);
     let expected = json!({
-        "url": "https://acme.example/rmas", "path": null, "timeout_ms": 5000,
+        "url": "https://acme.example/rmas", "path": null, "timeout_ms": 5000, "version": 3,
         "headers": { "X-A": "1", "x-b": "a: b" },
         "authentication": { "kind": "api_key", "header": "x-key", "key": "k" },
     });

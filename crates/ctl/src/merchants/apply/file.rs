@@ -42,6 +42,7 @@ pub(super) struct EndpointEntry {
     pub(super) path: Option<String>,
     pub(super) headers: BTreeMap<String, String>,
     pub(super) timeout_ms: Option<i64>,
+    pub(super) version: Option<i64>,
     /// The kind, its settings and its secret. `password_file`, `token_file`, `key_file` and
     /// `client_secret_file` name a file with the secret.
     pub(super) authentication: Map<String, Value>,
@@ -114,7 +115,9 @@ fn read_endpoints(
 }
 
 fn read_endpoint(endpoint: &Object<'_>, folder: &Path) -> Option<EndpointEntry> {
-    endpoint.reject_unknown(&["url", "path", "headers", "timeout_ms", "authentication", "paused"]);
+    const FIELDS: [&str; 7] =
+        ["url", "path", "headers", "timeout_ms", "version", "authentication", "paused"];
+    endpoint.reject_unknown(&FIELDS);
     let authentication = object(|it| Some(read_authentication(it, folder)));
     let authentication = endpoint.optional("authentication", authentication);
     read_fields!(EndpointEntry {
@@ -122,6 +125,7 @@ fn read_endpoint(endpoint: &Object<'_>, folder: &Path) -> Option<EndpointEntry> 
         path: endpoint.optional("path", text(ANY_LENGTH)),
         headers: endpoint.optional("headers", object(read_headers)).map(Option::unwrap_or_default),
         timeout_ms: endpoint.optional("timeout_ms", integer(i64::MIN..=i64::MAX)),
+        version: endpoint.optional("version", integer(i64::MIN..=i64::MAX)),
         authentication: authentication.map(|it| complete(it.unwrap_or_default())),
         paused: endpoint.optional("paused", boolean),
     })
@@ -217,9 +221,9 @@ endpoints:
                   clients[1].name: two clients have the name Shop
                   clients[1].scopes[0]: must be one of orders, returns, warehouse, carrier, read, replay, manage, operator, shopper
                   endpoints.parcels: unknown field: known are rma, exchange-order, outbound-asn, inventory-receipt, drop-shipment-confirmation, drop-shipment-cancellation, drop-shipment-partial-cancellation, exchange-variants
-                  endpoints.exchange-order.uri: unknown field: known are url, path, headers, timeout_ms, authentication, paused
+                  endpoints.exchange-order.uri: unknown field: known are url, path, headers, timeout_ms, version, authentication, paused
                   endpoints.exchange-order.headers.X-Shop: expected a string, found an integer
-                  endpoints.rma.timeout: unknown field: known are url, path, headers, timeout_ms, authentication, paused
+                  endpoints.rma.timeout: unknown field: known are url, path, headers, timeout_ms, version, authentication, paused
                   endpoints.rma.authentication.password_file: cannot read nowhere/password.txt: No such file or directory (os error 2)"#]],
         );
     }

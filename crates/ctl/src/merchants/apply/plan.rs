@@ -155,6 +155,7 @@ impl EndpointEntry {
             ("headers".to_owned(), header_object(&self.headers)),
             ("authentication".to_owned(), self.authentication.clone().into()),
             ("timeout_ms".to_owned(), json!(self.timeout_ms)),
+            ("version".to_owned(), json!(self.version)),
         ])
     }
 
