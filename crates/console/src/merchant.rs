@@ -76,6 +76,7 @@ pub(crate) struct EndpointView {
     authentication: AuthenticationView,
     timeout_ms: Option<u32>,
     version: Option<u16>,
+    certificate_expires_at: Option<DateTime<Utc>>,
     pub(crate) paused: bool,
     signing_secrets: Vec<SigningSecretView>,
 }
@@ -90,6 +91,10 @@ struct AuthenticationView {
     client_id: String,
     scope: Option<String>,
     credentials_in: String,
+    certificate: String,
+    access_key_id: String,
+    region: String,
+    service: String,
 }
 
 #[derive(Debug, Clone, Deserialize)]

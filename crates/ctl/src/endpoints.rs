@@ -37,7 +37,11 @@ Examples:
       --username backhaul --password-file - < password
   backhaul endpoint set acme rma --auth oauth2 \\
       --token-url https://id.acme.example/token \\
-      --client-id backhaul --client-secret-file secret.txt")]
+      --client-id backhaul --client-secret-file secret.txt
+  backhaul endpoint set acme rma --auth client-certificate \\
+      --certificate-file client.pem --private-key-file client.key
+  backhaul endpoint set acme rma --auth aws-sigv4 --region eu-central-1 \\
+      --access-key-id AKIDEXAMPLE --secret-access-key-file key.txt")]
     Set(Box<Set>),
     /// List the endpoints of a merchant
     #[command(after_help = "\

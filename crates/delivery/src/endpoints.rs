@@ -10,13 +10,14 @@ use domain::access::MerchantId;
 use domain::merchant::{self, CredentialsIn, Interface, Merchant, Sealed, SecretUrl};
 use domain::message_kind::MessageVersion;
 use merchants::Merchants;
-use platform::Timestamp;
 use platform::sealing::{SealError, Sealer};
+use platform::{ClientIdentity, IdentityError, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 use crate::endpoint::{Authentication, Endpoint, EndpointError};
 use crate::signing::{Secret, SecretError};
+use crate::sigv4::AwsCredentials;
 use crate::tokens::{ClientCredentials, Placement};
 
 /// An endpoint that cannot be used.
@@ -34,6 +35,8 @@ pub enum ResolveError {
     Sealed(Interface, #[source] SealError),
     #[error("a signing secret of {0} is invalid")]
     Secret(Interface, #[source] SecretError),
+    #[error("the client certificate of {0} is invalid")]
+    Identity(Interface, #[source] IdentityError),
     #[error("the settings of {0} are invalid")]
     Settings(Interface, #[source] EndpointError),
 }
@@ -191,6 +194,24 @@ fn authentication(
                 ClientCredentials { token_url, client_id, client_secret, scope, placement };
             Authentication::ClientCredentials(Arc::new(credentials))
         }
+        merchant::Authentication::ClientCertificate { certificate, private_key } => {
+            let identity = ClientIdentity::parse(&certificate, private_key.expose_secret())
+                .map_err(|error| ResolveError::Identity(interface, error))?;
+            Authentication::ClientCertificate(identity)
+        }
+        merchant::Authentication::AwsSigv4 {
+            access_key_id,
+            secret_access_key,
+            session_token,
+            region,
+            service,
+        } => Authentication::AwsSigv4(AwsCredentials {
+            access_key_id,
+            secret_access_key,
+            session_token,
+            region,
+            service,
+        }),
     })
 }
 
@@ -208,6 +229,7 @@ mod tests {
             path: Some(path.to_owned()),
             headers: Default::default(),
             authentication: merchant::Authentication::None,
+            certificate_expires_at: None,
             timeout_ms: None,
             version: None,
             paused: false,

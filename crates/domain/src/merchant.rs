@@ -11,6 +11,7 @@ pub mod guard;
 mod headers;
 mod interface;
 mod patch;
+mod pem;
 mod policy;
 mod return_method;
 mod secret_url;

@@ -80,6 +80,14 @@ fn merchant_changed_conforms_to_its_schema() {
             scope: None,
             credentials_in: CredentialsIn::Body,
         },
+        Authentication::ClientCertificate { certificate: "PEM".into(), private_key: sealed() },
+        Authentication::AwsSigv4 {
+            access_key_id: "AKIDEXAMPLE".into(),
+            secret_access_key: sealed(),
+            session_token: Some(sealed()),
+            region: "us-east-1".into(),
+            service: "execute-api".into(),
+        },
     ];
     let mut merchant = Merchant::new(acme(), Settings::new("Acme"));
     for (interface, authentication) in Interface::all().zip(methods) {
@@ -94,6 +102,7 @@ fn merchant_changed_conforms_to_its_schema() {
             path: None,
             headers: [("x-team".to_owned(), sealed())].into(),
             authentication,
+            certificate_expires_at: Some(DateTime::UNIX_EPOCH),
             timeout_ms: Some(5000),
             version: Some(MessageVersion(3)),
             paused: false,

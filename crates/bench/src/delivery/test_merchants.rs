@@ -80,6 +80,7 @@ fn merchant(
             path: None,
             headers: BTreeMap::new(),
             authentication: Authentication::None,
+            certificate_expires_at: None,
             timeout_ms: None,
             version: None,
             paused: false,

@@ -1,3 +1,4 @@
+mod client_certificates;
 mod connections;
 mod headers;
 mod tokens;

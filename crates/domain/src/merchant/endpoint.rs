@@ -46,6 +46,8 @@ pub struct Endpoint<S> {
     /// Headers of every request. Their values are secrets.
     pub headers: BTreeMap<String, S>,
     pub authentication: Authentication<S>,
+    /// The time at which the client certificate of the authentication expires.
+    pub certificate_expires_at: Option<DateTime<Utc>>,
     /// The timeout of one attempt. Defaults to the timeout of the service.
     pub timeout_ms: Option<u32>,
     /// The version of the messages. Defaults to the version of the contract.
@@ -82,6 +84,7 @@ impl<S> Endpoint<S> {
             path: self.path.clone(),
             headers,
             authentication: self.authentication.map(convert)?,
+            certificate_expires_at: self.certificate_expires_at,
             timeout_ms: self.timeout_ms,
             version: self.version,
             paused: self.paused,

@@ -11,7 +11,8 @@ use crate::message_kind::MessageVersion;
 use crate::variant_identifier::has_placeholder;
 
 impl Endpoint<String> {
-    /// Reads the new state of an endpoint. It has no signing secrets and is not paused.
+    /// Reads the new state of an endpoint. It has no signing secrets and is not paused. Auth adds when its
+    /// certificate expires.
     pub fn read(document: &Object<'_>, interface: Interface, guard: &Guard) -> Option<Self> {
         document.reject_unknown(&[
             "url",
@@ -46,6 +47,7 @@ impl Endpoint<String> {
             path: path?,
             headers: headers?.unwrap_or_default(),
             authentication: authentication?.unwrap_or(Authentication::None),
+            certificate_expires_at: None,
             timeout_ms: timeout?.and_then(|millis| millis.try_into().ok()),
             version: version?,
             paused: false,

@@ -196,13 +196,13 @@ fn every_invalid_field_of_an_endpoint_is_reported() {
             $.authentication.client_id: missing_field
             $.authentication.client_secret: missing_field
             $.timeout_ms: invalid (must be between 100 and 120000)
-            $.version: invalid_type"#]],
+            $.version: invalid_type (expected an integer, found a string)"#]],
     );
     check_rejected(
         r#"{"authentication": {"kind": "magic"}}"#,
         endpoint,
         &expect![
-            "$.authentication.kind: invalid (must be one of none, basic, bearer, api_key, oauth2)"
+            "$.authentication.kind: invalid (must be one of none, basic, bearer, api_key, oauth2, client_certificate, aws_sigv4)"
         ],
     );
     check_rejected(
@@ -261,6 +261,18 @@ fn the_placeholder_of_a_secret_is_not_a_secret() {
         (r#"{"kind": "basic", "username": "u", "password": "********"}"#, "$.password"),
         (r#"{"kind": "bearer", "token": "********"}"#, "$.token"),
         (r#"{"kind": "api_key", "header": "x-key", "key": " ******** "}"#, "$.key"),
+        (
+            r#"{"kind": "client_certificate", "certificate": "-----BEGIN CERTIFICATE-----", "private_key": "********"}"#,
+            "$.private_key",
+        ),
+        (
+            r#"{"kind": "aws_sigv4", "access_key_id": "A", "secret_access_key": "********", "region": "r", "service": "s"}"#,
+            "$.secret_access_key",
+        ),
+        (
+            r#"{"kind": "aws_sigv4", "access_key_id": "A", "secret_access_key": "s", "session_token": "********", "region": "r", "service": "s"}"#,
+            "$.session_token",
+        ),
     ] {
         let document = Document::parse(json.as_bytes()).unwrap();
         let invalid = document.read(object(authentication)).unwrap_err();

@@ -246,6 +246,7 @@ pub(super) fn add_variants_endpoint(
         path: None,
         headers: BTreeMap::new(),
         authentication,
+        certificate_expires_at: None,
         timeout_ms: None,
         version: None,
         paused: false,

@@ -18,6 +18,17 @@ use crate::settings::{read_secret, read_text};
 /// The validation of the plan limits lengths.
 const ANY_LENGTH: RangeInclusive<usize> = 0..=usize::MAX;
 
+/// The secrets among the settings of an authentication.
+pub(super) const SECRETS: [&str; 7] = [
+    "password",
+    "token",
+    "key",
+    "client_secret",
+    "private_key",
+    "secret_access_key",
+    "session_token",
+];
+
 /// A merchant with its settings, clients and endpoints. The names of settings are those of the API.
 #[derive(Debug)]
 pub(super) struct MerchantFile {
@@ -43,8 +54,8 @@ pub(super) struct EndpointEntry {
     pub(super) headers: BTreeMap<String, String>,
     pub(super) timeout_ms: Option<i64>,
     pub(super) version: Option<i64>,
-    /// The kind, its settings and its secret. `password_file`, `token_file`, `key_file` and
-    /// `client_secret_file` name a file with the secret.
+    /// The kind, its settings and its secrets. `password_file`, `private_key_file` and the like name a file
+    /// with the secret.
     pub(super) authentication: Map<String, Value>,
     /// Without it, the endpoint stays paused or active.
     pub(super) paused: Option<bool>,
@@ -141,7 +152,7 @@ fn read_headers(headers: &Object<'_>) -> Option<BTreeMap<String, String>> {
 fn read_authentication(authentication: &Object<'_>, folder: &Path) -> Map<String, Value> {
     let mut read = members(authentication);
     let secret = |file: &str| read_secret(&folder.join(file)).map_err(|error| format!("{error:#}"));
-    for name in ["password", "token", "key", "client_secret"] {
+    for name in SECRETS.into_iter().chain(["certificate"]) {
         let file = format!("{name}_file");
         if let Some(Some(secret)) = authentication.optional(&file, parsed(ANY_LENGTH, secret)) {
             read.remove(&file);
@@ -157,6 +168,9 @@ fn complete(mut authentication: Map<String, Value>) -> Map<String, Value> {
     let kind = kind.replace('-', "_");
     if kind == "oauth2" {
         authentication.entry("credentials_in").or_insert_with(|| "basic".into());
+    }
+    if let Some(Value::String(certificate)) = authentication.get_mut("certificate") {
+        *certificate = certificate.trim().to_owned();
     }
     authentication.insert("kind".to_owned(), kind.into());
     authentication
