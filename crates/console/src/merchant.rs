@@ -20,6 +20,7 @@ mod sample;
 mod set_endpoint;
 mod settings;
 mod settings_form;
+mod warehouses;
 
 use std::collections::BTreeMap;
 
@@ -121,6 +122,7 @@ enum Tab {
     Settings,
     Appearance,
     Endpoints,
+    Warehouses,
     Clients,
     People,
     Audit,
@@ -144,6 +146,7 @@ impl Frame {
             tabs.push(tab(Tab::Appearance, "/appearance", "Appearance"));
         }
         tabs.push(tab(Tab::Endpoints, "/endpoints", "Endpoints"));
+        tabs.push(tab(Tab::Warehouses, "/warehouses", "Warehouses"));
         tabs.push(tab(Tab::Clients, "/clients", "Clients"));
         if person.may_manage() {
             tabs.push(tab(Tab::People, "/people", "People"));
@@ -176,6 +179,7 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
         .configure(clients::routes)
         .configure(client_form::routes)
         .configure(people::routes)
+        .configure(warehouses::routes)
         .configure(audit::routes);
 }
 

@@ -1,5 +1,6 @@
 //! Outbound shipments. The merchant receives a shipment when it is reported and whenever it changes.
 
+mod inbound_facts;
 mod views;
 
 use delivery::NewMessage;
@@ -25,8 +26,9 @@ use crate::store::{outbound_parts as parts_store, record_keys as keys_store};
 pub(crate) async fn report(
     app: &App,
     request: Request<'_>,
-    shipment: OutboundShipment,
+    mut shipment: OutboundShipment,
 ) -> Result<String, Error> {
+    inbound_facts::complete(app, request.merchant, &mut shipment).await?;
     let parts = shipment.split()?;
     let keys = record_keys::of_outbound_shipment(&shipment);
     let OutboundShipment { shipment_type, mut header, cartons } = shipment;

@@ -146,7 +146,8 @@ async fn a_request_with_aws_credentials_is_signed_as_it_is_sent() {
     assert_eq!(attempt.outcome, Outcome::Delivered { status: 200 });
     assert!(!format!("{attempt:?}").contains("session-token"), "{attempt:?}");
     let headers = merchant.journal("/rmas").await.entries.remove(0).headers;
-    let (_, signed) = headers["authorization"].split_once("SignedHeaders=").unwrap();
+    let (_, signed) =
+        headers["authorization"].as_str().unwrap().split_once("SignedHeaders=").unwrap();
     let names = "accept;content-type;host;webhook-id;webhook-signature;webhook-timestamp;\
                  x-amz-date;x-amz-security-token;x-service-api-version;x-service-event;x-service-id;\
                  x-service-sequence;x-tenant";
