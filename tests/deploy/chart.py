@@ -17,6 +17,7 @@ VARIANTS = {
         "telemetry": {"otlpEndpoint": "http://otel-collector.observability:4318/v1/traces"},
         "ingress": {
             "hosts": {"console": "operators.shop.example"},
+            "secondIssuer": {"clusterIssuer": "public-2", "services": ["auth", "order-intake"]},
             "portalHosts": ["returns.acme.example"],
             "portalTls": [
                 {"secretName": "backhaul-portal-globex-tls", "hosts": ["returns.globex.example", "rma.globex.example"]},

@@ -35,6 +35,8 @@ WRONG_VALUES = [
     *(({"ingress": {"hosts": {"auth": host}}}, "ingress.hosts.auth")
       for host in ["https://auth.shop.example", "auth.shop.example:443", "auth.shop.example/", "Auth.shop.example", "*.shop.example"]),
     ({"ingress": {"portalHosts": ["https://returns.acme.example"]}}, "ingress.portalHosts"),
+    ({"ingress": {"secondIssuer": {"services": ["auth"]}}}, "ingress.secondIssuer.clusterIssuer is empty"),
+    ({"ingress": {"secondIssuer": {"clusterIssuer": "public-2", "services": ["orders"]}}}, "services"),
     ({"ingress": {"portalTls": [{"secretName": "backhaul-portal-acme-tls", "hosts": ["http://acme.example"]}]}}, "ingress.portalTls"),
     ({"ingress": {"portalTls": [{"secretName": "acme-tls", "hosts": ["returns.acme.example"]}]}}, "secretName"),
     ({"ingress": {"portalTls": [{"secretName": "acme-tls", "hosts": [], "existing": True}]}}, "hosts"),
@@ -101,6 +103,15 @@ def check_objects(name, objects):
                 labels = each["spec"]["template"]["metadata"]["labels"]
                 selecting = [policy for policy in policies if kubernetes.selects(policy["podSelector"], labels)]
                 assert any(kubernetes.allows_dns(policy) for policy in selecting), f"{each['metadata']['name']} cannot use DNS"
+
+
+def check_issuers(objects):
+    """Each service has the issuer that the values give it, and cert-manager issues no existing certificate."""
+    ingresses = [each["metadata"] for each in objects if each["kind"] == "Ingress"]
+    found = {each["name"]: each["annotations"].get("cert-manager.io/cluster-issuer") for each in ingresses}
+    second = {name for name, issuer in found.items() if issuer == "public-2"}
+    assert second == {"auth", "order-intake"}, found
+    assert {issuer for name, issuer in found.items() if name not in second} == {"public", None}, found
 
 
 def check_portal_certificates(objects):
@@ -187,6 +198,7 @@ def main():
             found = {secret: set(data) for secret, data in generated.items()}
             assert found == made, "the chart and make-secrets make different secrets"
     check_agreement(rendered["everything"])
+    check_issuers(rendered["everything"])
     check_portal_certificates(rendered["everything"])
     check_server_access(chart.render({"broker": {"administratorSecret": "rabbitmq-default-user"}}), amqp={5672})
     check_server_access(rendered["everything"], amqp={5671})

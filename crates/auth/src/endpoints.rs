@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use domain::merchant::{Endpoint, Interface, Merchant, Sealed, SigningSecret};
-use platform::Timestamp;
+use domain::json::FieldError;
+use domain::merchant::{Authentication, Endpoint, Interface, Merchant, Sealed, SigningSecret};
+use platform::{ClientIdentity, IdentityError, Timestamp};
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
@@ -59,6 +60,7 @@ pub(crate) async fn set(
     new: Endpoint<String>,
     expected: Option<i64>,
 ) -> Result<EndpointView, Error> {
+    let certificate_expires_at = certificate_expires_at(&new.authentication)?;
     let (stored, secret) = update_with(app, actor, merchant, "endpoint.set", |merchant, now| {
         check_version(merchant, expected)?;
         if new.url.is_none() && merchant.settings.base_url.is_none() {
@@ -76,16 +78,36 @@ pub(crate) async fn set(
             }
         };
         (endpoint.paused, endpoint.signing_secrets) = (paused, signing_secrets);
-        let Endpoint { url, path, headers, authentication, timeout_ms, .. } = redact(&endpoint);
+        endpoint.certificate_expires_at = certificate_expires_at;
+        let Endpoint { url, path, headers, authentication, timeout_ms, version, .. } =
+            redact(&endpoint);
         let detail = json!({
             "interface": interface, "url": url, "path": path, "headers": headers,
             "authentication": authentication, "timeout_ms": timeout_ms,
+            "version": version,
         });
         merchant.endpoints.insert(interface, Box::new(endpoint));
         Ok((secret, detail))
     })
     .await?;
     EndpointView::new(stored, interface, secret)
+}
+
+/// The end of the client certificate. A private key of another certificate is rejected.
+fn certificate_expires_at(
+    authentication: &Authentication<String>,
+) -> Result<Option<Timestamp>, Error> {
+    let Authentication::ClientCertificate { certificate, private_key } = authentication else {
+        return Ok(None);
+    };
+    let identity = ClientIdentity::parse(certificate, private_key).map_err(|error| {
+        let field = match error {
+            IdentityError::Certificate => "$.authentication.certificate",
+            IdentityError::PrivateKey | IdentityError::Mismatch => "$.authentication.private_key",
+        };
+        FieldError::invalid(field, error.to_string())
+    })?;
+    Ok(Some(identity.expires_at))
 }
 
 pub(crate) async fn delete(

@@ -59,6 +59,10 @@ pub(crate) enum Error {
     UnknownInterface(#[from] UnknownInterface),
     #[error("merchant {0} has no endpoint for {1}")]
     EndpointNotFound(MerchantId, Interface),
+    #[error("merchant {0} has no warehouse {1}")]
+    WarehouseNotFound(MerchantId, String),
+    #[error("merchant {0} has the maximum number of warehouses")]
+    TooManyWarehouses(MerchantId),
     #[error("merchant {0} has no base_url: set it, or give the endpoint a url")]
     NoBaseUrl(MerchantId),
     #[error("requests to {0} are not signed, so there is no secret to rotate")]
@@ -154,6 +158,7 @@ impl Failure for Error {
             | Self::SessionNotFound(_)
             | Self::NoOidcProvider
             | Self::UnknownInterface(_)
+            | Self::WarehouseNotFound(..)
             | Self::EndpointNotFound(..) => ErrorKind::Missing,
             Self::MerchantExists(_)
             | Self::HostNameTaken(_)
@@ -167,6 +172,7 @@ impl Failure for Error {
             | Self::LastOperator(_)
             | Self::OperatorWithoutTotp(_)
             | Self::NoTotp(_)
+            | Self::TooManyWarehouses(_)
             | Self::NoBaseUrl(_) => ErrorKind::Conflict,
             Self::MerchantChanged(_) => ErrorKind::Changed,
             Self::SignInFailed(_) | Self::OidcFailed | Self::SessionEnded => {

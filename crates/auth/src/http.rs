@@ -11,6 +11,7 @@ pub(crate) mod oidc;
 pub(crate) mod people;
 pub(crate) mod sessions;
 pub(crate) mod signing_keys;
+pub(crate) mod warehouses;
 pub(crate) mod well_known;
 
 use std::time::Duration;

@@ -36,6 +36,7 @@ mod store;
 mod token_lifetimes;
 mod tokens;
 mod totp;
+mod warehouses;
 
 use std::sync::Arc;
 
@@ -86,6 +87,7 @@ impl Service for App {
         ("audit", "The log of changes that people and clients made"),
         ("clients", "API clients and their secrets"),
         ("endpoints", "The URLs of merchants and their signing secrets"),
+        ("warehouses", "The warehouses of merchants, which fill reports of shipments"),
         ("merchants", "Merchants and their settings"),
         ("people", "People and their invitations"),
         ("sessions", "Sign-in, sessions and passwords of people"),

@@ -4,7 +4,7 @@ use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::http::{
     account, audit, clients, endpoints, invitations, merchants, oauth, oidc, people, sessions,
-    signing_keys, well_known,
+    signing_keys, warehouses, well_known,
 };
 
 pub(crate) fn routes(config: &mut ServiceConfig<'_>) {
@@ -28,6 +28,10 @@ pub(crate) fn routes(config: &mut ServiceConfig<'_>) {
         .service(endpoints::rotate_endpoint_secret)
         .service(endpoints::pause_endpoint)
         .service(endpoints::resume_endpoint)
+        .service(warehouses::list_warehouses)
+        .service(warehouses::show_warehouse)
+        .service(warehouses::set_warehouse)
+        .service(warehouses::delete_warehouse)
         .service(clients::create_client)
         .service(clients::list_clients)
         .service(clients::show_client)

@@ -20,6 +20,7 @@ mod sample;
 mod set_endpoint;
 mod settings;
 mod settings_form;
+mod warehouses;
 
 use std::collections::BTreeMap;
 
@@ -75,6 +76,8 @@ pub(crate) struct EndpointView {
     headers: BTreeMap<String, String>,
     authentication: AuthenticationView,
     timeout_ms: Option<u32>,
+    version: Option<u16>,
+    certificate_expires_at: Option<DateTime<Utc>>,
     pub(crate) paused: bool,
     signing_secrets: Vec<SigningSecretView>,
 }
@@ -89,6 +92,10 @@ struct AuthenticationView {
     client_id: String,
     scope: Option<String>,
     credentials_in: String,
+    certificate: String,
+    access_key_id: String,
+    region: String,
+    service: String,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -115,6 +122,7 @@ enum Tab {
     Settings,
     Appearance,
     Endpoints,
+    Warehouses,
     Clients,
     People,
     Audit,
@@ -138,6 +146,7 @@ impl Frame {
             tabs.push(tab(Tab::Appearance, "/appearance", "Appearance"));
         }
         tabs.push(tab(Tab::Endpoints, "/endpoints", "Endpoints"));
+        tabs.push(tab(Tab::Warehouses, "/warehouses", "Warehouses"));
         tabs.push(tab(Tab::Clients, "/clients", "Clients"));
         if person.may_manage() {
             tabs.push(tab(Tab::People, "/people", "People"));
@@ -170,6 +179,7 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
         .configure(clients::routes)
         .configure(client_form::routes)
         .configure(people::routes)
+        .configure(warehouses::routes)
         .configure(audit::routes);
 }
 

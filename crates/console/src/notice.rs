@@ -32,6 +32,8 @@ pub(crate) enum Notice {
     EndpointPaused,
     EndpointResumed,
     EndpointDeleted,
+    WarehouseSet,
+    WarehouseDeleted,
     ClientRevoked,
 }
 
@@ -70,6 +72,12 @@ impl Notice {
             Self::EndpointPaused => "The endpoint is paused. Its messages wait.",
             Self::EndpointResumed => "The endpoint is resumed. Its messages are sent in order.",
             Self::EndpointDeleted => "The endpoint is deleted.",
+            Self::WarehouseSet => {
+                "The warehouse is saved. Reports of shipments can name it within seconds."
+            }
+            Self::WarehouseDeleted => {
+                "The warehouse is deleted. Reported shipments stay as they are."
+            }
             Self::ClientRevoked => {
                 "The client is revoked. All services reject its tokens within seconds."
             }

@@ -73,7 +73,7 @@ pub(crate) async fn show_failed_form(
 
 /// The fields of a form, without passwords and codes.
 fn repeatable_fields(body: &[u8]) -> Vec<(String, String)> {
-    const SECRETS: [&str; 11] = [
+    const SECRETS: [&str; 14] = [
         "password",
         "password_again",
         "current_password",
@@ -85,6 +85,9 @@ fn repeatable_fields(body: &[u8]) -> Vec<(String, String)> {
         "bearer_token",
         "api_key",
         "client_secret",
+        "private_key",
+        "secret_access_key",
+        "session_token",
         "headers",
     ];
     form_urlencoded::parse(body)

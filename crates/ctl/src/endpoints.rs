@@ -23,7 +23,7 @@ pub(crate) use view::endpoints_table;
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Set the URL, headers, timeout and authentication of an endpoint
+    /// Set the URL, headers, timeout, message version and authentication of an endpoint
     ///
     /// Replaces all of these. The signing secret and the paused state stay. For a new
     /// endpoint the command creates a signing secret and shows it once. Each endpoint
@@ -37,7 +37,11 @@ Examples:
       --username backhaul --password-file - < password
   backhaul endpoint set acme rma --auth oauth2 \\
       --token-url https://id.acme.example/token \\
-      --client-id backhaul --client-secret-file secret.txt")]
+      --client-id backhaul --client-secret-file secret.txt
+  backhaul endpoint set acme rma --auth client-certificate \\
+      --certificate-file client.pem --private-key-file client.key
+  backhaul endpoint set acme rma --auth aws-sigv4 --region eu-central-1 \\
+      --access-key-id AKIDEXAMPLE --secret-access-key-file key.txt")]
     Set(Box<Set>),
     /// List the endpoints of a merchant
     #[command(after_help = "\
@@ -125,6 +129,9 @@ pub(crate) struct Set {
     /// Timeout of one attempt
     #[arg(long, value_name = "N")]
     timeout_ms: Option<u32>,
+    /// Version of the messages [default: the version of the contract]
+    #[arg(long, value_name = "N")]
+    version: Option<u16>,
     #[command(flatten)]
     authentication: authentication::AuthenticationArgs,
 }
@@ -142,6 +149,7 @@ impl Set {
         body.extend(self.url.map(|url| ("url".to_owned(), url.into())));
         body.extend(self.path.map(|path| ("path".to_owned(), path.into())));
         body.extend(self.timeout_ms.map(|millis| ("timeout_ms".to_owned(), millis.into())));
+        body.extend(self.version.map(|version| ("version".to_owned(), version.into())));
         body.insert("headers".to_owned(), headers.into());
         body.insert("authentication".to_owned(), json!(self.authentication.read()?));
         Ok((self.target, body.into()))

@@ -1,7 +1,8 @@
-//! Commands for the warehouse: inbound ASNs, receipts and outbound shipments.
+//! Commands for warehouses: their records, inbound ASNs, receipts and outbound shipments.
 
 pub(crate) mod asns;
 pub(crate) mod receipts;
+pub(crate) mod records;
 pub(crate) mod shipments;
 
 use serde_json::Value;

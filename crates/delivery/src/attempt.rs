@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::message_kind::MessageKind;
+use domain::message_kind::{MessageKind, MessageVersion};
 use reqwest::header::{self, HeaderValue};
 use reqwest::{Method, Request, Response};
 use tokio::time::Instant;
@@ -39,6 +39,7 @@ pub struct Message {
     pub id: String,
     pub merchant: String,
     pub kind: MessageKind,
+    pub version: MessageVersion,
     /// For example `rma.created`.
     pub event: String,
     pub sequence: i64,
@@ -61,7 +62,7 @@ pub enum ResponseBody {
 #[derive(Clone, Debug)]
 pub struct Query {
     pub merchant: String,
-    pub api_version: &'static str,
+    pub version: MessageVersion,
     pub traceparent: Option<String>,
     /// A longer response is [`Outcome::ResponseTooLarge`].
     pub max_response_bytes: usize,
@@ -193,7 +194,7 @@ impl EndpointClient {
     }
 
     fn build(
-        &self,
+        client: &GuardedClient,
         call: Call<'_>,
         endpoint: &Endpoint,
         authorization: Option<HeaderValue>,
@@ -205,14 +206,21 @@ impl EndpointClient {
         if let Some(authorization) = authorization {
             headers.insert(header::AUTHORIZATION, authorization);
         }
-        let url = endpoint.url().clone();
-        let request = match call {
-            Call::Deliver(message) => {
-                self.client.request(Method::POST, url)?.body(message.body.clone())
-            }
-            Call::Fetch(_) => self.client.request(Method::GET, url)?,
+        let (method, body) = match call {
+            Call::Deliver(message) => (Method::POST, Some(message.body.clone())),
+            Call::Fetch(_) => (Method::GET, None),
         };
-        Ok(request.headers(headers).build()?)
+        let url = endpoint.url().clone();
+        if let Some(aws) = endpoint.aws() {
+            let body = body.as_deref().unwrap_or_default();
+            aws.sign(&method, &url, &mut headers, body, at)
+                .map_err(|error| RequestError::Unreachable(error.to_string()))?;
+        }
+        let mut request = client.request(method, url)?.headers(headers);
+        if let Some(body) = body {
+            request = request.body(body);
+        }
+        Ok(request.build()?)
     }
 
     /// Sends a request. Returns its headers for the log, or none if it could not be made.
@@ -224,12 +232,20 @@ impl EndpointClient {
         at: DateTime<Utc>,
         deadline: Instant,
     ) -> (String, Result<Response, RequestError>) {
-        let request = match self.build(call, endpoint, authorization, at) {
+        let client = match endpoint.identity() {
+            Some(identity) => self.client.with_identity(identity),
+            None => Ok(self.client.clone()),
+        };
+        let request = client.and_then(|client| {
+            let request = Self::build(&client, call, endpoint, authorization, at)?;
+            Ok((client, request))
+        });
+        let (client, request) = match request {
             Ok(request) => request,
             Err(error) => return (String::new(), Err(error)),
         };
         let headers = request_headers(&request);
-        match tokio::time::timeout_at(deadline, self.client.send(request)).await {
+        match tokio::time::timeout_at(deadline, client.send(request)).await {
             Ok(response) => (headers, response.map_err(RequestError::from)),
             Err(_) => (headers, Err(RequestError::TimedOut)),
         }

@@ -4,18 +4,23 @@
 //! The client follows no redirects and uses no proxy, which would bypass both checks.
 
 mod connect_observer;
+mod identities;
 
 use std::error::Error;
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use platform::ClientIdentity;
 use reqwest::dns::Resolve;
 use reqwest::{ClientBuilder, Method, Request, RequestBuilder, Response, redirect};
+use rustls::sign::SingleCertAndKey;
 use url::Url;
 
 use self::connect_observer::{ConnectObserver, observe};
+use self::identities::Identities;
 use crate::guard::{Guard, GuardError, GuardedResolver};
 
 /// Bounds the response to a message, and that of a token server.
@@ -26,12 +31,16 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) const USER_AGENT: &str = concat!("backhaul/", env!("CARGO_PKG_VERSION"));
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct GuardedClient {
     http: reqwest::Client,
     /// Opens a connection for each request.
     unpooled: reqwest::Client,
     guard: Arc<Guard>,
+    resolver: Arc<dyn Resolve>,
+    tls: rustls::ClientConfig,
+    connect_timeout: Duration,
+    identities: Identities,
 }
 
 impl GuardedClient {
@@ -41,7 +50,16 @@ impl GuardedClient {
         tls: rustls::ClientConfig,
         connect_timeout: Duration,
     ) -> Result<Self, reqwest::Error> {
-        let guard = Arc::new(guard);
+        Self::build(Arc::new(guard), resolver, tls, connect_timeout, Identities::new())
+    }
+
+    fn build(
+        guard: Arc<Guard>,
+        resolver: Arc<dyn Resolve>,
+        tls: rustls::ClientConfig,
+        connect_timeout: Duration,
+        identities: Identities,
+    ) -> Result<Self, reqwest::Error> {
         let builder = || {
             ClientBuilder::new()
                 .user_agent(USER_AGENT)
@@ -54,7 +72,19 @@ impl GuardedClient {
         let http =
             builder().pool_idle_timeout(IDLE_TIMEOUT).connector_layer(ConnectObserver).build()?;
         let unpooled = builder().pool_max_idle_per_host(0).build()?;
-        Ok(Self { http, unpooled, guard })
+        Ok(Self { http, unpooled, guard, resolver, tls, connect_timeout, identities })
+    }
+
+    /// The client whose connections have this client certificate. Its connections are not shared with
+    /// those of other certificates.
+    pub fn with_identity(&self, identity: &ClientIdentity) -> Result<Self, RequestError> {
+        self.identities.get_or_build(identity, || {
+            let mut tls = self.tls.clone();
+            let certified_key = SingleCertAndKey::from(Arc::clone(&identity.certified_key));
+            tls.client_auth_cert_resolver = Arc::new(certified_key);
+            let (guard, resolver) = (Arc::clone(&self.guard), Arc::clone(&self.resolver));
+            Self::build(guard, resolver, tls, self.connect_timeout, self.identities.clone())
+        })
     }
 
     /// Sends a request. A server may close a kept-alive connection at any time, so a request that
@@ -74,6 +104,12 @@ impl GuardedClient {
     pub fn request(&self, method: Method, url: Url) -> Result<RequestBuilder, GuardError> {
         self.guard.check_url(&url)?;
         Ok(self.http.request(method, url))
+    }
+}
+
+impl fmt::Debug for GuardedClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GuardedClient").field("guard", &self.guard).finish_non_exhaustive()
     }
 }
 

@@ -108,6 +108,7 @@ fn dead_letter(engine: &Engine, event: &DeliveryDead, message: &QueueMessage) ->
         (header::DELIVERY, event.delivery.to_string()),
         (header::MERCHANT, content.merchant.clone()),
         (header::EVENT, event.event.clone()),
+        (header::VERSION, content.version.to_string()),
         (header::SEQUENCE, content.sequence.to_string()),
         (header::REPLAY_NUMBER, message.replay_number.to_string()),
         ("attempts", event.attempts.to_string()),

@@ -7,7 +7,8 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
-use domain::message_kind::MessageKind;
+use domain::merchant::Interface;
+use domain::message_kind::{MessageKind, MessageVersion};
 use merchants::Merchants;
 use messaging::{Broker, Outbox};
 use platform::database::{DatabaseError, delete_older_than, wake_after_commit};
@@ -108,6 +109,13 @@ impl Deliveries {
             process.tasks.spawn("sender", sender);
         }
         Ok(Self(engine))
+    }
+
+    /// The version in which messages of a kind are written for a merchant.
+    pub fn message_version(&self, merchant: &MerchantId, kind: MessageKind) -> MessageVersion {
+        let interface = Interface::Message(kind);
+        let merchant = self.0.merchants.get(merchant);
+        merchant.map_or_else(|| interface.default_version(), |it| it.message_version(interface))
     }
 
     /// Appends messages, which are delivered if and only if the caller's transaction commits. Returns

@@ -141,6 +141,7 @@ fn message(
         (header::DELIVERY, claimed.id.to_string()),
         (header::MERCHANT, claimed.merchant),
         (header::EVENT, content.event),
+        (header::VERSION, content.version.to_string()),
         (header::SEQUENCE, claimed.sequence.to_string()),
         (header::REPLAY_NUMBER, claimed.replay_number.to_string()),
         (header::ATTEMPT, (claimed.attempts + 1).to_string()),

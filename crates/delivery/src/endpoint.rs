@@ -7,11 +7,13 @@ use std::sync::Arc;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use domain::merchant::is_reserved_header;
+use platform::ClientIdentity;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 use crate::signing::Secret;
+use crate::sigv4::AwsCredentials;
 use crate::tokens::ClientCredentials;
 
 /// How we authenticate to an endpoint.
@@ -22,6 +24,8 @@ pub enum Authentication {
     Bearer(SecretString),
     ApiKey { header: String, key: SecretString },
     ClientCredentials(Arc<ClientCredentials>),
+    ClientCertificate(ClientIdentity),
+    AwsSigv4(AwsCredentials),
 }
 
 #[derive(Clone, Debug)]
@@ -31,6 +35,8 @@ pub struct Endpoint {
     /// The merchant's custom headers and static authentication.
     headers: HeaderMap,
     credentials: Option<Arc<ClientCredentials>>,
+    identity: Option<ClientIdentity>,
+    aws: Option<Arc<AwsCredentials>>,
     /// Secrets that our requests contain, to be masked in logged responses.
     sent_secrets: Vec<SecretString>,
 }
@@ -58,7 +64,7 @@ impl Endpoint {
             .filter(|value| value.len() >= MIN_SECRET_BYTES)
             .map(SecretString::from)
             .collect();
-        let mut credentials = None;
+        let (mut credentials, mut identity, mut aws) = (None, None, None);
         match authentication {
             Authentication::None => {}
             Authentication::Basic { user, password } => {
@@ -85,8 +91,13 @@ impl Endpoint {
                 sent_secrets.push(oauth.client_secret.clone());
                 credentials = Some(Arc::clone(oauth));
             }
+            Authentication::ClientCertificate(certificate) => identity = Some(certificate.clone()),
+            Authentication::AwsSigv4(credentials) => {
+                sent_secrets.extend(credentials.session_token.clone());
+                aws = Some(Arc::new(credentials.clone()));
+            }
         }
-        Ok(Self { url, secrets, headers, credentials, sent_secrets })
+        Ok(Self { url, secrets, headers, credentials, identity, aws, sent_secrets })
     }
 
     /// Replaces the URL, for an endpoint whose URL has a placeholder.
@@ -113,6 +124,16 @@ impl Endpoint {
 
     pub(crate) fn credentials(&self) -> Option<&Arc<ClientCredentials>> {
         self.credentials.as_ref()
+    }
+
+    /// The client certificate of the connections to the endpoint.
+    pub(crate) fn identity(&self) -> Option<&ClientIdentity> {
+        self.identity.as_ref()
+    }
+
+    /// The credentials that sign each request.
+    pub(crate) fn aws(&self) -> Option<&AwsCredentials> {
+        self.aws.as_deref()
     }
 }
 

@@ -8,14 +8,16 @@ use std::time::Duration;
 
 use domain::access::MerchantId;
 use domain::merchant::{self, CredentialsIn, Interface, Merchant, Sealed, SecretUrl};
+use domain::message_kind::MessageVersion;
 use merchants::Merchants;
-use platform::Timestamp;
 use platform::sealing::{SealError, Sealer};
+use platform::{ClientIdentity, IdentityError, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 use crate::endpoint::{Authentication, Endpoint, EndpointError};
 use crate::signing::{Secret, SecretError};
+use crate::sigv4::AwsCredentials;
 use crate::tokens::{ClientCredentials, Placement};
 
 /// An endpoint that cannot be used.
@@ -33,6 +35,8 @@ pub enum ResolveError {
     Sealed(Interface, #[source] SealError),
     #[error("a signing secret of {0} is invalid")]
     Secret(Interface, #[source] SecretError),
+    #[error("the client certificate of {0} is invalid")]
+    Identity(Interface, #[source] IdentityError),
     #[error("the settings of {0} are invalid")]
     Settings(Interface, #[source] EndpointError),
 }
@@ -40,6 +44,8 @@ pub enum ResolveError {
 #[derive(Debug)]
 pub struct ResolvedEndpoint {
     pub endpoint: Endpoint,
+    /// The message version that the merchant chose, else that of the contract.
+    pub message_version: MessageVersion,
     /// Timeout of an attempt, if the merchant set one.
     pub timeout: Option<Duration>,
     /// Version of the merchant.
@@ -99,11 +105,13 @@ fn resolve(
     let sealed = merchant.endpoints.get(&interface);
     let settings = sealed.map(|endpoint| endpoint.map(unseal)).transpose()?;
     let url = url(merchant, settings.as_ref(), interface)?;
+    let message_version = merchant.message_version(interface);
     let Some(settings) = settings else {
         let endpoint = Endpoint::new(url, Vec::new(), &Authentication::None, &[])
             .map_err(|error| ResolveError::Settings(interface, error))?;
         let version = merchant.version;
-        return Ok(ResolvedEndpoint { endpoint, timeout: None, version, valid_until: None });
+        let (timeout, valid_until) = (None, None);
+        return Ok(ResolvedEndpoint { endpoint, message_version, timeout, version, valid_until });
     };
     let valid = settings.signing_secrets.iter().filter(|s| s.expires_at.is_none_or(|at| now < at));
     let valid_until = valid.clone().filter_map(|secret| secret.expires_at).min();
@@ -118,7 +126,8 @@ fn resolve(
     let endpoint = Endpoint::new(url, secrets, &authentication, &headers)
         .map_err(|error| ResolveError::Settings(interface, error))?;
     let timeout = settings.timeout_ms.map(|millis| Duration::from_millis(millis.into()));
-    Ok(ResolvedEndpoint { endpoint, timeout, version: merchant.version, valid_until })
+    let version = merchant.version;
+    Ok(ResolvedEndpoint { endpoint, message_version, timeout, version, valid_until })
 }
 
 /// Returns the URL of the endpoint, or the merchant's base URL with the path of the interface.
@@ -185,6 +194,24 @@ fn authentication(
                 ClientCredentials { token_url, client_id, client_secret, scope, placement };
             Authentication::ClientCredentials(Arc::new(credentials))
         }
+        merchant::Authentication::ClientCertificate { certificate, private_key } => {
+            let identity = ClientIdentity::parse(&certificate, private_key.expose_secret())
+                .map_err(|error| ResolveError::Identity(interface, error))?;
+            Authentication::ClientCertificate(identity)
+        }
+        merchant::Authentication::AwsSigv4 {
+            access_key_id,
+            secret_access_key,
+            session_token,
+            region,
+            service,
+        } => Authentication::AwsSigv4(AwsCredentials {
+            access_key_id,
+            secret_access_key,
+            session_token,
+            region,
+            service,
+        }),
     })
 }
 
@@ -202,7 +229,9 @@ mod tests {
             path: Some(path.to_owned()),
             headers: Default::default(),
             authentication: merchant::Authentication::None,
+            certificate_expires_at: None,
             timeout_ms: None,
+            version: None,
             paused: false,
             signing_secrets: Vec::new(),
         };

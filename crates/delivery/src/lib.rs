@@ -11,6 +11,7 @@ pub mod endpoints;
 pub mod guard;
 pub mod outcome;
 pub mod signing;
+mod sigv4;
 pub mod tokens;
 pub mod window;
 

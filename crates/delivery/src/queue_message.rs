@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::TimeDelta;
-use domain::message_kind::MessageKind;
+use domain::message_kind::{MessageKind, MessageVersion};
 use messaging::Incoming;
 use platform::Timestamp;
 use tokio::sync::OwnedSemaphorePermit;
@@ -17,6 +17,7 @@ use crate::attempt::{Message, ResponseBody};
 pub(crate) mod header {
     pub(crate) const DELIVERY: &str = "delivery-id";
     pub(crate) const MERCHANT: &str = "merchant";
+    pub(crate) const VERSION: &str = "version";
     pub(crate) const EVENT: &str = "event";
     pub(crate) const SEQUENCE: &str = "sequence";
     pub(crate) const REPLAY_NUMBER: &str = "replay-number";
@@ -99,6 +100,7 @@ impl QueueMessage {
                 id: id.to_string(),
                 merchant: parse(headers, header::MERCHANT)?,
                 kind,
+                version: MessageVersion(parse(headers, header::VERSION)?),
                 event: parse(headers, header::EVENT)?,
                 sequence: parse(headers, header::SEQUENCE)?,
                 traceparent: find(headers, header::TRACEPARENT).map(str::to_owned),
@@ -143,6 +145,7 @@ mod tests {
         let headers = [
             (header::DELIVERY, id.as_str()),
             (header::MERCHANT, "acme"),
+            (header::VERSION, "3"),
             (header::EVENT, "rma.created"),
             (header::SEQUENCE, "1"),
             (header::REPLAY_NUMBER, "1"),

@@ -49,6 +49,7 @@ impl Settlement {
 pub(crate) mod tests {
     use std::time::Duration;
 
+    use domain::message_kind::MessageVersion;
     use platform::Timestamp;
 
     use super::*;
@@ -67,6 +68,7 @@ pub(crate) mod tests {
             id: id.to_string(),
             merchant: "acme".to_owned(),
             kind: MessageKind::Rma,
+            version: MessageVersion(3),
             event: "rma.created".to_owned(),
             sequence: 1,
             traceparent: None,

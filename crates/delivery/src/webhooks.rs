@@ -43,7 +43,7 @@ const HEADERS: [(&str, &str, &str); 7] = [
         CHECK,
     ),
     ("X-Service-Sequence", "Grows with each message of the same ordering key.", "1"),
-    ("X-Service-Api-Version", "The version of the message format.", "1"),
+    ("X-Service-Api-Version", "The version of the message, which the endpoint chooses.", "1"),
     ("X-Service-Id", "The identifier of the merchant.", "acme"),
 ];
 
@@ -111,7 +111,7 @@ fn events(kind: MessageKind) -> impl Iterator<Item = &'static SampleEvent> {
 fn parameter(kind: MessageKind, (name, description, example): (&str, &str, &str)) -> Parameter {
     let text = ObjectBuilder::new().schema_type(Type::String);
     let text = match name {
-        "X-Service-Api-Version" => text.examples([kind.api_version()]),
+        "X-Service-Api-Version" => text.examples(kind.versions().iter().map(ToString::to_string)),
         "X-Service-Event" => {
             let names = events(kind).map(|event| event.name);
             text.enum_values(Some(names.chain([CHECK])))

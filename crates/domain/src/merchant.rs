@@ -11,6 +11,7 @@ pub mod guard;
 mod headers;
 mod interface;
 mod patch;
+mod pem;
 mod policy;
 mod return_method;
 mod secret_url;
@@ -23,7 +24,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{access::MerchantId, event::Event};
+use crate::{
+    access::MerchantId, event::Event, message_kind::MessageVersion, warehouse::Warehouses,
+};
 
 pub use appearance::{
     Appearance, Color, Colors, InvalidColor, Language, LookupKey, MIN_CONTRAST, ReasonLabels,
@@ -48,11 +51,26 @@ pub struct Merchant {
     // Boxed, because a map allocates space for eleven values even if it has one.
     #[schema(value_type = BTreeMap<String, Endpoint<Sealed>>)]
     pub endpoints: BTreeMap<Interface, Box<Endpoint<Sealed>>>,
+    /// The warehouses by our identifier.
+    #[serde(default)]
+    pub warehouses: Warehouses,
 }
 
 impl Merchant {
     pub fn new(identifier: MerchantId, settings: Settings) -> Self {
-        Self { identifier, version: 1, settings, endpoints: BTreeMap::new() }
+        Self {
+            identifier,
+            version: 1,
+            settings,
+            endpoints: BTreeMap::new(),
+            warehouses: Warehouses::new(),
+        }
+    }
+
+    /// The version of the messages that the merchant's endpoint has chosen, else that of the contract.
+    pub fn message_version(&self, interface: Interface) -> MessageVersion {
+        let chosen = self.endpoints.get(&interface).and_then(|endpoint| endpoint.version);
+        chosen.unwrap_or_else(|| interface.default_version())
     }
 }
 

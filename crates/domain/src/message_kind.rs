@@ -1,7 +1,9 @@
 //! The kinds of message that Backhaul sends to merchants, as one table.
 //!
-//! A kind determines the queue, the default path and the version header of its messages. Merchants
-//! and operators rely on these values, so a row never changes.
+//! A kind determines the queue, the default path and the versions of its messages. Merchants and
+//! operators rely on these values: a row never changes, except that it gets a further version.
+
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use strum::{Display, EnumString, IntoStaticStr};
@@ -10,7 +12,22 @@ use utoipa::ToSchema;
 /// The default path of the exchange variants endpoint. Backhaul requests variants; it does not
 /// deliver them, so they are not a message kind.
 pub const VARIANTS_PATH: &str = "/sku/{variant_identifier}/variants";
-pub const VARIANTS_API_VERSION: &str = "1";
+/// The versions of requests for variants.
+pub const VARIANTS_VERSIONS: &[MessageVersion] = &[MessageVersion(1)];
+
+/// A version of the messages of one kind: their form, and the value of their version header. An endpoint
+/// chooses its version, so that a merchant gets new fields only when it asks for them.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema,
+)]
+#[serde(transparent)]
+pub struct MessageVersion(pub u16);
+
+impl fmt::Display for MessageVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 #[derive(
     Debug,
@@ -58,16 +75,16 @@ struct Row {
     queue: &'static str,
     dead_letter_queue: &'static str,
     path: &'static str,
-    api_version: &'static str,
+    versions: &'static [MessageVersion],
 }
 
 macro_rules! row {
-    ($name:literal, $path:literal, $api_version:literal) => {
+    ($name:literal, $path:literal, [$($version:literal),+]) => {
         Row {
             queue: concat!("notify.", $name),
             dead_letter_queue: concat!("notify.", $name, ".dead"),
             path: $path,
-            api_version: $api_version,
+            versions: &[$(MessageVersion($version)),+],
         }
     };
 }
@@ -85,20 +102,20 @@ impl MessageKind {
 
     const fn row(self) -> Row {
         match self {
-            Self::Rma => row!("rma", "/rmas", "3"),
-            Self::ExchangeOrder => row!("exchange-order", "/exchange_orders", "2"),
-            Self::OutboundAsn => row!("outbound-asn", "/outbound_asn", "1"),
-            Self::InventoryReceipt => row!("inventory-receipt", "/inventory_receipt", "1"),
+            Self::Rma => row!("rma", "/rmas", [3]),
+            Self::ExchangeOrder => row!("exchange-order", "/exchange_orders", [2]),
+            Self::OutboundAsn => row!("outbound-asn", "/outbound_asn", [1]),
+            Self::InventoryReceipt => row!("inventory-receipt", "/inventory_receipt", [1]),
             Self::DropShipmentConfirmation => {
-                row!("drop-shipment-confirmation", "/drop_shipment_confirmation", "1")
+                row!("drop-shipment-confirmation", "/drop_shipment_confirmation", [1])
             }
             Self::DropShipmentCancellation => {
-                row!("drop-shipment-cancellation", "/drop_shipment_cancellation", "1")
+                row!("drop-shipment-cancellation", "/drop_shipment_cancellation", [1])
             }
             Self::DropShipmentPartialCancellation => row!(
                 "drop-shipment-partial-cancellation",
                 "/drop_shipment_partial_cancellation",
-                "1"
+                [1]
             ),
         }
     }
@@ -118,9 +135,9 @@ impl MessageKind {
         self.row().path
     }
 
-    /// The value of the version header of a request.
-    pub const fn api_version(self) -> &'static str {
-        self.row().api_version
+    /// The supported versions, oldest first. The first is the contract's.
+    pub const fn versions(self) -> &'static [MessageVersion] {
+        self.row().versions
     }
 
     pub fn name(self) -> &'static str {
@@ -139,7 +156,8 @@ mod tests {
             .map(|kind| {
                 let queue = kind.queue();
                 assert_eq!(kind.dead_letter_queue(), format!("{queue}.dead"));
-                format!("{kind} | {queue} | {} | {}\n", kind.default_path(), kind.api_version())
+                let versions = kind.versions().iter().map(ToString::to_string).collect::<Vec<_>>();
+                format!("{kind} | {queue} | {} | {}\n", kind.default_path(), versions.join(", "))
             })
             .collect();
         expect_test::expect![[r#"

@@ -15,7 +15,7 @@ use domain::merchant::{
     Authentication, CredentialsIn, Endpoint, Interface, Merchant, MerchantChanged, Sealed,
     Settings, SigningSecret, SupportContact,
 };
-use domain::message_kind::MessageKind;
+use domain::message_kind::{MessageKind, MessageVersion};
 use domain::schema::json_schema;
 
 /// Compares the schema with the published file and validates the event.
@@ -80,6 +80,14 @@ fn merchant_changed_conforms_to_its_schema() {
             scope: None,
             credentials_in: CredentialsIn::Body,
         },
+        Authentication::ClientCertificate { certificate: "PEM".into(), private_key: sealed() },
+        Authentication::AwsSigv4 {
+            access_key_id: "AKIDEXAMPLE".into(),
+            secret_access_key: sealed(),
+            session_token: Some(sealed()),
+            region: "us-east-1".into(),
+            service: "execute-api".into(),
+        },
     ];
     let mut merchant = Merchant::new(acme(), Settings::new("Acme"));
     for (interface, authentication) in Interface::all().zip(methods) {
@@ -94,7 +102,9 @@ fn merchant_changed_conforms_to_its_schema() {
             path: None,
             headers: [("x-team".to_owned(), sealed())].into(),
             authentication,
+            certificate_expires_at: Some(DateTime::UNIX_EPOCH),
             timeout_ms: Some(5000),
+            version: Some(MessageVersion(3)),
             paused: false,
             signing_secrets: vec![secret],
         };

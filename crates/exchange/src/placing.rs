@@ -192,11 +192,14 @@ impl Placer {
         now: Timestamp,
     ) -> Result<(), DatabaseError> {
         let confirmed = &claimed.confirmed;
+        let version =
+            self.deliveries.message_version(&confirmed.merchant, MessageKind::ExchangeOrder);
         let body = serde_json::to_string(order)
             .map_err(|error| diesel::result::Error::SerializationError(error.into()))?;
         let message = NewMessage {
             merchant: confirmed.merchant.clone(),
             kind: MessageKind::ExchangeOrder,
+            version,
             ordering_key: Some(format!("order:{}", confirmed.original_order_id)),
             event: EVENT.to_owned(),
             body: body.clone().into(),

@@ -16,7 +16,6 @@ use delivery::outcome::{Jitter, Outcome};
 use domain::access::MerchantId;
 use domain::exchange::{VariantIdentifier, Variants};
 use domain::merchant::{Interface, Merchant};
-use domain::message_kind::VARIANTS_API_VERSION;
 use moka::future::Cache;
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::Counter;
@@ -136,7 +135,7 @@ impl VariantCache {
         let permit = self.breakers.acquire(merchant, Instant::now())?;
         let query = Query {
             merchant: merchant.identifier.to_string(),
-            api_version: VARIANTS_API_VERSION,
+            version: merchant.message_version(Interface::Variants),
             traceparent: telemetry::traceparent(),
             max_response_bytes: self.settings.max_response_bytes,
         };

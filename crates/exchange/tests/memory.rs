@@ -31,7 +31,9 @@ fn endpoint(paused: bool) -> Endpoint<Sealed> {
         path: None,
         headers: BTreeMap::new(),
         authentication: Authentication::None,
+        certificate_expires_at: None,
         timeout_ms: None,
+        version: None,
         paused,
         signing_secrets: Vec::new(),
     }

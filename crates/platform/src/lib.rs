@@ -19,6 +19,7 @@ pub mod telemetry;
 
 mod cli;
 mod client;
+mod client_identity;
 mod clock;
 mod failure;
 mod memory;
@@ -32,6 +33,7 @@ mod version;
 
 pub use cli::run;
 pub use client::{client_tls, http_client};
+pub use client_identity::{ClientIdentity, IdentityError};
 pub use clock::{Clock, Timestamp};
 pub use failure::{ErrorKind, Failure, Problem, chain};
 pub use memory::{MemoryBudget, MemoryPermit, Overloaded};

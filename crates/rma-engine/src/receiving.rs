@@ -59,7 +59,7 @@ async fn step(
     let refused = |refusal| refused(rma_identifier, refusal);
     let mut rma = lock(conn, merchant, rma_identifier).await?;
     // Both changes are saved together, so that the ids of their messages follow their order.
-    let mut changes = ReturnChanges::default();
+    let mut changes = ReturnChanges::new(&app.deliveries);
     if let Some(receipt) = &delivered.receipt {
         let change = rma.receive(receipt, now).map_err(|refusal| match refusal {
             TransitionError::UnknownUnit => unknown_units(&rma, receipt),
@@ -73,7 +73,7 @@ async fn step(
         let cause = Cause { actor, action: "receiving closed", detail: json!({}) };
         changes.add(&rma, &change, cause, now)?;
     }
-    changes.save(conn, &app.deliveries, now).await?;
+    changes.save(conn, now).await?;
     Ok(rma)
 }
 

@@ -102,7 +102,7 @@ impl BatchHandler for ReportHandler {
         let mut returns = ReportedReturns::read(&requested?)?;
         // After the locks, so that times follow the order of the changes.
         let now = self.clock.now();
-        let mut changes = ReturnChanges::default();
+        let mut changes = ReturnChanges::new(&self.deliveries);
         let mut results: BatchResults<String, Error> = Vec::with_capacity(jobs.len());
         let (mut used, mut new_keys) = (HashSet::new(), Vec::new());
         for ((job, key), state) in jobs.iter().zip(&keys).zip(states?) {
@@ -128,11 +128,8 @@ impl BatchHandler for ReportHandler {
                 }
             });
         }
-        let (saved, inserted) = join(
-            changes.save(conn, &self.deliveries, now),
-            idempotency::insert_all(conn, &new_keys, now),
-        )
-        .await;
+        let (saved, inserted) =
+            join(changes.save(conn, now), idempotency::insert_all(conn, &new_keys, now)).await;
         saved?;
         if inserted? { Ok(results) } else { Err(Error::ConcurrentInsert) }
     }

@@ -85,7 +85,8 @@ impl BatchHandler for ReturnHandler {
         let (mut loaded, mut states) = (loaded?, states?.into_iter());
         // After the locks, so that times follow the order of the changes.
         let now = self.clock.now();
-        let (mut changes, mut events) = (ReturnChanges::default(), Vec::new());
+        let mut changes = ReturnChanges::new(&self.deliveries);
+        let mut events = Vec::new();
         let mut results: BatchResults<String, Error> = Vec::with_capacity(jobs.len());
         let (mut used, mut new_keys) = (HashSet::new(), Vec::new());
         for job in jobs {
@@ -119,7 +120,7 @@ impl BatchHandler for ReturnHandler {
             });
         }
         let (saved, inserted, published) = join3(
-            changes.save(conn, &self.deliveries, now),
+            changes.save(conn, now),
             idempotency::insert_all(conn, &new_keys, now),
             self.outbox.append_serialized(conn, now, &events),
         )

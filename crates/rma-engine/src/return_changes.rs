@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use delivery::{Deliveries, NewDelivery, NewMessage};
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
-use domain::message_kind::MessageKind;
+use domain::message_kind::{MessageKind, MessageVersion};
 use domain::returns::{Change, Discrepancy, Rma, ServiceEvent};
 use futures_util::future::join3;
 use platform::database::DatabaseError;
@@ -29,8 +29,8 @@ pub(crate) struct Cause<'a> {
 }
 
 /// Changes of returns that are saved together.
-#[derive(Default)]
 pub(crate) struct ReturnChanges {
+    deliveries: Deliveries,
     /// New returns.
     new: Vec<ReturnRow>,
     /// Changed returns by merchant and identifier, each as it is after its last change.
@@ -48,6 +48,17 @@ struct Announcement {
 }
 
 impl ReturnChanges {
+    pub(crate) fn new(deliveries: &Deliveries) -> Self {
+        Self {
+            deliveries: deliveries.clone(),
+            new: Vec::new(),
+            changed: BTreeMap::new(),
+            entries: Vec::new(),
+            discrepancies: Vec::new(),
+            bytes: 0,
+        }
+    }
+
     /// Adds a new return with its first message and the first entry of its timeline.
     pub(crate) fn add_new(
         &mut self,
@@ -97,7 +108,8 @@ impl ReturnChanges {
         cause: Cause<'_>,
         now: Timestamp,
     ) -> Result<(), DatabaseError> {
-        let message = change.event.map(|event| message(rma, event)).transpose()?;
+        let version = self.deliveries.message_version(&rma.merchant, MessageKind::Rma);
+        let message = change.event.map(|event| message(rma, event, version)).transpose()?;
         self.bytes += message.as_ref().map_or(0, |message| message.body.len());
         let announcement =
             message.map(|message| Announcement { message, traceparent: telemetry::traceparent() });
@@ -115,10 +127,9 @@ impl ReturnChanges {
     pub(crate) async fn save(
         self,
         conn: &AsyncPgConnection,
-        deliveries: &Deliveries,
         now: Timestamp,
     ) -> Result<(), InsertError> {
-        let Self { new, changed, entries, discrepancies, .. } = self;
+        let Self { deliveries, new, changed, entries, discrepancies, .. } = self;
         let (entries, messages) = assign_ids(entries, now);
         let changed: Vec<_> = changed.into_values().collect();
         // The entries are added with the new returns, or else with the changed ones.
@@ -148,21 +159,26 @@ pub(crate) async fn record(
     cause: Cause<'_>,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
-    let mut changes = ReturnChanges::default();
+    let mut changes = ReturnChanges::new(deliveries);
     changes.add(rma, change, cause, now)?;
-    match changes.save(conn, deliveries, now).await {
+    match changes.save(conn, now).await {
         Err(InsertError::Database(error)) => Err(error),
         // Only a new return can have a unit of another.
         Err(InsertError::UnitHeld) | Ok(()) => Ok(()),
     }
 }
 
-fn message(rma: &Rma, event: ServiceEvent) -> Result<NewMessage, DatabaseError> {
+fn message(
+    rma: &Rma,
+    event: ServiceEvent,
+    version: MessageVersion,
+) -> Result<NewMessage, DatabaseError> {
     let body = serde_json::to_vec(&rma.message())
         .map_err(|error| diesel::result::Error::SerializationError(error.into()))?;
     Ok(NewMessage {
         merchant: rma.merchant.clone(),
         kind: MessageKind::Rma,
+        version,
         ordering_key: Some(format!("rma:{}", rma.rma_identifier)),
         event: event.as_str().to_owned(),
         body: body.into(),

@@ -109,7 +109,9 @@ pub fn merchant(identifier: &str) -> Merchant {
             path: None,
             headers: BTreeMap::new(),
             authentication: Authentication::None,
+            certificate_expires_at: None,
             timeout_ms: None,
+            version: None,
             paused: false,
             signing_secrets: Vec::new(),
         };

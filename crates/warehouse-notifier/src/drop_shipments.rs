@@ -110,9 +110,11 @@ async fn apply(
     if shipment.kind == DropShipmentKind::Cancellation {
         store::cancel_order(conn, merchant, &shipment.order, at).await?;
     }
+    let kind = shipment.kind.message_kind();
     let message = NewMessage {
         merchant: merchant.clone(),
-        kind: shipment.kind.message_kind(),
+        kind,
+        version: app.deliveries.message_version(merchant, kind),
         ordering_key: Some(format!("order:{}", shipment.order)),
         event: shipment.kind.event().to_owned(),
         body: shipment.body.clone().into(),

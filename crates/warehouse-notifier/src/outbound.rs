@@ -1,5 +1,6 @@
 //! Outbound shipments. The merchant receives a shipment when it is reported and whenever it changes.
 
+mod inbound_facts;
 mod views;
 
 use delivery::NewMessage;
@@ -25,8 +26,9 @@ use crate::store::{outbound_parts as parts_store, record_keys as keys_store};
 pub(crate) async fn report(
     app: &App,
     request: Request<'_>,
-    shipment: OutboundShipment,
+    mut shipment: OutboundShipment,
 ) -> Result<String, Error> {
+    inbound_facts::complete(app, request.merchant, &mut shipment).await?;
     let parts = shipment.split()?;
     let keys = record_keys::of_outbound_shipment(&shipment);
     let OutboundShipment { shipment_type, mut header, cartons } = shipment;
@@ -148,11 +150,13 @@ async fn enqueue_messages(
     parts: &[AsnPart],
     now: Timestamp,
 ) -> Result<(), Error> {
+    let version = app.deliveries.message_version(merchant, MessageKind::OutboundAsn);
     let mut messages = Vec::with_capacity(parts.len());
     for part in parts {
         messages.push(NewMessage {
             merchant: merchant.clone(),
             kind: MessageKind::OutboundAsn,
+            version,
             ordering_key: Some(format!("asn:{}", header.asn_number)),
             event: format!("outbound_asn.{}", header.status.as_str()),
             body: header.body(&part.asn_number, &part.cartons)?.into(),

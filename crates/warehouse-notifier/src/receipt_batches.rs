@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use delivery::{Deliveries, NewDelivery, NewMessage};
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
-use domain::message_kind::MessageKind;
+use domain::message_kind::{MessageKind, MessageVersion};
 use domain::warehouse::ReceiptBatch;
 use futures_util::future::{join, join3};
 use messaging::{Outbox, SerializedEvent};
@@ -201,12 +201,15 @@ impl ReceiptHandler {
         let mut ids = Deliveries::new_ids(now, stored.len()).into_iter();
         let (mut messages, mut events) = (Vec::with_capacity(stored.len()), Vec::new());
         for (job, new) in valid {
+            let kind = MessageKind::InventoryReceipt;
+            let version = self.deliveries.message_version(&job.merchant, kind);
             job.span.in_scope(|| {
                 let traceparent = telemetry::traceparent();
                 let units = new.units.iter().filter(|unit| stored.contains(&unit.row.id));
                 for (unit, id) in units.zip(ids.by_ref()) {
                     let traceparent = traceparent.clone();
-                    messages.push(NewDelivery { id, traceparent, message: message(unit) });
+                    let message = message(unit, version);
+                    messages.push(NewDelivery { id, traceparent, message });
                     let event = unit.receipt.unit_received(&job.merchant, unit.row.id, job.at);
                     if let Some(event) = event {
                         events.push(self.outbox.serialize(now, &event)?);
@@ -219,12 +222,13 @@ impl ReceiptHandler {
     }
 }
 
-fn message(NewUnit { row, .. }: &NewUnit) -> NewMessage {
+fn message(NewUnit { row, .. }: &NewUnit, version: MessageVersion) -> NewMessage {
     let event =
         if row.rejected { "inventory_receipt.rejected" } else { "inventory_receipt.received" };
     NewMessage {
         merchant: row.merchant.clone(),
         kind: MessageKind::InventoryReceipt,
+        version,
         // The prefix differs from that of outbound shipments, which may have the same number.
         ordering_key: Some(format!("inbound_asn:{}", row.asn_number)),
         event: event.to_owned(),

@@ -6,6 +6,7 @@ pub(crate) mod inbound;
 pub(crate) mod outbound;
 pub(crate) mod outbound_parts;
 pub(crate) mod receipts;
+pub(crate) mod received_units;
 pub(crate) mod record_keys;
 
 use platform::Timestamp;

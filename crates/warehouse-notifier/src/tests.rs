@@ -218,5 +218,12 @@ fn merchant(name: &str, base_url: Option<&str>) -> Merchant {
             expires_at: None,
         }];
     }
+    let warehouse = json!({
+        "external_identifier": "DC-7",
+        "address": {
+            "name": "Dock 7", "street": "7 Dock Street", "city": "Reno", "state": "NV", "zip": "89501",
+        },
+    });
+    merchant.warehouses.insert("reno".to_owned(), serde_json::from_value(warehouse).unwrap());
     merchant
 }

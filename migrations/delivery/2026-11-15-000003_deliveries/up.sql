@@ -6,6 +6,8 @@ CREATE TABLE delivery_messages (
     id UUID PRIMARY KEY,
     merchant TEXT NOT NULL,
     kind TEXT NOT NULL,
+    -- Version of the body. The endpoint may have chosen another one since.
+    version INTEGER NOT NULL,
     ordering_key TEXT,
     -- Position within the ordering key, from 1.
     sequence BIGINT NOT NULL,

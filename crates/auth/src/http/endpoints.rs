@@ -43,6 +43,9 @@ pub(crate) struct SetEndpointRequest {
     authentication: Option<Authentication<String>>,
     #[schema(minimum = 100, maximum = 120_000)]
     timeout_ms: Option<u32>,
+    /// The version of the messages, one that the interface supports. Defaults to the version of the
+    /// contract. Messages that wait already keep their version.
+    version: Option<u16>,
 }
 
 /// The actor and the interface of a request that manages an endpoint.

@@ -107,6 +107,39 @@ async fn invalid_endpoints_are_rejected() {
     app.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_certificate_needs_its_own_private_key_and_shows_when_it_expires() {
+    let app = TestApp::start().await;
+    app.create_merchant("acme").await;
+    let pair = || rcgen::generate_simple_self_signed(["backhaul.example".to_owned()]).unwrap();
+    let (own, other) = (pair(), pair());
+    let body = |certificate: &str, private_key: &str| {
+        json!({"url": "https://acme.example/rmas", "authentication": {
+            "kind": "client_certificate", "certificate": certificate, "private_key": private_key}})
+    };
+    let (certificate, key) = (own.cert.pem(), own.signing_key.serialize_pem());
+    let foreign = body(&certificate, &other.signing_key.serialize_pem());
+    assert_eq!(rejected_fields(&app, foreign).await, ["$.authentication.private_key"]);
+    let both = body(&format!("{certificate}{key}"), &key);
+    assert_eq!(rejected_fields(&app, both).await, ["$.authentication.certificate"]);
+
+    let (status, set) = app.call(Method::PUT, ENDPOINT, Some(body(&certificate, &key))).await;
+    assert_eq!(status, StatusCode::OK, "{set}");
+    let authentication = &set["endpoint"]["authentication"];
+    assert_eq!(authentication["certificate"].as_str().unwrap(), certificate.trim());
+    assert_eq!(authentication["private_key"], "********");
+    assert!(set["endpoint"]["certificate_expires_at"].is_string(), "{set}");
+    let (_, merchant) = app.call(Method::GET, "/v1/merchants/acme", None).await;
+    let event = published_version(&app, &merchant["version"]).await.to_string();
+    assert!(!event.contains("PRIVATE KEY"), "the key is in an event");
+    let records = format!("{:?}", app.audit_records().await);
+    assert!(!records.contains("PRIVATE KEY"), "the key is in the audit log");
+    let none = json!({"url": "https://acme.example/rmas"});
+    let (_, set) = app.call(Method::PUT, ENDPOINT, Some(none)).await;
+    assert!(set["endpoint"]["certificate_expires_at"].is_null(), "{set}");
+    app.stop().await;
+}
+
 /// The fields that auth rejects in the body of a request to set the endpoint.
 async fn rejected_fields(app: &TestApp, body: Value) -> Vec<String> {
     let (status, response) = app.call(Method::PUT, ENDPOINT, Some(body.clone())).await;

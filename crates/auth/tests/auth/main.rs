@@ -29,6 +29,7 @@ mod sign_in;
 mod signing_keys;
 mod tokens;
 mod versions;
+mod warehouses;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_openapi_document_is_up_to_date() {

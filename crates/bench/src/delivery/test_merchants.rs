@@ -80,7 +80,9 @@ fn merchant(
             path: None,
             headers: BTreeMap::new(),
             authentication: Authentication::None,
+            certificate_expires_at: None,
             timeout_ms: None,
+            version: None,
             paused: false,
             signing_secrets: vec![secret],
         };

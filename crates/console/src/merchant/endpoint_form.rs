@@ -18,7 +18,9 @@ pub(super) struct EndpointForm {
     pub(super) url: Field,
     pub(super) path: Field,
     pub(super) timeout_ms: Field,
-    /// `none`, `basic`, `bearer`, `api_key` or `oauth2`.
+    /// The message version, or empty for the version of the contract.
+    pub(super) version: Field,
+    /// `none`, `basic`, `bearer`, `api_key`, `oauth2`, `client_certificate` or `aws_sigv4`.
     pub(super) authentication: Field,
     pub(super) username: Field,
     pub(super) basic_password: Field,
@@ -31,6 +33,13 @@ pub(super) struct EndpointForm {
     pub(super) scope: Field,
     /// `basic` or `body`.
     pub(super) credentials_in: Field,
+    pub(super) certificate: Field,
+    pub(super) private_key: Field,
+    pub(super) access_key_id: Field,
+    pub(super) secret_access_key: Field,
+    pub(super) session_token: Field,
+    pub(super) region: Field,
+    pub(super) service: Field,
     /// One header a line: `name: value`.
     pub(super) headers: Field,
     /// The reason why the whole form was rejected.
@@ -49,6 +58,7 @@ impl EndpointForm {
             timeout_ms: Field::new(
                 endpoint.timeout_ms.map(|millis| millis.to_string()).unwrap_or_default(),
             ),
+            version: Field::new(endpoint.version.map(|it| it.to_string()).unwrap_or_default()),
             authentication: Field::new(kind),
             username: Field::new(authentication.username.as_str()),
             key_header: Field::new(authentication.header.as_str()),
@@ -59,6 +69,10 @@ impl EndpointForm {
                 "body" => "body",
                 _ => "basic",
             }),
+            certificate: Field::new(authentication.certificate.as_str()),
+            access_key_id: Field::new(authentication.access_key_id.as_str()),
+            region: Field::new(authentication.region.as_str()),
+            service: Field::new(authentication.service.as_str()),
             headers: Field::new(headers.join("\n")),
             ..Self::default()
         }
@@ -70,12 +84,17 @@ impl EndpointForm {
             ("URL", &self.url),
             ("Path", &self.path),
             ("Timeout in milliseconds", &self.timeout_ms),
+            ("Message version", &self.version),
             ("Authentication", &self.authentication),
             ("User name", &self.username),
             ("Header of the key", &self.key_header),
             ("Token URL", &self.token_url),
             ("Client id", &self.client_id),
             ("Scope", &self.scope),
+            ("Certificate", &self.certificate),
+            ("Access key id", &self.access_key_id),
+            ("Region", &self.region),
+            ("AWS service", &self.service),
         ];
         fields.map(|(name, field)| (name, without_query(&field.value).to_owned())).into()
     }
@@ -87,6 +106,7 @@ impl EndpointForm {
             url: field("url"),
             path: field("path"),
             timeout_ms: field("timeout_ms"),
+            version: field("message_version"),
             authentication: field("authentication"),
             username: field("username"),
             basic_password: field("basic_password"),
@@ -98,6 +118,13 @@ impl EndpointForm {
             client_secret: field("client_secret"),
             scope: field("scope"),
             credentials_in: field("credentials_in"),
+            certificate: field("certificate"),
+            private_key: field("private_key"),
+            access_key_id: field("access_key_id"),
+            secret_access_key: field("secret_access_key"),
+            session_token: field("session_token"),
+            region: field("region"),
+            service: field("service"),
             headers: field("headers"),
             message: None,
         }
@@ -121,6 +148,7 @@ impl EndpointForm {
             "url": optional(&self.url),
             "path": optional(&self.path),
             "timeout_ms": timeout?,
+            "version": self.version.value.parse::<u16>().ok(),
             "headers": headers?,
             "authentication": authentication?,
         }))
@@ -133,6 +161,8 @@ impl EndpointForm {
             "bearer" => &mut self.bearer_token,
             "api_key" => &mut self.api_key,
             "oauth2" => &mut self.client_secret,
+            "client_certificate" => &mut self.private_key,
+            "aws_sigv4" => &mut self.secret_access_key,
             _ => return Some(json!({ "kind": "none" })),
         };
         if secret.value.is_empty() {
@@ -146,6 +176,14 @@ impl EndpointForm {
             }
             "bearer" => json!({ "kind": kind, "token": secret }),
             "api_key" => json!({ "kind": kind, "header": self.key_header.value, "key": secret }),
+            "client_certificate" => json!({
+                "kind": kind, "certificate": self.certificate.value, "private_key": secret,
+            }),
+            "aws_sigv4" => json!({
+                "kind": kind, "access_key_id": self.access_key_id.value, "secret_access_key": secret,
+                "session_token": optional(&self.session_token), "region": self.region.value,
+                "service": self.service.value,
+            }),
             _ => json!({
                 "kind": kind, "token_url": self.token_url.value, "client_id": self.client_id.value,
                 "client_secret": secret, "scope": optional(&self.scope),
@@ -160,6 +198,8 @@ impl EndpointForm {
             "basic" => (&mut self.basic_password, "$.authentication.password"),
             "bearer" => (&mut self.bearer_token, "$.authentication.token"),
             "api_key" => (&mut self.api_key, "$.authentication.key"),
+            "client_certificate" => (&mut self.private_key, "$.authentication.private_key"),
+            "aws_sigv4" => (&mut self.secret_access_key, "$.authentication.secret_access_key"),
             _ => (&mut self.client_secret, "$.authentication.client_secret"),
         };
         let fields = [
@@ -167,6 +207,7 @@ impl EndpointForm {
             (&mut self.url, "$.url"),
             (&mut self.path, "$.path"),
             (&mut self.timeout_ms, "$.timeout_ms"),
+            (&mut self.version, "$.version"),
             (&mut self.authentication, "$.authentication.kind"),
             (&mut self.username, "$.authentication.username"),
             (&mut self.key_header, "$.authentication.header"),
@@ -174,6 +215,11 @@ impl EndpointForm {
             (&mut self.client_id, "$.authentication.client_id"),
             (&mut self.scope, "$.authentication.scope"),
             (&mut self.credentials_in, "$.authentication.credentials_in"),
+            (&mut self.certificate, "$.authentication.certificate"),
+            (&mut self.access_key_id, "$.authentication.access_key_id"),
+            (&mut self.session_token, "$.authentication.session_token"),
+            (&mut self.region, "$.authentication.region"),
+            (&mut self.service, "$.authentication.service"),
         ];
         for (field, path) in fields {
             field.error = body.field(path).map(|text| sentence(&text));

@@ -2,6 +2,7 @@
 
 use actix_web::{HttpResponse, get, http::StatusCode, post, web};
 use askama::Template;
+use chrono::{DateTime, Utc};
 use domain::merchant::Interface;
 use pages::{
     api::{ApiError, Service},
@@ -42,6 +43,8 @@ struct EndpointPage {
     /// Whether the stored URL has a query, which is not shown.
     has_query: bool,
     base_url: Option<String>,
+    /// The end of the stored client certificate.
+    certificate_expires_at: Option<DateTime<Utc>>,
     form: EndpointForm,
     version: Version,
     /// The values that differ, if another person changed the merchant in the meantime.
@@ -70,6 +73,7 @@ async fn load(
         is_set: endpoint.is_some(),
         has_query: url.is_some_and(|url| url.contains('?')),
         base_url: found.settings.base_url.clone(),
+        certificate_expires_at: endpoint.and_then(|endpoint| endpoint.certificate_expires_at),
         version: Version::of(&found),
         changes: Vec::new(),
         form: form.unwrap_or_else(|| EndpointForm::of(&endpoint.cloned().unwrap_or_default())),

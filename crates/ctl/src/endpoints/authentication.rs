@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use domain::merchant::{Authentication, CredentialsIn};
 use serde_json::Value;
 
-use crate::output::text_at;
+use crate::output::{text_at, time_at};
 use crate::settings::read_secret;
 use crate::usage_error;
 
@@ -18,6 +18,8 @@ enum AuthKind {
     Bearer,
     ApiKey,
     Oauth2,
+    ClientCertificate,
+    AwsSigv4,
 }
 
 impl fmt::Display for AuthKind {
@@ -82,6 +84,27 @@ pub(super) struct AuthenticationArgs {
     /// oauth2: part of a token request that carries the client's credentials [default: basic]
     #[arg(long, value_name = "PLACE")]
     credentials_in: Option<CredentialsPlace>,
+    /// client-certificate: file with the certificate and its chain in PEM
+    #[arg(long, value_name = "FILE")]
+    certificate_file: Option<PathBuf>,
+    /// client-certificate: file with the private key in PEM, - for standard input
+    #[arg(long, value_name = "FILE")]
+    private_key_file: Option<PathBuf>,
+    /// aws-sigv4: access key ID
+    #[arg(long, value_name = "ID")]
+    access_key_id: Option<String>,
+    /// aws-sigv4: file with the secret access key, - for standard input
+    #[arg(long, value_name = "FILE")]
+    secret_access_key_file: Option<PathBuf>,
+    /// aws-sigv4: file with the session token of temporary credentials
+    #[arg(long, value_name = "FILE")]
+    session_token_file: Option<PathBuf>,
+    /// aws-sigv4: region, for example eu-central-1
+    #[arg(long)]
+    region: Option<String>,
+    /// aws-sigv4: service [default: execute-api]
+    #[arg(long)]
+    service: Option<String>,
 }
 
 impl AuthenticationArgs {
@@ -117,6 +140,22 @@ impl AuthenticationArgs {
                     Some(CredentialsPlace::Basic) | None => CredentialsIn::Basic,
                 },
             },
+            AuthKind::ClientCertificate => Authentication::ClientCertificate {
+                certificate: secret(None, self.certificate_file, kind, "--certificate-file")?,
+                private_key: secret(None, self.private_key_file, kind, "--private-key-file")?,
+            },
+            AuthKind::AwsSigv4 => Authentication::AwsSigv4 {
+                access_key_id: required(self.access_key_id, kind, "--access-key-id")?,
+                secret_access_key: secret(
+                    None,
+                    self.secret_access_key_file,
+                    kind,
+                    "--secret-access-key-file",
+                )?,
+                session_token: self.session_token_file.as_deref().map(read_secret).transpose()?,
+                region: required(self.region, kind, "--region")?,
+                service: self.service.unwrap_or_else(|| "execute-api".to_owned()),
+            },
         })
     }
 
@@ -136,6 +175,13 @@ impl AuthenticationArgs {
             ("--client-secret-file", self.client_secret_file.is_some(), AuthKind::Oauth2),
             ("--scope", self.scope.is_some(), AuthKind::Oauth2),
             ("--credentials-in", self.credentials_in.is_some(), AuthKind::Oauth2),
+            ("--certificate-file", self.certificate_file.is_some(), AuthKind::ClientCertificate),
+            ("--private-key-file", self.private_key_file.is_some(), AuthKind::ClientCertificate),
+            ("--access-key-id", self.access_key_id.is_some(), AuthKind::AwsSigv4),
+            ("--secret-access-key-file", self.secret_access_key_file.is_some(), AuthKind::AwsSigv4),
+            ("--session-token-file", self.session_token_file.is_some(), AuthKind::AwsSigv4),
+            ("--region", self.region.is_some(), AuthKind::AwsSigv4),
+            ("--service", self.service.is_some(), AuthKind::AwsSigv4),
         ];
         match flags.into_iter().find(|(_, is_given, kind)| *is_given && *kind != self.auth) {
             Some((flag, _, kind)) => Err(usage_error(format!("{flag} requires --auth {kind}"))),
@@ -173,6 +219,15 @@ pub(super) fn describe(endpoint: &Value) -> String {
         "basic" => format!("{kind}, as {}", setting("username")),
         "api-key" => format!("{kind}, in {}", setting("header")),
         "oauth2" => format!("{kind}, as {} at {}", setting("client_id"), setting("token_url")),
+        "client-certificate" => {
+            format!("{kind}, expires {}", time_at(endpoint, "/certificate_expires_at"))
+        }
+        "aws-sigv4" => format!(
+            "{kind}, as {} for {} in {}",
+            setting("access_key_id"),
+            setting("service"),
+            setting("region")
+        ),
         _ => kind,
     }
 }
@@ -219,6 +274,12 @@ mod tests {
         check("--auth oauth2", Err("--auth oauth2 requires --token-url"));
         check("--username u --password p", Err("--username requires --auth basic"));
         check("--auth basic --scope s", Err("--scope requires --auth oauth2"));
+        check("--auth aws-sigv4", Err("--auth aws-sigv4 requires --access-key-id"));
+        check("--region r", Err("--region requires --auth aws-sigv4"));
+        check(
+            "--auth client-certificate",
+            Err("--auth client-certificate requires --certificate-file"),
+        );
     }
 
     #[test]
@@ -229,6 +290,13 @@ mod tests {
         check(
             &format!("--auth bearer --token-file {}", file.display()),
             Ok(r#"{"kind":"bearer","token":"s3cret"}"#),
+        );
+        let aws = "--auth aws-sigv4 --access-key-id A --region r --secret-access-key-file";
+        check(
+            &format!("{aws} {}", file.display()),
+            Ok(
+                r#"{"kind":"aws_sigv4","access_key_id":"A","secret_access_key":"s3cret","session_token":null,"region":"r","service":"execute-api"}"#,
+            ),
         );
         std::fs::write(&file, "\n").unwrap();
         let empty = format!("the secret file {} is empty", file.display());

@@ -14,6 +14,7 @@ const COLUMNS: &[Column] = &[
     value("url", "/resolved_url"),
     computed("authentication", authentication::kind).wide(),
     computed("timeout", timeout).wide(),
+    computed("version", version).wide(),
 ];
 
 const FIELDS: &[Column] = &[
@@ -22,6 +23,7 @@ const FIELDS: &[Column] = &[
     value("url", "/resolved_url"),
     computed("authentication", authentication::describe),
     computed("timeout", timeout),
+    computed("message version", version),
     computed("headers", headers),
     computed("signing secrets", signing_secrets),
 ];
@@ -120,6 +122,15 @@ fn timeout(endpoint: &Value) -> String {
     }
 }
 
+/// The version of the messages, which is the contract's unless the endpoint chose another.
+fn version(endpoint: &Value) -> String {
+    let interface = text_at(endpoint, "/interface").parse::<Interface>().ok();
+    match endpoint.get("version").and_then(Value::as_u64) {
+        Some(version) => version.to_string(),
+        None => interface.map_or_else(|| "-".to_owned(), |it| it.default_version().to_string()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
@@ -153,6 +164,7 @@ mod tests {
             url              /v2/rmas below the base URL
             authentication   oauth2, as backhaul at https://id.acme.example/token
             timeout          5000 ms
+            message version  3
             headers          x-shop: 7
             signing secrets  created 2026-11-16 03:48:13Z, created 2026-11-15 03:48:13Z and
                              expires 2026-11-17 03:48:13Z

@@ -3,7 +3,7 @@
 use actix_web::web;
 use delivery::{Deliveries, NewMessage};
 use diesel_migrations::EmbeddedMigrations;
-use domain::message_kind::MessageKind;
+use domain::message_kind::{MessageKind, MessageVersion};
 use merchants::Merchants;
 use messaging::{Backlog, Broker, Topology};
 use platform::database::Pool;
@@ -78,6 +78,7 @@ async fn append_message(
     let message = NewMessage {
         merchant: "acme".parse().unwrap(),
         kind: MessageKind::Rma,
+        version: MessageVersion(3),
         ordering_key: Some("rma:1".to_owned()),
         event: "rma.created".to_owned(),
         body: body.into(),

@@ -5,10 +5,11 @@
 
 use actix_web::{HttpResponse, post, web};
 use bytes::Bytes;
+use chrono::TimeDelta;
 use domain::access::{MerchantId, Scope};
 use domain::exchange::VariantIdentifier;
 use domain::merchant::{Authentication, Interface};
-use domain::message_kind::{MessageKind, VARIANTS_API_VERSION};
+use domain::message_kind::{MessageKind, MessageVersion};
 use futures_util::future::join_all;
 use platform::http::ErrorBody;
 use platform::identity::Caller;
@@ -22,11 +23,14 @@ use super::events::SampleEvent;
 use super::{Error, parse_merchant, sample::sample};
 use crate::Deliveries;
 use crate::attempt::{Message, Query, ResponseBody};
+use crate::endpoint::Endpoint;
 use crate::engine::Engine;
 use crate::outcome::Jitter;
 use crate::store::{new_id, record_samples};
 
 const SAMPLE_SKU: &str = "SAMPLE-SKU";
+/// A check warns of a certificate that expires within this time.
+const EXPIRY_NOTICE: TimeDelta = TimeDelta::days(30);
 const MAX_VARIANTS_BYTES: usize = 1024 * 1024;
 
 /// Results of an endpoint check, one for each endpoint.
@@ -132,7 +136,7 @@ async fn check(
     let has_credentials = has_credentials(engine, merchant, interface);
     let (url, attempt, request) = match interface {
         Interface::Message(kind) => {
-            let message = sample_message(merchant, kind, event, now);
+            let message = sample_message(merchant, (kind, resolved.message_version), event, now);
             let attempt = client.deliver(&message, &resolved.endpoint, now, Jitter::draw()).await.1;
             let request = SentRequest::of_message(&message, &attempt, has_credentials);
             (resolved.endpoint.url().clone(), attempt, request)
@@ -147,7 +151,7 @@ async fn check(
             };
             let query = Query {
                 merchant: merchant.to_string(),
-                api_version: VARIANTS_API_VERSION,
+                version: resolved.message_version,
                 traceparent: platform::telemetry::traceparent(),
                 max_response_bytes: MAX_VARIANTS_BYTES,
             };
@@ -156,7 +160,19 @@ async fn check(
             (url, attempt, SentRequest::of_variants(merchant, has_credentials))
         }
     };
-    EndpointCheckResult::sent(interface, url, attempt, request)
+    let result = EndpointCheckResult::sent(interface, url, attempt, request);
+    result.with_warning(certificate_warning(&resolved.endpoint, now))
+}
+
+/// Warns of a client certificate that has expired or expires soon.
+fn certificate_warning(endpoint: &Endpoint, now: Timestamp) -> Option<String> {
+    let expires_at = endpoint.identity()?.expires_at;
+    let (verb, day) = match expires_at - now {
+        left if left <= TimeDelta::zero() => ("expired", expires_at.date_naive()),
+        left if left < EXPIRY_NOTICE => ("expires", expires_at.date_naive()),
+        _ => return None,
+    };
+    Some(format!("the client certificate {verb} on {day}"))
 }
 
 fn find_event(name: &str) -> Result<&'static SampleEvent, Error> {
@@ -172,7 +188,7 @@ fn has_credentials(engine: &Engine, merchant: &MerchantId, interface: Interface)
 
 fn sample_message(
     merchant: &MerchantId,
-    kind: MessageKind,
+    (kind, version): (MessageKind, MessageVersion),
     event: Option<&SampleEvent>,
     now: Timestamp,
 ) -> Message {
@@ -184,10 +200,40 @@ fn sample_message(
         id: new_id(now).to_string(),
         merchant: merchant.to_string(),
         kind,
+        version,
         event: name.to_owned(),
         sequence: 1,
         traceparent: platform::telemetry::traceparent(),
         body,
         response_body: ResponseBody::Ignored,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use platform::ClientIdentity;
+
+    use super::*;
+    use crate::endpoint;
+
+    #[test]
+    fn a_check_warns_of_a_certificate_that_expires() {
+        let own = rcgen::generate_simple_self_signed(["client.example".to_owned()]).unwrap();
+        let (certificate, key) = (own.cert.pem(), own.signing_key.serialize_pem());
+        let mut identity = ClientIdentity::parse(&certificate, &key).unwrap();
+        identity.expires_at = "2026-11-18T00:00:00Z".parse().unwrap();
+        let url = || "https://merchant.example/rmas".parse().unwrap();
+        let certificate = endpoint::Authentication::ClientCertificate(identity);
+        let endpoint = Endpoint::new(url(), Vec::new(), &certificate, &[]).unwrap();
+        for (now, expected) in [
+            ("2026-10-19T00:00:00Z", None),
+            ("2026-10-20T00:00:00Z", Some("the client certificate expires on 2026-11-18")),
+            ("2026-11-18T00:00:00Z", Some("the client certificate expired on 2026-11-18")),
+        ] {
+            let warning = certificate_warning(&endpoint, now.parse().unwrap());
+            assert_eq!(warning.as_deref(), expected, "{now}");
+        }
+        let none = Endpoint::new(url(), Vec::new(), &endpoint::Authentication::None, &[]).unwrap();
+        assert_eq!(certificate_warning(&none, Timestamp::UNIX_EPOCH), None);
     }
 }

@@ -42,7 +42,7 @@ pub(crate) struct EndpointCheckResult {
     /// First bytes of the response body.
     response_body: String,
     latency_ms: u64,
-    /// Variants that are left out and fields that are ignored. Empty for samples.
+    /// Variants that are left out, fields that are ignored, and a client certificate that expires soon.
     warnings: Vec<String>,
 }
 
@@ -79,6 +79,11 @@ impl EndpointCheckResult {
     /// The status of the response if this is an accepted sample of the kind.
     pub(super) fn accepted_sample(&self, kind: &str) -> Option<i32> {
         self.status.filter(|_| self.accepted && self.kind == kind).map(i32::from)
+    }
+
+    pub(super) fn with_warning(mut self, warning: Option<String>) -> Self {
+        self.warnings.extend(warning);
+        self
     }
 
     pub(super) fn unsent(interface: Interface, outcome: &str, detail: String) -> Self {

@@ -156,9 +156,8 @@ impl MessageCopy {
         headers.remove("content-length");
         let traceparent = message.traceparent;
         headers.extend(traceparent.map(|parent| ("traceparent".to_owned(), parent)));
+        headers.insert("x-service-api-version".to_owned(), message.version.to_string());
         if let Ok(kind) = message.kind.parse::<MessageKind>() {
-            let version = kind.api_version().to_owned();
-            headers.insert("x-service-api-version".to_owned(), version);
             let interface = Interface::Message(kind);
             let resolved = engine.endpoints.find(merchant.as_str(), interface, now);
             let secrets = resolved.as_ref().map_or(&[][..], |it| it.endpoint.secrets());

@@ -41,16 +41,14 @@ impl Call<'_> {
         endpoint: &Endpoint,
         at: DateTime<Utc>,
     ) -> Result<HeaderMap, header::InvalidHeaderValue> {
-        let (merchant, api_version, traceparent) = match self {
-            Self::Deliver(message) => {
-                (&message.merchant, message.kind.api_version(), &message.traceparent)
-            }
-            Self::Fetch(query) => (&query.merchant, query.api_version, &query.traceparent),
+        let (merchant, version, traceparent) = match self {
+            Self::Deliver(message) => (&message.merchant, message.version, &message.traceparent),
+            Self::Fetch(query) => (&query.merchant, query.version, &query.traceparent),
         };
         let mut headers = endpoint.headers().clone();
         headers.insert(header::ACCEPT, JSON);
         headers.insert(SERVICE_ID, HeaderValue::from_str(merchant)?);
-        headers.insert(API_VERSION, HeaderValue::from_static(api_version));
+        headers.insert(API_VERSION, HeaderValue::from(version.0));
         if let Some(traceparent) = traceparent {
             headers.insert(TRACEPARENT, HeaderValue::from_str(traceparent)?);
         }

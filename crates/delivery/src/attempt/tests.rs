@@ -1,3 +1,4 @@
+mod client_certificates;
 mod connections;
 mod headers;
 mod tokens;
@@ -7,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::message_kind::MessageKind;
+use domain::message_kind::{MessageKind, MessageVersion};
 use expect_test::expect;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -47,6 +48,7 @@ fn message(response_body: ResponseBody) -> Message {
         id: "msg_1".to_owned(),
         merchant: "blue".to_owned(),
         kind: MessageKind::Rma,
+        version: MessageVersion(3),
         event: "rma.created".to_owned(),
         sequence: 7,
         traceparent: Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".to_owned()),
@@ -303,7 +305,7 @@ async fn one_timeout_covers_all_requests_of_a_query() {
     let endpoint = endpoint(&merchant.running.url("/sku/TEE/variants"), &oauth(&merchant));
     let query = Query {
         merchant: "blue".to_owned(),
-        api_version: "1",
+        version: MessageVersion(1),
         traceparent: None,
         max_response_bytes: 200_000,
     };

@@ -9,10 +9,13 @@ use std::sync::LazyLock;
 use bytes::Bytes;
 use diesel::{
     sql_query,
-    sql_types::{Array, BigInt, Binary, Nullable, Text, Timestamptz},
+    sql_types::{Array, BigInt, Binary, Integer, Nullable, Text, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use domain::{access::MerchantId, message_kind::MessageKind};
+use domain::{
+    access::MerchantId,
+    message_kind::{MessageKind, MessageVersion},
+};
 use messaging::SEQUENCE_FLOOR;
 use platform::{
     Timestamp,
@@ -28,6 +31,8 @@ use super::{column, new_id};
 pub struct NewMessage {
     pub merchant: MerchantId,
     pub kind: MessageKind,
+    /// The version of the body, from [`Deliveries::message_version`](crate::Deliveries::message_version).
+    pub version: MessageVersion,
     /// Messages with the same key arrive in order, for example `rma:<id>`.
     pub ordering_key: Option<String>,
     /// For example `rma.created`.
@@ -61,14 +66,15 @@ static INSERT_MESSAGES: LazyLock<String> = LazyLock::new(|| {
                  + GREATEST(counter.last_sequence - {SEQUENCE_FLOOR}, 0) \
              RETURNING merchant, ordering_key, last_sequence \
          ), new AS ( \
-             SELECT id, merchant, kind, ordering_key, COALESCE(last_sequence - later, 1) AS sequence, \
-                 event, body, traceparent \
-             FROM unnest((SELECT $1), $2, $3, $4, $5, $6, $7, $8) \
-                 AS new (id, merchant, kind, ordering_key, later, event, body, traceparent) \
+             SELECT id, merchant, kind, version, ordering_key, \
+                 COALESCE(last_sequence - later, 1) AS sequence, event, body, traceparent \
+             FROM unnest((SELECT $1), $2, $3, $4, $5, $6, $7, $8, $13) \
+                 AS new (id, merchant, kind, ordering_key, later, event, body, traceparent, version) \
              LEFT JOIN counters USING (merchant, ordering_key) \
          ), messages AS ( \
              INSERT INTO delivery_messages \
-             SELECT id, merchant, kind, ordering_key, sequence, event, body, traceparent, $9 FROM new \
+             SELECT id, merchant, kind, version, ordering_key, sequence, event, body, traceparent, $9 \
+             FROM new \
          ) \
          INSERT INTO deliveries (id, merchant, kind, ordering_key, sequence, state, next_attempt_at) \
          SELECT id, merchant, kind, ordering_key, sequence, 'ready', $9 FROM new"
@@ -128,7 +134,8 @@ pub(crate) async fn append_new(
         .bind::<Timestamptz, _>(now)
         .bind::<Array<Text>, _>(merchants)
         .bind::<Array<Text>, _>(keys)
-        .bind::<Array<BigInt>, _>(added.values().copied().collect::<Vec<_>>());
+        .bind::<Array<BigInt>, _>(added.values().copied().collect::<Vec<_>>())
+        .bind::<Array<Integer>, _>(column(new, |new| i32::from(new.message.version.0)));
     prepared(statement).execute(&mut conn).await?;
     Ok(())
 }

@@ -87,6 +87,8 @@ impl ClaimedDelivery {
 /// Message content of a claimed delivery.
 #[derive(QueryableByName)]
 pub(crate) struct Content {
+    #[diesel(sql_type = Integer)]
+    pub(crate) version: i32,
     #[diesel(sql_type = Text)]
     pub(crate) event: String,
     #[diesel(sql_type = Binary)]
@@ -192,7 +194,7 @@ const CLAIM_DUE: &str = "WITH due AS ( \
      count(*) OVER () AS due \
      FROM due \
  ), sized AS ( \
-     SELECT turns.*, message.event, message.body, message.traceparent, \
+     SELECT turns.*, message.version, message.event, message.body, message.traceparent, \
      sum(octet_length(message.body)) OVER (ORDER BY turns.turn, turns.position) \
      - octet_length(message.body) AS bytes_before \
      FROM turns LEFT JOIN delivery_messages AS message \
@@ -210,7 +212,8 @@ const CLAIM_DUE: &str = "WITH due AS ( \
      ) AND (state = 'ready' AND next_attempt_at <= $1) IS TRUE \
  ) \
  SELECT id, merchant, kind, next_attempt_at, sequence, replay_number, attempts, requeues, \
- is_behind_another, id IN (SELECT id FROM claimed) AS is_claimed, due, event, body, traceparent \
+ is_behind_another, id IN (SELECT id FROM claimed) AS is_claimed, due, version, event, body, \
+ traceparent \
  FROM candidates ORDER BY turn, position";
 
 /// The statement locks the first delivery of the ordering key, so the transaction that settles that

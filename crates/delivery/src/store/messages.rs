@@ -2,7 +2,7 @@
 
 use diesel::QueryableByName;
 use diesel::sql_query;
-use diesel::sql_types::{BigInt, Binary, Nullable, Text, Timestamptz};
+use diesel::sql_types::{BigInt, Binary, Integer, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{Timestamp, database::DatabaseError};
 use uuid::Uuid;
@@ -14,6 +14,8 @@ pub(crate) struct StoredMessage {
     pub(crate) id: Uuid,
     #[diesel(sql_type = Text)]
     pub(crate) kind: String,
+    #[diesel(sql_type = Integer)]
+    pub(crate) version: i32,
     #[diesel(sql_type = Text)]
     pub(crate) event: String,
     #[diesel(sql_type = BigInt)]
@@ -34,7 +36,8 @@ pub(crate) async fn messages_between(
     limit: i64,
 ) -> Result<Vec<StoredMessage>, DatabaseError> {
     let statement = sql_query(
-        "SELECT id, kind, event, sequence, body, traceparent, created_at FROM delivery_messages \
+        "SELECT id, kind, version, event, sequence, body, traceparent, created_at \
+         FROM delivery_messages \
          WHERE merchant = $1 AND id >= $2 AND id < $3 ORDER BY id LIMIT $4",
     )
     .bind::<Text, _>(merchant)

@@ -12,7 +12,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use diesel::{QueryableByName, sql_types::Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
-use domain::message_kind::MessageKind;
+use domain::message_kind::{MessageKind, MessageVersion};
 use platform::{Clock, Timestamp, database::Pool};
 use testkit::{Database, eventually};
 use uuid::Uuid;
@@ -42,6 +42,7 @@ fn message(ordering_key: Option<&str>) -> NewMessage {
     NewMessage {
         merchant: "acme".parse().unwrap(),
         kind: MessageKind::Rma,
+        version: MessageVersion(3),
         ordering_key: ordering_key.map(str::to_owned),
         event: "rma.created".to_owned(),
         body: "{}".into(),

@@ -1,7 +1,8 @@
 //! Outcomes of single messages.
 
+use delivery::NewMessage;
 use domain::merchant::{Authentication, CredentialsIn, Interface};
-use domain::message_kind::MessageKind;
+use domain::message_kind::{MessageKind, MessageVersion};
 use expect_test::expect;
 use serde_json::{Value, json};
 
@@ -23,6 +24,25 @@ async fn a_message_arrives_once_and_signed_and_is_settled() {
                   WHERE settled = 'delivered' AND status = 200 AND number = 1 AND response_body <> ''";
     assert_eq!(app.count(logged).await, 1);
     assert_eq!(app.count("SELECT sum(attempts)::int8 AS n FROM delivery_counts").await, 1);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_message_keeps_the_version_in_which_its_body_was_written() {
+    let app = TestApp::start(&[]).await;
+    let mut chosen = merchant("acme", 2, &app.sandbox.url(""));
+    let rma = Interface::Message(MessageKind::Rma);
+    chosen.endpoints.get_mut(&rma).unwrap().version = Some(MessageVersion(5));
+    store_merchant(&app.pool, &chosen).await;
+    app.wait_for_merchant("acme", 2).await;
+    let version = app.replica.deliveries.message_version(&chosen.identifier, MessageKind::Rma);
+    assert_eq!(version, MessageVersion(5));
+    let older = NewMessage { version: MessageVersion(4), ..message(None, "rma.created", 1) };
+    app.behave(json!([{"do": "respond", "status": 503, "times": 1}])).await;
+    app.append(&[older]).await;
+    app.wait_until_settled(TIMEOUT).await;
+    let sent: Vec<_> = app.received().await.into_iter().map(|it| it.version).collect();
+    assert_eq!(sent, ["4", "4"], "the first attempt and its retry");
     app.stop().await;
 }
 

@@ -13,7 +13,7 @@ use diesel::QueryableByName;
 use diesel::sql_types::BigInt;
 use diesel_async::{RunQueryDsl, SimpleAsyncConnection};
 use domain::merchant::Interface;
-use domain::message_kind::MessageKind;
+use domain::message_kind::{MessageKind, MessageVersion};
 use messaging::{BrokerConnection, Exchange, Message, Publisher};
 use platform::config::List;
 use platform::database::{DatabaseError, Pool};
@@ -170,6 +170,7 @@ impl TestApp {
             all.extend(page.entries.into_iter().map(|entry| ReceivedMessage {
                 id: text(&entry.headers["webhook-id"]),
                 event: text(&entry.headers["x-service-event"]),
+                version: text(&entry.headers["x-service-api-version"]),
                 sequence: text(&entry.headers["x-service-sequence"]).parse().unwrap(),
                 signature: serde_json::to_value(entry.signature).unwrap(),
                 body: entry.body,
@@ -198,6 +199,7 @@ impl TestApp {
         let required = [
             ("delivery-id", id.as_str()),
             ("merchant", "acme"),
+            ("version", "3"),
             ("event", "rma.created"),
             ("sequence", "1"),
             ("replay-number", "0"),
@@ -223,6 +225,7 @@ pub(crate) fn migrations() -> Vec<diesel_migrations::EmbeddedMigrations> {
 pub(crate) struct ReceivedMessage {
     pub(crate) id: String,
     pub(crate) event: String,
+    pub(crate) version: String,
     pub(crate) sequence: i64,
     pub(crate) signature: Value,
     pub(crate) body: Value,
@@ -240,6 +243,7 @@ pub(crate) fn message(ordering_key: Option<&str>, event: &str, number: usize) ->
     NewMessage {
         merchant: "acme".parse().unwrap(),
         kind: MessageKind::Rma,
+        version: MessageVersion(3),
         ordering_key: ordering_key.map(str::to_owned),
         event: event.to_owned(),
         body: json!({"number": number}).to_string().into(),

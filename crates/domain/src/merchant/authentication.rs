@@ -7,8 +7,10 @@ use utoipa::ToSchema;
 
 use super::guard::Guard;
 use super::headers::{
-    basic_username, filled_secret, filled_value, header_value, key_header, secret_value,
+    basic_username, filled_secret, filled_value, header_value, key_header, scope_part,
+    secret_value, session_token,
 };
+use super::pem::{certificate_pem, private_key_pem};
 use super::secret_url::SecretUrl;
 use super::urls::secret_url;
 use crate::json::{Object, one_of, variant};
@@ -44,6 +46,23 @@ pub enum Authentication<S> {
         scope: Option<String>,
         credentials_in: CredentialsIn,
     },
+    /// TLS with a client certificate.
+    ClientCertificate {
+        /// The certificate and its intermediate certificates in PEM, the certificate first.
+        certificate: String,
+        /// The private key of the certificate in PEM, not encrypted.
+        private_key: S,
+    },
+    /// AWS Signature Version 4.
+    AwsSigv4 {
+        access_key_id: String,
+        secret_access_key: S,
+        /// For temporary credentials only.
+        session_token: Option<S>,
+        region: String,
+        /// For example `execute-api`.
+        service: String,
+    },
 }
 
 /// The part of a token request that carries the client's credentials.
@@ -78,13 +97,29 @@ impl<S> Authentication<S> {
                     credentials_in: *credentials_in,
                 }
             }
+            Self::ClientCertificate { certificate, private_key } => {
+                Authentication::ClientCertificate {
+                    certificate: certificate.clone(),
+                    private_key: convert(private_key)?,
+                }
+            }
+            Self::AwsSigv4 { access_key_id, secret_access_key, session_token, region, service } => {
+                Authentication::AwsSigv4 {
+                    access_key_id: access_key_id.clone(),
+                    secret_access_key: convert(secret_access_key)?,
+                    session_token: session_token.as_ref().map(&mut convert).transpose()?,
+                    region: region.clone(),
+                    service: service.clone(),
+                }
+            }
         })
     }
 }
 
 impl Authentication<String> {
     pub(super) fn read(document: &Object<'_>, guard: &Guard) -> Option<Self> {
-        const KINDS: [&str; 5] = ["none", "basic", "bearer", "api_key", "oauth2"];
+        const KINDS: [&str; 7] =
+            ["none", "basic", "bearer", "api_key", "oauth2", "client_certificate", "aws_sigv4"];
         let reject_unknown = |fields: &[&str]| {
             document.reject_unknown(&[&["kind"], fields].concat());
         };
@@ -106,11 +141,44 @@ impl Authentication<String> {
                 Some(Self::ApiKey { header: header?, key: key? })
             }
             "oauth2" => Self::read_oauth2(document, guard),
+            "client_certificate" => {
+                reject_unknown(&["certificate", "private_key"]);
+                let certificate = document.required("certificate", certificate_pem);
+                let private_key = document.required("private_key", private_key_pem);
+                Some(Self::ClientCertificate {
+                    certificate: certificate?,
+                    private_key: private_key?,
+                })
+            }
+            "aws_sigv4" => Self::read_aws_sigv4(document),
             _ => {
                 reject_unknown(&[]);
                 Some(Self::None)
             }
         }
+    }
+
+    fn read_aws_sigv4(document: &Object<'_>) -> Option<Self> {
+        document.reject_unknown(&[
+            "kind",
+            "access_key_id",
+            "secret_access_key",
+            "session_token",
+            "region",
+            "service",
+        ]);
+        let access_key_id = document.required("access_key_id", scope_part);
+        let secret_access_key = document.required("secret_access_key", filled_secret);
+        let session_token = document.optional("session_token", session_token);
+        let region = document.required("region", scope_part);
+        let service = document.required("service", scope_part);
+        Some(Self::AwsSigv4 {
+            access_key_id: access_key_id?,
+            secret_access_key: secret_access_key?,
+            session_token: session_token?,
+            region: region?,
+            service: service?,
+        })
     }
 
     fn read_oauth2(document: &Object<'_>, guard: &Guard) -> Option<Self> {

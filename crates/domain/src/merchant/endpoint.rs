@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::authentication::Authentication;
 use super::secret_url::SecretUrl;
+use crate::message_kind::MessageVersion;
 
 /// An encrypted secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -45,8 +46,12 @@ pub struct Endpoint<S> {
     /// Headers of every request. Their values are secrets.
     pub headers: BTreeMap<String, S>,
     pub authentication: Authentication<S>,
+    /// The time at which the client certificate of the authentication expires.
+    pub certificate_expires_at: Option<DateTime<Utc>>,
     /// The timeout of one attempt. Defaults to the timeout of the service.
     pub timeout_ms: Option<u32>,
+    /// The version of the messages. Defaults to the version of the contract.
+    pub version: Option<MessageVersion>,
     /// A paused endpoint receives no messages; they wait.
     pub paused: bool,
     /// The secrets that sign messages, newest first. During a rotation there are several.
@@ -79,7 +84,9 @@ impl<S> Endpoint<S> {
             path: self.path.clone(),
             headers,
             authentication: self.authentication.map(convert)?,
+            certificate_expires_at: self.certificate_expires_at,
             timeout_ms: self.timeout_ms,
+            version: self.version,
             paused: self.paused,
             signing_secrets,
         })

@@ -7,12 +7,21 @@ use super::headers::headers;
 use super::interface::Interface;
 use super::urls::{path, secret_url};
 use crate::json::{Field, Object, integer, object};
+use crate::message_kind::MessageVersion;
 use crate::variant_identifier::has_placeholder;
 
 impl Endpoint<String> {
-    /// Reads the new state of an endpoint. It has no signing secrets and is not paused.
+    /// Reads the new state of an endpoint. It has no signing secrets and is not paused. Auth adds when its
+    /// certificate expires.
     pub fn read(document: &Object<'_>, interface: Interface, guard: &Guard) -> Option<Self> {
-        document.reject_unknown(&["url", "path", "headers", "authentication", "timeout_ms"]);
+        document.reject_unknown(&[
+            "url",
+            "path",
+            "headers",
+            "authentication",
+            "timeout_ms",
+            "version",
+        ]);
         let url = document.optional("url", |field| {
             let url = secret_url(guard)(field)?;
             check_placeholder(field, &url.base, interface)?;
@@ -29,6 +38,7 @@ impl Endpoint<String> {
         let authentication = document
             .optional("authentication", object(|object| Authentication::read(object, guard)));
         let timeout = document.optional("timeout_ms", integer(100..=120_000));
+        let version = document.optional("version", |field| read_version(field, interface));
         if document.has("url") && document.has("path") {
             document.invalid("path", "give the whole url or a path, not both");
         }
@@ -37,11 +47,23 @@ impl Endpoint<String> {
             path: path?,
             headers: headers?.unwrap_or_default(),
             authentication: authentication?.unwrap_or(Authentication::None),
+            certificate_expires_at: None,
             timeout_ms: timeout?.and_then(|millis| millis.try_into().ok()),
+            version: version?,
             paused: false,
             signing_secrets: Vec::new(),
         })
     }
+}
+
+/// A message version that the interface supports.
+fn read_version(field: Field<'_>, interface: Interface) -> Option<MessageVersion> {
+    let number = integer(0..=i64::from(u16::MAX))(field)?;
+    let versions = interface.versions();
+    versions.iter().copied().find(|version| i64::from(version.0) == number).or_else(|| {
+        let known = versions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        field.invalid(format!("is not a version of {interface}: supported are {known}"))
+    })
 }
 
 /// The variants endpoint needs a placeholder for the product in its path.

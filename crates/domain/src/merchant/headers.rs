@@ -8,6 +8,7 @@ use crate::json::{Field, Object, parsed};
 const MAX_HEADERS: usize = 50;
 const MAX_NAME_CHARS: usize = 100;
 const MAX_VALUE_CHARS: usize = 1000;
+const MAX_SESSION_TOKEN_CHARS: usize = 4096;
 
 /// The placeholder of a secret in responses.
 pub const REDACTED: &str = "********";
@@ -106,6 +107,26 @@ pub(super) fn secret_value(field: Field<'_>) -> Option<String> {
 pub(super) fn filled_secret(field: Field<'_>) -> Option<String> {
     filled_value(field)?;
     secret_value(field)
+}
+
+/// A session token of AWS, which is longer than other secrets.
+pub(super) fn session_token(field: Field<'_>) -> Option<String> {
+    parsed(1..=MAX_SESSION_TOKEN_CHARS, |text| {
+        let is_printable = text.chars().all(|c| matches!(c, '!'..='~'));
+        match text {
+            REDACTED => Err(IS_REDACTED),
+            _ if is_printable => Ok(text.to_owned()),
+            _ => Err("must be printable ASCII without spaces"),
+        }
+    })(field)
+}
+
+/// A part of the scope of an AWS signature. A slash would end it.
+pub(super) fn scope_part(field: Field<'_>) -> Option<String> {
+    parsed(1..=MAX_NAME_CHARS, |text| {
+        let is_valid = text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
+        if is_valid { Ok(text.to_owned()) } else { Err("must be letters, digits, -, _ or .") }
+    })(field)
 }
 
 /// The user name of HTTP Basic authentication. A colon would end it (RFC 7617).

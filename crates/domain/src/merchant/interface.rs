@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{
     access::MerchantId,
-    message_kind::{MessageKind, VARIANTS_PATH},
+    message_kind::{MessageKind, MessageVersion, VARIANTS_PATH, VARIANTS_VERSIONS},
 };
 
 /// An endpoint that the merchant operates: for one kind of message, or for exchange variants.
@@ -41,6 +41,20 @@ impl Interface {
             Self::Message(kind) => kind.default_path(),
             Self::Variants => VARIANTS_PATH,
         }
+    }
+
+    /// The supported message versions, oldest first.
+    pub fn versions(self) -> &'static [MessageVersion] {
+        match self {
+            Self::Message(kind) => kind.versions(),
+            Self::Variants => VARIANTS_VERSIONS,
+        }
+    }
+
+    /// The version of the contract.
+    pub fn default_version(self) -> MessageVersion {
+        // A test checks that every interface has a version.
+        self.versions().first().copied().unwrap_or(MessageVersion(1))
     }
 }
 

@@ -1,14 +1,16 @@
 use std::sync::Arc;
 
 use expect_test::{Expect, expect};
+use serde_json::{Value, json};
 
 use super::guard::Guard;
 use super::{
-    Authentication, Endpoint, Interface, ReturnPolicy, Settings, SettingsChange, is_reserved_header,
+    Authentication, Endpoint, Interface, Merchant, ReturnPolicy, Sealed, Settings, SettingsChange,
+    is_reserved_header,
 };
 use crate::access::MerchantId;
 use crate::json::{Document, Object, object};
-use crate::message_kind::MessageKind;
+use crate::message_kind::{MessageKind, MessageVersion};
 
 #[track_caller]
 fn check_rejected<T: std::fmt::Debug>(
@@ -178,7 +180,7 @@ fn a_variants_endpoint_needs_a_placeholder_in_its_path() {
 #[test]
 fn every_invalid_field_of_an_endpoint_is_reported() {
     check_rejected(
-        r#"{"url": "https://user:pw@acme.example/x", "path": "x y", "timeout_ms": 5,
+        r#"{"url": "https://user:pw@acme.example/x", "path": "x y", "timeout_ms": 5, "version": "3",
             "headers": {"Authorization": "x", "Host": "x", "X-Service-Id": "x", "ok": "fine", "bad name": "x", "x": "a\nb"},
             "authentication": {"kind": "oauth2", "token_url": "nowhere"}}"#,
         endpoint,
@@ -193,13 +195,14 @@ fn every_invalid_field_of_an_endpoint_is_reported() {
             $.authentication.token_url: invalid (must be an http or https URL without credentials or fragment)
             $.authentication.client_id: missing_field
             $.authentication.client_secret: missing_field
-            $.timeout_ms: invalid (must be between 100 and 120000)"#]],
+            $.timeout_ms: invalid (must be between 100 and 120000)
+            $.version: invalid_type (expected an integer, found a string)"#]],
     );
     check_rejected(
         r#"{"authentication": {"kind": "magic"}}"#,
         endpoint,
         &expect![
-            "$.authentication.kind: invalid (must be one of none, basic, bearer, api_key, oauth2)"
+            "$.authentication.kind: invalid (must be one of none, basic, bearer, api_key, oauth2, client_certificate, aws_sigv4)"
         ],
     );
     check_rejected(
@@ -207,6 +210,38 @@ fn every_invalid_field_of_an_endpoint_is_reported() {
         endpoint,
         &expect!["$.path: invalid (give the whole url or a path, not both)"],
     );
+}
+
+#[test]
+fn an_endpoint_chooses_a_version_that_its_interface_supports() {
+    for interface in Interface::all() {
+        assert!(!interface.versions().is_empty(), "{interface}");
+        let read = |version: Value| {
+            let body = json!({ "path": "/{variant_identifier}", "version": version });
+            let document = Document::from(body);
+            document
+                .read(object(|it: &Object<'_>| Endpoint::read(it, interface, &Guard::default())))
+        };
+        assert_eq!(read(Value::Null).unwrap().version, None);
+        for version in interface.versions() {
+            assert_eq!(read(json!(version)).unwrap().version, Some(*version), "{interface}");
+        }
+        assert!(read(json!(0)).is_err(), "{interface}");
+    }
+    check_rejected(
+        r#"{"version": 2}"#,
+        endpoint,
+        &expect!["$.version: invalid (is not a version of rma: supported are 3)"],
+    );
+    let mut merchant = Merchant::new("acme".parse().unwrap(), Settings::new("Acme"));
+    let rma = Interface::Message(MessageKind::Rma);
+    assert_eq!(merchant.message_version(rma), MessageVersion(3));
+    let document = Document::parse(br#"{"path": "/rmas"}"#).unwrap();
+    let mut chosen = document.read(object(endpoint)).unwrap();
+    chosen.version = Some(MessageVersion(4));
+    let sealed = chosen.map(|secret| Ok::<_, ()>(Sealed(secret.clone()))).unwrap();
+    merchant.endpoints.insert(rma, Box::new(sealed));
+    assert_eq!(merchant.message_version(rma), MessageVersion(4));
 }
 
 #[test]
@@ -226,6 +261,18 @@ fn the_placeholder_of_a_secret_is_not_a_secret() {
         (r#"{"kind": "basic", "username": "u", "password": "********"}"#, "$.password"),
         (r#"{"kind": "bearer", "token": "********"}"#, "$.token"),
         (r#"{"kind": "api_key", "header": "x-key", "key": " ******** "}"#, "$.key"),
+        (
+            r#"{"kind": "client_certificate", "certificate": "-----BEGIN CERTIFICATE-----", "private_key": "********"}"#,
+            "$.private_key",
+        ),
+        (
+            r#"{"kind": "aws_sigv4", "access_key_id": "A", "secret_access_key": "********", "region": "r", "service": "s"}"#,
+            "$.secret_access_key",
+        ),
+        (
+            r#"{"kind": "aws_sigv4", "access_key_id": "A", "secret_access_key": "s", "session_token": "********", "region": "r", "service": "s"}"#,
+            "$.session_token",
+        ),
     ] {
         let document = Document::parse(json.as_bytes()).unwrap();
         let invalid = document.read(object(authentication)).unwrap_err();

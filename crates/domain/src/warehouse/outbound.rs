@@ -6,6 +6,7 @@
 
 mod carton;
 mod header;
+mod inbound_facts;
 mod receiver;
 mod shipment;
 mod shipment_type;
@@ -13,6 +14,7 @@ mod split;
 mod status;
 
 pub use header::{OutboundHeader, ShipmentChange};
+pub use inbound_facts::InboundFacts;
 pub use shipment::{OutboundAsn, OutboundShipment};
 pub use shipment_type::ShipmentType;
 pub use split::AsnPart;

@@ -246,7 +246,9 @@ pub(super) fn add_variants_endpoint(
         path: None,
         headers: BTreeMap::new(),
         authentication,
+        certificate_expires_at: None,
         timeout_ms: None,
+        version: None,
         paused: false,
         signing_secrets: Vec::new(),
     };

@@ -18,6 +18,11 @@ use crate::request::Request;
 ///
 /// The merchant receives the shipment as one message, or as several if it has more than 1000 units or
 /// 512 KiB. Each number can be used once; repeating the same report changes nothing.
+///
+/// `from` and `to` can name a warehouse of the merchant in `warehouse` and leave out the rest. Then `from` has
+/// the external identifier of the warehouse, or else ours. `to` has the address of the warehouse and its stock
+/// transfer identifier (stock transfers) or external identifier (freight); the number of a vendor must be
+/// given. `eligibility_flags` and `reference` are taken from the inbound ASN of the units if they are left out.
 #[utoipa::path(
     tag = "outbound shipments", security(("bearer" = ["warehouse"])),
     params(
@@ -39,7 +44,7 @@ pub(crate) async fn report_shipment(
     Sequential(caller, Json(document)): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(&app, &caller)?;
-    let shipment = OutboundShipment::read(&document)?;
+    let shipment = OutboundShipment::read(&document, &merchant.warehouses)?;
     let request = Request::new(&app, &merchant, &key, "outbound_shipments", document);
     let response = outbound::report(&app, request, shipment).await?;
     Ok(json_response(StatusCode::CREATED, response))

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use diesel_async::RunQueryDsl as _;
-use domain::warehouse::sample::outbound_shipment;
+use domain::warehouse::sample::{inbound_asn, outbound_shipment, receipt};
 
 use super::*;
 
@@ -220,4 +220,50 @@ async fn the_size_of_a_page_is_limited_in_bytes() {
     let length = |page: &Value| page["outbound_shipments"].as_array().unwrap().len();
     assert_eq!((length(&first), &first["next"]), (2, &json!("acme/ASN-2")));
     assert_eq!((length(&second), second.get("next")), (1, None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn flags_and_references_of_received_units_come_from_their_asn() {
+    let app = TestApp::start().await;
+    let mut asn = inbound_asn("IN-1", 2);
+    asn["reference"] = json!({ "type": "RA", "identifier": 77 });
+    asn["eligibility_flags"] = json!(["resale"]);
+    asn["cartons"][0].as_object_mut().unwrap().remove("reference");
+    asn["cartons"][0]["details"][0]["eligibility_flags"] = json!(["outlet"]);
+    app.accept("/v1/inbound_asns", &asn).await;
+    app.accept("/v1/receipts", &receipt("IN-1", 1)).await;
+    let mut shipment = outbound_shipment("ASN-1", 2);
+    shipment["cartons"][0]["reference"] = Value::Null;
+    for (index, client_unit) in ["U-1", "U-9"].into_iter().enumerate() {
+        let detail = &mut shipment["cartons"][0]["details"][index];
+        detail["inbound_received_asn"] = json!("IN-1");
+        detail["client_unit_identifier"] = json!(client_unit);
+        detail["eligibility_flags"] = Value::Null;
+    }
+    app.accept(PATH, &shipment).await;
+    let arrivals = app.delivered(2).await;
+    let sent = arrivals.iter().find(|arrival| arrival.path == "/outbound_asn").unwrap();
+    let carton = &sent.body["cartons"][0];
+    assert_eq!(carton["reference"], json!({ "type": "RA", "identifier": 77 }));
+    // The second unit was not received under its identifiers, so only the header of its ASN applies.
+    assert_eq!(carton["details"][0]["eligibility_flags"], json!(["outlet"]));
+    assert_eq!(carton["details"][1]["eligibility_flags"], json!(["resale"]));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_warehouse_of_the_merchant_fills_the_locations() {
+    let app = TestApp::start().await;
+    let mut shipment = outbound_shipment("ASN-1", 1);
+    shipment["shipment_type"] = json!("freight");
+    shipment["from"] = json!({ "warehouse": "reno" });
+    shipment["to"] = json!({ "warehouse": "reno" });
+    let response = app.accept(PATH, &shipment).await;
+    assert_eq!(response["asn_number"], "ASN-1", "{response}");
+    let body = &app.delivered(1).await[0].body;
+    assert_eq!(body["from"], json!({ "identifier": "DC-7", "type": "warehouse" }));
+    let address = json!({
+        "name": "Dock 7", "street": "7 Dock Street", "city": "Reno", "state": "NV", "zip": "89501",
+    });
+    let to = json!({ "identifier": "DC-7", "type": "warehouse", "address": address });
+    assert_eq!(body["to"], to);
 }

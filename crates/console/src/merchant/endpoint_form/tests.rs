@@ -10,6 +10,7 @@ fn the_body_has_the_chosen_authentication_only() {
     let mut form = form(&[
         ("url", "https://acme.example/rmas"),
         ("timeout_ms", "5000"),
+        ("message_version", "3"),
         ("authentication", "api_key"),
         ("key_header", "x-key"),
         ("api_key", "k"),
@@ -17,11 +18,38 @@ fn the_body_has_the_chosen_authentication_only() {
         ("headers", "X-A: 1\r\n\r\nx-b: a: b"),
     ]);
     let expected = json!({
-        "url": "https://acme.example/rmas", "path": null, "timeout_ms": 5000,
+        "url": "https://acme.example/rmas", "path": null, "timeout_ms": 5000, "version": 3,
         "headers": { "X-A": "1", "x-b": "a: b" },
         "authentication": { "kind": "api_key", "header": "x-key", "key": "k" },
     });
     assert_eq!(form.body(), Some(expected));
+}
+
+#[test]
+fn a_certificate_and_aws_credentials_are_sent() {
+    let mut form = form(&[
+        ("authentication", "client_certificate"),
+        ("certificate", "C"),
+        ("private_key", "K"),
+        ("secret_access_key", "ignored"),
+    ]);
+    let expected = json!({ "kind": "client_certificate", "certificate": "C", "private_key": "K" });
+    assert_eq!(form.body().unwrap()["authentication"], expected);
+    let mut form = self::form(&[
+        ("authentication", "aws_sigv4"),
+        ("access_key_id", "A"),
+        ("secret_access_key", "S"),
+        ("region", "eu-central-1"),
+        ("service", "execute-api"),
+    ]);
+    let expected = json!({
+        "kind": "aws_sigv4", "access_key_id": "A", "secret_access_key": "S",
+        "session_token": null, "region": "eu-central-1", "service": "execute-api",
+    });
+    assert_eq!(form.body().unwrap()["authentication"], expected);
+    form.secret_access_key.value.clear();
+    assert_eq!(form.body(), None);
+    assert_eq!(form.secret_access_key.error.as_deref(), Some(TYPE_AGAIN));
 }
 
 #[test]

@@ -18,6 +18,17 @@ use crate::settings::{read_secret, read_text};
 /// The validation of the plan limits lengths.
 const ANY_LENGTH: RangeInclusive<usize> = 0..=usize::MAX;
 
+/// The secrets among the settings of an authentication.
+pub(super) const SECRETS: [&str; 7] = [
+    "password",
+    "token",
+    "key",
+    "client_secret",
+    "private_key",
+    "secret_access_key",
+    "session_token",
+];
+
 /// A merchant with its settings, clients and endpoints. The names of settings are those of the API.
 #[derive(Debug)]
 pub(super) struct MerchantFile {
@@ -42,8 +53,9 @@ pub(super) struct EndpointEntry {
     pub(super) path: Option<String>,
     pub(super) headers: BTreeMap<String, String>,
     pub(super) timeout_ms: Option<i64>,
-    /// The kind, its settings and its secret. `password_file`, `token_file`, `key_file` and
-    /// `client_secret_file` name a file with the secret.
+    pub(super) version: Option<i64>,
+    /// The kind, its settings and its secrets. `password_file`, `private_key_file` and the like name a file
+    /// with the secret.
     pub(super) authentication: Map<String, Value>,
     /// Without it, the endpoint stays paused or active.
     pub(super) paused: Option<bool>,
@@ -114,7 +126,9 @@ fn read_endpoints(
 }
 
 fn read_endpoint(endpoint: &Object<'_>, folder: &Path) -> Option<EndpointEntry> {
-    endpoint.reject_unknown(&["url", "path", "headers", "timeout_ms", "authentication", "paused"]);
+    const FIELDS: [&str; 7] =
+        ["url", "path", "headers", "timeout_ms", "version", "authentication", "paused"];
+    endpoint.reject_unknown(&FIELDS);
     let authentication = object(|it| Some(read_authentication(it, folder)));
     let authentication = endpoint.optional("authentication", authentication);
     read_fields!(EndpointEntry {
@@ -122,6 +136,7 @@ fn read_endpoint(endpoint: &Object<'_>, folder: &Path) -> Option<EndpointEntry> 
         path: endpoint.optional("path", text(ANY_LENGTH)),
         headers: endpoint.optional("headers", object(read_headers)).map(Option::unwrap_or_default),
         timeout_ms: endpoint.optional("timeout_ms", integer(i64::MIN..=i64::MAX)),
+        version: endpoint.optional("version", integer(i64::MIN..=i64::MAX)),
         authentication: authentication.map(|it| complete(it.unwrap_or_default())),
         paused: endpoint.optional("paused", boolean),
     })
@@ -137,7 +152,7 @@ fn read_headers(headers: &Object<'_>) -> Option<BTreeMap<String, String>> {
 fn read_authentication(authentication: &Object<'_>, folder: &Path) -> Map<String, Value> {
     let mut read = members(authentication);
     let secret = |file: &str| read_secret(&folder.join(file)).map_err(|error| format!("{error:#}"));
-    for name in ["password", "token", "key", "client_secret"] {
+    for name in SECRETS.into_iter().chain(["certificate"]) {
         let file = format!("{name}_file");
         if let Some(Some(secret)) = authentication.optional(&file, parsed(ANY_LENGTH, secret)) {
             read.remove(&file);
@@ -153,6 +168,9 @@ fn complete(mut authentication: Map<String, Value>) -> Map<String, Value> {
     let kind = kind.replace('-', "_");
     if kind == "oauth2" {
         authentication.entry("credentials_in").or_insert_with(|| "basic".into());
+    }
+    if let Some(Value::String(certificate)) = authentication.get_mut("certificate") {
+        *certificate = certificate.trim().to_owned();
     }
     authentication.insert("kind".to_owned(), kind.into());
     authentication
@@ -217,9 +235,9 @@ endpoints:
                   clients[1].name: two clients have the name Shop
                   clients[1].scopes[0]: must be one of orders, returns, warehouse, carrier, read, replay, manage, operator, shopper
                   endpoints.parcels: unknown field: known are rma, exchange-order, outbound-asn, inventory-receipt, drop-shipment-confirmation, drop-shipment-cancellation, drop-shipment-partial-cancellation, exchange-variants
-                  endpoints.exchange-order.uri: unknown field: known are url, path, headers, timeout_ms, authentication, paused
+                  endpoints.exchange-order.uri: unknown field: known are url, path, headers, timeout_ms, version, authentication, paused
                   endpoints.exchange-order.headers.X-Shop: expected a string, found an integer
-                  endpoints.rma.timeout: unknown field: known are url, path, headers, timeout_ms, authentication, paused
+                  endpoints.rma.timeout: unknown field: known are url, path, headers, timeout_ms, version, authentication, paused
                   endpoints.rma.authentication.password_file: cannot read nowhere/password.txt: No such file or directory (os error 2)"#]],
         );
     }

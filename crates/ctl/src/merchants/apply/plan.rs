@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::compare::{Difference, differences, header_object};
-use super::file::{ClientEntry, EndpointEntry, MerchantFile};
+use super::file::{ClientEntry, EndpointEntry, MerchantFile, SECRETS};
 use crate::output::{items, text_at};
 
 /// A change, with the body of its request, which the output does not show.
@@ -155,6 +155,7 @@ impl EndpointEntry {
             ("headers".to_owned(), header_object(&self.headers)),
             ("authentication".to_owned(), self.authentication.clone().into()),
             ("timeout_ms".to_owned(), json!(self.timeout_ms)),
+            ("version".to_owned(), json!(self.version)),
         ])
     }
 
@@ -171,8 +172,7 @@ fn hide_secrets(difference: &mut Difference) {
     match (difference.field.as_str(), &mut difference.to) {
         ("headers", Value::Object(headers)) => headers.values_mut().for_each(hide),
         ("authentication", Value::Object(members)) => {
-            let secrets = ["password", "token", "key", "client_secret"];
-            let members = members.iter_mut().filter(|(name, _)| secrets.contains(&name.as_str()));
+            let members = members.iter_mut().filter(|(name, _)| SECRETS.contains(&name.as_str()));
             members.for_each(|(_, value)| hide(value));
         }
         ("url", Value::String(url)) => {

@@ -23,8 +23,8 @@ fn fill_messages(rows: i64, now: Timestamp) -> String {
          SELECT n, CASE WHEN n <= {rows} THEN 'acme' ELSE 'rival' END AS merchant, \
              (lpad(to_hex({start} + n), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid AS id \
          FROM generate_series(1, 2 * {rows}) AS n; \
-         INSERT INTO delivery_messages (id, merchant, kind, ordering_key, sequence, event, body, created_at) \
-         SELECT id, merchant, 'rma', 'rma:' || n % {rows}, n, \
+         INSERT INTO delivery_messages (id, merchant, kind, version, ordering_key, sequence, event, body, created_at) \
+         SELECT id, merchant, 'rma', 3, 'rma:' || n % {rows}, n, \
              CASE WHEN n = 5 THEN 'rma.rare' ELSE 'rma.created' END, '\\x7b7d', now() FROM numbers; \
          INSERT INTO delivery_attempts (delivery, merchant, replay_number, number, started_at, latency_ms, \
              outcome, status, detail, response_body, settled) \

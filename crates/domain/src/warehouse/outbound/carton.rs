@@ -8,13 +8,11 @@ use utoipa::ToSchema;
 
 use crate::json::{Object, array, integer, object, read_fields, text, variant};
 use crate::warehouse::condition::Condition;
-use crate::warehouse::limits::{IDENTIFIER, OPTIONAL_TEXT};
+use crate::warehouse::limits::{IDENTIFIER, MAX_FLAGS, OPTIONAL_TEXT};
 use crate::warehouse::reference::Reference;
 
 /// The maximum number of units of a shipment.
 pub(super) const MAX_UNITS: usize = 20_000;
-/// A unit with this many flags of maximum length still fits into a message.
-const MAX_FLAGS: usize = 100;
 
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

@@ -12,6 +12,7 @@ use crate::json::{
     Document, FieldError, Object, ValidationError, object, parsed, text, timestamp, variant,
 };
 use crate::warehouse::limits::{IDENTIFIER, OPTIONAL_TEXT};
+use crate::warehouse::record::Warehouses;
 
 /// An outbound ASN without its cartons.
 #[skip_serializing_none]
@@ -62,9 +63,13 @@ pub enum DetailsType {
 }
 
 impl OutboundHeader {
-    pub(super) fn read(asn: &Object<'_>, shipment: Option<ShipmentType>) -> Option<Self> {
-        let from = asn.required("from", object(Sender::read));
-        let to = asn.required("to", object(|to| Receiver::read(to, shipment)));
+    pub(super) fn read(
+        asn: &Object<'_>,
+        shipment: Option<ShipmentType>,
+        warehouses: &Warehouses,
+    ) -> Option<Self> {
+        let from = asn.required("from", object(|from| Sender::read(from, warehouses)));
+        let to = asn.required("to", object(|to| Receiver::read(to, shipment, warehouses)));
         let asn_number = asn.required("asn_number", parsed(IDENTIFIER, asn_number));
         let channel = asn.required("channel", text(IDENTIFIER));
         let shipment_identifier = asn.required("shipment_identifier", text(IDENTIFIER));

@@ -1,13 +1,14 @@
 //! The origin and destination of a shipment.
 
 use serde::{Deserialize, Serialize};
-use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 use super::shipment_type::ShipmentType;
 use crate::json::{Field, Object, object, read_fields, text, variant};
+use crate::warehouse::address::ReceiverAddress;
 use crate::warehouse::identifier::{Identifier, identifier};
-use crate::warehouse::limits::{IDENTIFIER, OPTIONAL_TEXT};
+use crate::warehouse::limits::IDENTIFIER;
+use crate::warehouse::record::{Warehouse, Warehouses, known_warehouse};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Sender {
@@ -26,25 +27,6 @@ pub struct Receiver {
     pub address: ReceiverAddress,
 }
 
-#[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct ReceiverAddress {
-    #[schema(min_length = 1, max_length = 255)]
-    pub name: String,
-    #[schema(max_length = 255)]
-    pub company: Option<String>,
-    #[schema(min_length = 1, max_length = 255)]
-    pub street: String,
-    #[schema(max_length = 255)]
-    pub street2: Option<String>,
-    #[schema(min_length = 1, max_length = 255)]
-    pub city: String,
-    #[schema(min_length = 1, max_length = 255)]
-    pub state: String,
-    #[schema(min_length = 1, max_length = 32)]
-    pub zip: String,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LocationType {
@@ -53,39 +35,78 @@ pub enum LocationType {
 }
 
 impl Sender {
-    pub(super) fn read(from: &Object<'_>) -> Option<Self> {
-        read_fields!(Self {
-            identifier: from.required("identifier", text(IDENTIFIER)),
-            kind: from.required("type", variant),
+    /// Reads the origin. A report can name a warehouse instead of its identifier; what it gives wins.
+    pub(super) fn read(from: &Object<'_>, warehouses: &Warehouses) -> Option<Self> {
+        let Some((own, warehouse)) = from.optional("warehouse", known_warehouse(warehouses))?
+        else {
+            return read_fields!(Self {
+                identifier: from.required("identifier", text(IDENTIFIER)),
+                kind: from.required("type", variant),
+            });
+        };
+        let given = from.optional("identifier", text(IDENTIFIER));
+        let kind = from.optional("type", variant);
+        let configured = warehouse.external_identifier.unwrap_or(own);
+        Some(Self {
+            identifier: given?.unwrap_or(configured),
+            kind: kind?.unwrap_or(LocationType::Warehouse),
         })
     }
 }
 
 impl Receiver {
-    pub(super) fn read(to: &Object<'_>, shipment: Option<ShipmentType>) -> Option<Self> {
-        read_fields!(Self {
-            identifier: match shipment {
-                Some(ShipmentType::Vendor) => to.required("identifier", vendor_number),
-                _ => to.required("identifier", text(IDENTIFIER)).map(Identifier::Text),
-            },
-            kind: to.required("type", variant),
-            address: to.required("address", object(ReceiverAddress::read)),
-        })
+    /// Reads the destination. A report can name a warehouse instead of its identifier and address; what it
+    /// gives wins.
+    pub(super) fn read(
+        to: &Object<'_>,
+        shipment: Option<ShipmentType>,
+        warehouses: &Warehouses,
+    ) -> Option<Self> {
+        let warehouse = to.optional("warehouse", known_warehouse(warehouses))?;
+        let is_given = to.has("identifier");
+        let identifier = match (shipment, &warehouse) {
+            (Some(ShipmentType::Vendor), _) => to.required("identifier", vendor_number),
+            (_, Some((own, warehouse))) if !is_given => {
+                configured_identifier(to, shipment, own, warehouse).map(Identifier::Text)
+            }
+            _ => to.required("identifier", text(IDENTIFIER)).map(Identifier::Text),
+        };
+        let (kind, address) = match warehouse {
+            None => (
+                to.required("type", variant),
+                to.required("address", object(ReceiverAddress::read)),
+            ),
+            Some((_, warehouse)) => {
+                let kind = to.optional("type", variant);
+                let given = to.optional("address", object(ReceiverAddress::read));
+                let address = given.map(|given| given.or(warehouse.address));
+                if address == Some(None) {
+                    to.missing("address");
+                }
+                (kind.map(|kind| kind.unwrap_or(LocationType::Warehouse)), address.flatten())
+            }
+        };
+        Some(Self { identifier: identifier?, kind: kind?, address: address? })
     }
 }
 
-impl ReceiverAddress {
-    fn read(address: &Object<'_>) -> Option<Self> {
-        read_fields!(Self {
-            name: address.required("name", text(IDENTIFIER)),
-            company: address.optional("company", text(OPTIONAL_TEXT)),
-            street: address.required("street", text(IDENTIFIER)),
-            street2: address.optional("street2", text(OPTIONAL_TEXT)),
-            city: address.required("city", text(IDENTIFIER)),
-            state: address.required("state", text(IDENTIFIER)),
-            zip: address.required("zip", text(1..=32)),
-        })
+/// The identifier of a warehouse as the destination of a shipment of this type.
+fn configured_identifier(
+    to: &Object<'_>,
+    shipment: Option<ShipmentType>,
+    own: &str,
+    warehouse: &Warehouse,
+) -> Option<String> {
+    let (configured, name) = match shipment? {
+        ShipmentType::StockTransfer => {
+            (&warehouse.settings.stock_transfer_identifier, "stock transfer identifier")
+        }
+        _ => (&warehouse.external_identifier, "external identifier"),
+    };
+    if configured.is_none() {
+        to.invalid("warehouse", format!("warehouse {own} has no {name}"));
     }
+    configured.clone()
 }
 
 fn vendor_number(field: Field<'_>) -> Option<Identifier> {

@@ -10,6 +10,7 @@ use super::header::OutboundHeader;
 use super::shipment_type::ShipmentType;
 use crate::json::{Document, Object, ValidationError, array, object, variant};
 use crate::warehouse::limits::MAX_CARTONS;
+use crate::warehouse::record::Warehouses;
 
 /// The message to the merchant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -32,14 +33,15 @@ pub struct OutboundShipment {
 }
 
 impl OutboundShipment {
-    pub fn read(document: &Document) -> Result<Self, ValidationError> {
-        document.read(object(Self::read_object))
+    /// Reads a report. Its locations can name warehouses of the merchant.
+    pub fn read(document: &Document, warehouses: &Warehouses) -> Result<Self, ValidationError> {
+        document.read(object(|shipment| Self::read_object(shipment, warehouses)))
     }
 
-    fn read_object(shipment: &Object<'_>) -> Option<Self> {
+    fn read_object(shipment: &Object<'_>, warehouses: &Warehouses) -> Option<Self> {
         let mut lines = HashSet::new();
         let shipment_type = shipment.required("shipment_type", variant);
-        let header = OutboundHeader::read(shipment, shipment_type);
+        let header = OutboundHeader::read(shipment, shipment_type, warehouses);
         let carton = object(|carton| OutboundCarton::read(carton, &mut lines));
         let cartons = shipment.required("cartons", array(1..=MAX_CARTONS, carton));
         if lines.len() > MAX_UNITS {

@@ -1,8 +1,12 @@
 //! Every rule of the outbound ASN's tables, and the path of its status.
 
 use super::super::sample::outbound_shipment;
-use super::super::{AsnStatus, OutboundShipment, ShipmentChange, message_schema};
+use super::super::{
+    AsnStatus, InboundAsn, InboundFacts, OutboundShipment, ShipmentChange, Warehouse, Warehouses,
+    message_schema,
+};
 use super::*;
+use crate::json::object;
 use crate::message_kind::MessageKind;
 use crate::schema::json_schema;
 
@@ -62,13 +66,13 @@ const OPTIONAL: [&str; 19] = [
 ];
 
 fn reader() -> Reader {
-    let read = |document: &Document| OutboundShipment::read(document).err();
+    let read = |document: &Document| OutboundShipment::read(document, &Warehouses::new()).err();
     Reader { sample: outbound_shipment("ASN-1", 2), read }
 }
 
 fn shipment(changes: &[Change<'_>]) -> OutboundShipment {
     let value = changed(outbound_shipment("ASN-1", 2), changes);
-    OutboundShipment::read(&document(&value)).unwrap()
+    OutboundShipment::read(&document(&value), &Warehouses::new()).unwrap()
 }
 
 #[test]
@@ -157,7 +161,7 @@ fn line_identifiers_are_unique_in_the_shipment() {
     let value = changed(outbound_shipment("A", 3), &[]);
     let carton = value["cartons"][0].clone();
     let doubled = changed(value, &[("/cartons", Some(json!([carton, carton])))]);
-    let invalid = OutboundShipment::read(&document(&doubled)).unwrap_err();
+    let invalid = OutboundShipment::read(&document(&doubled), &Warehouses::new()).unwrap_err();
     let fields: Vec<_> = invalid.errors.iter().map(|error| error.field.as_str()).collect();
     let line = |unit| format!("$.cartons[1].details[{unit}].line_identifier");
     assert_eq!(fields, [line(0), line(1), line(2)]);
@@ -165,7 +169,9 @@ fn line_identifiers_are_unique_in_the_shipment() {
 
 #[test]
 fn a_shipment_has_at_most_twenty_thousand_units() {
-    let read = |units| OutboundShipment::read(&document(&outbound_shipment("A", units)));
+    let read = |units| {
+        OutboundShipment::read(&document(&outbound_shipment("A", units)), &Warehouses::new())
+    };
     assert_eq!(read(20_000).unwrap().units(), 20_000);
     assert_eq!(read(20_001).unwrap_err().errors[0].field, "$.cartons[0].details");
 }
@@ -258,4 +264,132 @@ fn a_change_needs_a_status_or_a_date() {
         read(json!({ "carrier": "x", "status": "shipped" })).unwrap_err()[0].field,
         "$.carrier"
     );
+}
+
+/// Two warehouses: one with all settings, one without any.
+fn warehouses() -> Warehouses {
+    let full = json!({
+        "external_identifier": "DC-7",
+        "address": {
+            "name": "Dock 7", "street": "7 Dock Street", "city": "Reno", "state": "NV", "zip": "89501",
+        },
+        "settings": { "stock_transfer_identifier": "STO-7" },
+    });
+    let full = Document::from(full).read(object(Warehouse::read)).unwrap();
+    [("reno".to_owned(), full), ("york".to_owned(), Warehouse::default())].into()
+}
+
+#[track_caller]
+fn check_locations(changes: &[(&str, Value)], expected: Result<(&str, &str, &str), &str>) {
+    let set: Vec<Change<'_>> =
+        changes.iter().map(|(pointer, value)| (*pointer, Some(value.clone()))).collect();
+    let value = changed(outbound_shipment("ASN-1", 1), &set);
+    let read = OutboundShipment::read(&document(&value), &warehouses());
+    let read = read.map(|OutboundShipment { header, .. }| {
+        (header.from.identifier, header.to.identifier.to_string(), header.to.address.name)
+    });
+    let read = read.map_err(|invalid| invalid.errors[0].to_string());
+    let read = match &read {
+        Ok((from, to, name)) => Ok((from.as_str(), to.as_str(), name.as_str())),
+        Err(error) => Err(error.as_str()),
+    };
+    assert_eq!(read, expected, "{changes:?}");
+}
+
+#[test]
+fn warehouse_records_fill_the_locations_of_a_report() {
+    let (from, to) = (json!({ "warehouse": "reno" }), json!({ "warehouse": "reno" }));
+    let freight = |from: &Value, to: &Value, expected| {
+        let changes =
+            [("/shipment_type", json!("freight")), ("/from", from.clone()), ("/to", to.clone())];
+        check_locations(&changes, expected);
+    };
+    freight(&from, &to, Ok(("DC-7", "DC-7", "Dock 7")));
+    // Without an external identifier, ours is sent.
+    freight(&json!({ "warehouse": "york" }), &to, Ok(("york", "DC-7", "Dock 7")));
+    // The values of the report win.
+    let given = json!({ "warehouse": "york", "identifier": "X", "type": "store" });
+    freight(&given, &to, Ok(("X", "DC-7", "Dock 7")));
+    let address = json!({ "name": "N", "street": "S", "city": "C", "state": "NV", "zip": "1" });
+    let given = json!({ "warehouse": "reno", "identifier": "Y", "address": address });
+    freight(&from, &given, Ok(("DC-7", "Y", "N")));
+    freight(
+        &json!({ "warehouse": "rome" }),
+        &to,
+        Err("$.from.warehouse: invalid (there is no warehouse rome)"),
+    );
+    let bare = json!({ "warehouse": "york", "address": address });
+    freight(
+        &from,
+        &bare,
+        Err("$.to.warehouse: invalid (warehouse york has no external identifier)"),
+    );
+    let bare = json!({ "warehouse": "york", "identifier": "Y" });
+    freight(&from, &bare, Err("$.to.address: missing_field"));
+}
+
+#[test]
+fn the_type_of_a_shipment_chooses_the_identifier_of_its_destination() {
+    let none = ["/tracking_number", "/carrier", "/carrier_payment_type"];
+    let mut transfer: Vec<_> = none.into_iter().map(|field| (field, Value::Null)).collect();
+    transfer.push(("/shipment_type", json!("stock_transfer")));
+    transfer.push(("/to", json!({ "warehouse": "reno" })));
+    transfer.push(("/from", json!({ "warehouse": "york" })));
+    check_locations(&transfer, Ok(("york", "STO-7", "Dock 7")));
+    transfer.push(("/to/warehouse", json!("york")));
+    let error = "$.to.warehouse: invalid (warehouse york has no stock transfer identifier)";
+    check_locations(&transfer, Err(error));
+    let vendor = |to: Value| {
+        [
+            ("/shipment_type", json!("vendor")),
+            ("/from", json!({ "warehouse": "reno" })),
+            ("/to", to),
+        ]
+    };
+    let to = json!({ "warehouse": "reno", "identifier": 42 });
+    check_locations(&vendor(to), Ok(("DC-7", "42", "Dock 7")));
+    let to = json!({ "warehouse": "reno" });
+    check_locations(&vendor(to), Err("$.to.identifier: missing_field"));
+}
+
+#[test]
+fn flags_and_references_come_from_the_inbound_asn() {
+    let inbound = json!({
+        "asn_number": "IN-1", "from": { "identifier": "S", "type": "store" },
+        "to": { "identifier": "reno", "type": "warehouse" }, "eligibility_flags": ["resale"],
+        "reference": { "type": "RMA", "identifier": "R-1" },
+        "cartons": [{ "details": [
+            { "line_identifier": "1", "sku": "A", "eligibility_flags": ["outlet"] },
+            { "line_identifier": "2", "sku": "B" },
+        ] }],
+    });
+    let inbound = InboundAsn::read(&document(&inbound)).unwrap();
+    let header = inbound.header.clone();
+    let lines: Vec<_> = inbound.into_lines().collect();
+    let mut shipment = shipment(&[
+        ("/cartons/0/reference", Some(Value::Null)),
+        ("/cartons/0/details/0/eligibility_flags", Some(Value::Null)),
+        ("/cartons/0/details/1/eligibility_flags", Some(json!(["given"]))),
+        ("/cartons/0/details/0/inbound_received_asn", Some(json!("IN-1"))),
+        ("/cartons/0/details/1/inbound_received_asn", Some(json!("IN-1"))),
+    ]);
+    assert_eq!(shipment.received_units().count(), 2);
+    shipment.complete(|detail| {
+        assert_eq!(detail.inbound_received_asn.as_deref(), Some("IN-1"));
+        Some(InboundFacts::new(&header, lines.first()))
+    });
+    let carton = &shipment.cartons[0];
+    assert_eq!(carton.reference, header.reference);
+    let flags = |index: usize| carton.details[index].eligibility_flags.clone().unwrap();
+    assert_eq!((flags(0), flags(1)), (vec!["outlet".to_owned()], vec!["given".to_owned()]));
+    let of_header = InboundFacts::new(&header, lines.get(1));
+    assert_eq!(of_header.eligibility_flags, Some(vec!["resale".to_owned()]));
+    // Units with different references leave the carton without one.
+    let mut mixed = shipment.clone();
+    mixed.cartons[0].reference = None;
+    let first = mixed.cartons[0].details[0].line_identifier.clone();
+    mixed.complete(|detail| {
+        (detail.line_identifier == first).then(|| InboundFacts::new(&header, None))
+    });
+    assert_eq!(mixed.cartons[0].reference, None);
 }

@@ -7,11 +7,12 @@ use proptest::prelude::*;
 use super::super::sample::outbound_shipment;
 use super::super::{
     AsnPart, MAX_MESSAGE_BYTES, MAX_MESSAGE_LINES, OutboundAsn, OutboundHeader, OutboundShipment,
+    Warehouses,
 };
 use super::*;
 
 fn read(value: &Value) -> OutboundShipment {
-    OutboundShipment::read(&document(value)).unwrap()
+    OutboundShipment::read(&document(value), &Warehouses::new()).unwrap()
 }
 
 /// The messages of all parts, after checks of their limits and units.

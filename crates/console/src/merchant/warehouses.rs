@@ -1,0 +1,190 @@
+//! The warehouses of a merchant.
+
+mod form;
+
+use actix_web::{HttpResponse, get, post, web};
+use askama::Template;
+use domain::warehouse::Warehouse;
+use futures_util::future::join;
+use pages::{
+    api::{ApiError, Service},
+    form::Fields,
+    path,
+};
+use reqwest::Method;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use self::form::WarehouseForm;
+use super::{Frame, Merchant, Tab, page, require_manage};
+use crate::{
+    App,
+    confirm::Confirmation,
+    error::PageError,
+    notice::Notice,
+    page::{Page, html, rejected},
+    person::{Posted, SignedIn},
+};
+
+/// The merchant and the warehouse in a URL.
+type WarehousePath = web::Path<(String, String)>;
+
+#[derive(Deserialize)]
+struct WarehouseView {
+    identifier: String,
+    #[serde(flatten)]
+    warehouse: Warehouse,
+}
+
+#[derive(Deserialize)]
+struct WarehouseList {
+    warehouses: Vec<WarehouseView>,
+}
+
+#[derive(Template)]
+#[template(path = "merchant_warehouses.html")]
+struct WarehousesPage {
+    page: Page,
+    merchant: Frame,
+    warehouses: Vec<WarehouseView>,
+}
+
+#[derive(Template)]
+#[template(path = "merchant_warehouse.html")]
+struct WarehousePage {
+    page: Page,
+    merchant: Frame,
+    /// Whether the warehouse exists.
+    is_set: bool,
+    form: WarehouseForm,
+}
+
+pub(super) fn routes(app: &mut web::ServiceConfig) {
+    app.service(list_warehouses)
+        .service(show_new)
+        .service(show_warehouse)
+        .service(set_warehouse)
+        .service(ask_to_delete)
+        .service(delete_warehouse);
+}
+
+fn list_url(merchant: &str) -> String {
+    format!("/{}", path!("merchants", merchant, "warehouses"))
+}
+
+#[get("/merchants/{merchant}/warehouses")]
+async fn list_warehouses(
+    app: web::Data<App>,
+    signed_in: SignedIn,
+    merchant: web::Path<String>,
+) -> Result<HttpResponse, PageError> {
+    let id = signed_in.merchant(&merchant)?;
+    let url = path!("v1", "merchants", id, "warehouses");
+    let list = signed_in.api.get::<WarehouseList>(Service::Auth, &url, &[]);
+    let (found, list) = join(Merchant::load(&signed_in, id), list).await;
+    let merchant = Frame::new(&signed_in.person, &found?, Tab::Warehouses);
+    let page = page(&app, &signed_in);
+    html(&WarehousesPage { page, merchant, warehouses: list?.warehouses })
+}
+
+async fn form_page(
+    app: &App,
+    signed_in: &SignedIn,
+    merchant: &str,
+    is_set: bool,
+    form: WarehouseForm,
+) -> Result<WarehousePage, PageError> {
+    let found = Merchant::load(signed_in, merchant).await?;
+    let merchant = Frame::new(&signed_in.person, &found, Tab::Warehouses);
+    Ok(WarehousePage { page: page(app, signed_in), merchant, is_set, form })
+}
+
+#[get("/merchants/{merchant}/new-warehouse")]
+async fn show_new(
+    app: web::Data<App>,
+    signed_in: SignedIn,
+    merchant: web::Path<String>,
+) -> Result<HttpResponse, PageError> {
+    let id = signed_in.merchant(&merchant)?;
+    require_manage(&signed_in)?;
+    html(&form_page(&app, &signed_in, id, false, WarehouseForm::default()).await?)
+}
+
+#[get("/merchants/{merchant}/warehouses/{warehouse}")]
+async fn show_warehouse(
+    app: web::Data<App>,
+    signed_in: SignedIn,
+    path: WarehousePath,
+) -> Result<HttpResponse, PageError> {
+    let id = signed_in.merchant(&path.0)?;
+    require_manage(&signed_in)?;
+    let url = path!("v1", "merchants", id, "warehouses", path.1);
+    let stored: WarehouseView = signed_in.api.get(Service::Auth, &url, &[]).await?;
+    let form = WarehouseForm::of(&stored.identifier, &stored.warehouse);
+    html(&form_page(&app, &signed_in, id, true, form).await?)
+}
+
+#[post("/merchants/{merchant}/warehouses")]
+async fn set_warehouse(
+    app: web::Data<App>,
+    posted: Posted<Fields>,
+    merchant: web::Path<String>,
+) -> Result<HttpResponse, PageError> {
+    let Posted { signed_in, form: fields } = posted;
+    let id = signed_in.merchant(&merchant)?;
+    require_manage(&signed_in)?;
+    let mut form = WarehouseForm::read(&fields);
+    if form.identifier.value.is_empty() {
+        form.identifier.reject("Type an identifier.");
+    } else {
+        let url = path!("v1", "merchants", id, "warehouses", form.identifier.value);
+        let body = form.body();
+        let set: Result<Value, _> =
+            signed_in.api.send_json(Service::Auth, Method::PUT, None, &url, &body).await;
+        match set {
+            Ok(_) => return Ok(Notice::WarehouseSet.redirect(&list_url(id))),
+            Err(ApiError::Invalid(body) | ApiError::Conflict(body)) => form.reject(&body),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    rejected(&form_page(&app, &signed_in, id, fields.is_checked("is_set"), form).await?)
+}
+
+#[get("/merchants/{merchant}/warehouses/{warehouse}/delete")]
+async fn ask_to_delete(
+    app: web::Data<App>,
+    signed_in: SignedIn,
+    path: WarehousePath,
+) -> Result<HttpResponse, PageError> {
+    let id = signed_in.merchant(&path.0)?;
+    require_manage(&signed_in)?;
+    Confirmation {
+        page: page(&app, &signed_in),
+        title: format!("Delete the warehouse {} of {id}?", path.1),
+        effects: vec![
+            "Reports of shipments that name it are rejected.".to_owned(),
+            "Reported shipments stay as they are.".to_owned(),
+        ],
+        button: "Delete",
+        rotation: None,
+        back: list_url(id),
+    }
+    .show()
+}
+
+#[derive(Deserialize)]
+struct NoFields {}
+
+#[post("/merchants/{merchant}/warehouses/{warehouse}/delete")]
+async fn delete_warehouse(
+    posted: Posted<NoFields>,
+    path: WarehousePath,
+) -> Result<HttpResponse, PageError> {
+    let signed_in = posted.signed_in;
+    let id = signed_in.merchant(&path.0)?;
+    require_manage(&signed_in)?;
+    let url = path!("v1", "merchants", id, "warehouses", path.1);
+    let _deleted: Value =
+        signed_in.api.send_json(Service::Auth, Method::DELETE, None, &url, &json!({})).await?;
+    Ok(Notice::WarehouseDeleted.redirect(&list_url(id)))
+}

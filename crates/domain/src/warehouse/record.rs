@@ -1,0 +1,76 @@
+//! Warehouse records: the warehouses of a merchant, whose identifiers and addresses fill reports.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::address::ReceiverAddress;
+use super::limits::IDENTIFIER;
+use crate::json::{Field, FieldError, Object, object, parsed, read_fields, text};
+
+/// The maximum number of warehouses of a merchant. Every service has them in memory.
+pub const MAX_WAREHOUSES: usize = 200;
+const MAX_IDENTIFIER_CHARS: usize = 63;
+
+/// The warehouses of a merchant by our identifier.
+pub type Warehouses = BTreeMap<String, Warehouse>;
+
+/// A warehouse of a merchant.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Warehouse {
+    /// The identifier in the merchant's systems. Messages have it instead of ours.
+    #[schema(min_length = 1, max_length = 255)]
+    pub external_identifier: Option<String>,
+    pub address: Option<ReceiverAddress>,
+    #[serde(default)]
+    pub settings: WarehouseSettings,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WarehouseSettings {
+    /// The identifier of this warehouse as the destination of stock transfers.
+    #[schema(min_length = 1, max_length = 255)]
+    pub stock_transfer_identifier: Option<String>,
+}
+
+impl Warehouse {
+    pub fn read(warehouse: &Object<'_>) -> Option<Self> {
+        warehouse.reject_unknown(&["external_identifier", "address", "settings"]);
+        let settings = warehouse.optional("settings", object(WarehouseSettings::read));
+        read_fields!(Self {
+            external_identifier: warehouse.optional("external_identifier", text(IDENTIFIER)),
+            address: warehouse.optional("address", object(ReceiverAddress::read)),
+            settings: settings.map(Option::unwrap_or_default),
+        })
+    }
+
+    /// Checks our identifier of a warehouse, which is part of a URL.
+    pub fn check_identifier(identifier: &str) -> Result<(), FieldError> {
+        let is_valid = (1..=MAX_IDENTIFIER_CHARS).contains(&identifier.len())
+            && identifier.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
+        let detail = "must be 1 to 63 letters, digits, hyphens or underscores";
+        if is_valid { Ok(()) } else { Err(FieldError::invalid("$.identifier", detail)) }
+    }
+}
+
+impl WarehouseSettings {
+    fn read(settings: &Object<'_>) -> Option<Self> {
+        settings.reject_unknown(&["stock_transfer_identifier"]);
+        let identifier = settings.optional("stock_transfer_identifier", text(IDENTIFIER));
+        Some(Self { stock_transfer_identifier: identifier? })
+    }
+}
+
+/// The identifier of a stored warehouse.
+pub(super) fn known_warehouse(
+    warehouses: &Warehouses,
+) -> impl FnMut(Field<'_>) -> Option<(String, Warehouse)> {
+    move |field| {
+        parsed(IDENTIFIER, |identifier| {
+            let found = warehouses.get(identifier).cloned();
+            let found = found.map(|warehouse| (identifier.to_owned(), warehouse));
+            found.ok_or_else(|| format!("there is no warehouse {identifier}"))
+        })(field)
+    }
+}

@@ -1,0 +1,85 @@
+//! The inbound ASNs and lines of units that were received.
+
+use std::collections::{BTreeSet, HashMap};
+
+use diesel::QueryableByName;
+use diesel::sql_types::{Array, Text};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use domain::access::MerchantId;
+use domain::warehouse::{InboundHeader, InboundLine};
+use platform::database::prepared;
+
+use crate::error::Error;
+
+#[derive(QueryableByName)]
+struct HeaderRow {
+    #[diesel(sql_type = Text)]
+    asn_number: String,
+    #[diesel(sql_type = Text)]
+    header: String,
+}
+
+/// Loads ASNs without their lines, by number. Each is looked up by its key; see `receipts::headers`.
+pub(crate) async fn headers(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    numbers: &BTreeSet<&str>,
+) -> Result<HashMap<String, InboundHeader>, Error> {
+    let query = diesel::sql_query(
+        "SELECT stored.* FROM unnest((SELECT $2)) AS requested (asn_number), LATERAL ( \
+             SELECT asn_number, header FROM inbound_asns AS own \
+             WHERE own.merchant = $1 AND own.asn_number = requested.asn_number LIMIT 1 \
+         ) AS stored",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(numbers.iter().copied().collect::<Vec<_>>());
+    let rows: Vec<HeaderRow> = prepared(query).load(conn).await?;
+    rows.into_iter().map(|row| Ok((row.asn_number, serde_json::from_str(&row.header)?))).collect()
+}
+
+#[derive(QueryableByName)]
+struct LineRow {
+    #[diesel(sql_type = Text)]
+    asn_number: String,
+    #[diesel(sql_type = Text)]
+    unit_identifier: String,
+    #[diesel(sql_type = Text)]
+    line: String,
+}
+
+/// The line of a received unit.
+pub(crate) struct ReceivedUnit {
+    pub(crate) asn: String,
+    pub(crate) unit: String,
+    pub(crate) line: InboundLine,
+}
+
+/// Loads the lines of received units, by the number of the ASN and the identifier of the unit.
+pub(crate) async fn lines(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    units: &BTreeSet<(&str, &str)>,
+) -> Result<Vec<ReceivedUnit>, Error> {
+    let (numbers, identifiers): (Vec<_>, Vec<_>) = units.iter().copied().unzip();
+    let query = diesel::sql_query(
+        "SELECT received.asn_number, received.unit_identifier, expected.line \
+         FROM unnest((SELECT $2), $3) AS requested (asn_number, unit_identifier), LATERAL ( \
+             SELECT asn_number, unit_identifier, line_identifier FROM receipts AS own \
+             WHERE own.merchant = $1 AND own.asn_number = requested.asn_number \
+             AND own.unit_identifier = requested.unit_identifier LIMIT 1 \
+         ) AS received, LATERAL ( \
+             SELECT line FROM inbound_lines AS own \
+             WHERE own.merchant = $1 AND own.asn_number = received.asn_number \
+             AND own.line_identifier = received.line_identifier LIMIT 1 \
+         ) AS expected",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(numbers)
+    .bind::<Array<Text>, _>(identifiers);
+    let rows: Vec<LineRow> = prepared(query).load(conn).await?;
+    let unit = |row: LineRow| {
+        let line = serde_json::from_str(&row.line)?;
+        Ok(ReceivedUnit { asn: row.asn_number, unit: row.unit_identifier, line })
+    };
+    rows.into_iter().map(unit).collect()
+}
