@@ -15,7 +15,7 @@ use platform::retry::Backoff;
 use platform::sealing::Sealer;
 use platform::{Process, Timestamp, chain};
 use serde_json::Value;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::attempt::EndpointClient;
@@ -24,6 +24,7 @@ use crate::dispatcher::Dispatcher;
 use crate::endpoints::Endpoints;
 use crate::engine::{Engine, reconnect_backoff};
 use crate::inflight_budget::InflightBudget;
+use crate::listeners::Listeners;
 use crate::metrics::Metrics;
 use crate::observer::SettlementObserver;
 use crate::replayer::Replayer;
@@ -41,8 +42,6 @@ const COUNT_RETENTION: TimeDelta = TimeDelta::days(800);
 const LATENCY_RETENTION: TimeDelta = TimeDelta::days(30);
 /// Replays that ended are listed this long. Their authors are in the logs, too.
 const REPLAY_RETENTION: TimeDelta = TimeDelta::days(400);
-/// Listeners that may wait for messages at a replica.
-const MAX_LISTENERS: usize = 50;
 /// Part of the request timeout that an endpoint check leaves for everything but its attempts.
 const CHECK_OVERHEAD: Duration = Duration::from_secs(2);
 
@@ -93,7 +92,7 @@ impl Deliveries {
             wake: Arc::new(Notify::new()),
             settled: SettledIds::default(),
             replayed: Notify::new(),
-            listeners: Semaphore::new(MAX_LISTENERS),
+            listeners: Listeners::default(),
             health: process.health.clone(),
         });
         maintain_partitions(&engine, process);

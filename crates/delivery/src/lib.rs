@@ -23,6 +23,7 @@ mod dispatcher;
 mod engine;
 mod inflight_budget;
 mod latency;
+mod listeners;
 mod metrics;
 mod observer;
 mod queue_message;
