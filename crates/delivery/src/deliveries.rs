@@ -216,10 +216,15 @@ async fn maintain_once(engine: &Engine) -> Result<(), DatabaseError> {
     let partitions = Partitions { retention_days: engine.settings.retention_days };
     let now = engine.clock.now();
     partitions.maintain(&mut *engine.pool.get().await?, now).await?;
-    delete_older_than(&engine.pool, "delivery_counts", "hour", now - COUNT_RETENTION).await?;
-    delete_older_than(&engine.pool, "delivery_latencies", "hour", now - LATENCY_RETENTION).await?;
-    delete_older_than(&engine.pool, "delivery_totals", "hour", now - LATENCY_RETENTION).await?;
-    delete_older_than(&engine.pool, "delivery_replays", "finished_at", now - REPLAY_RETENTION).await
+    for (table, time, age) in [
+        ("delivery_counts", "hour", COUNT_RETENTION),
+        ("delivery_latencies", "hour", LATENCY_RETENTION),
+        ("delivery_totals", "hour", LATENCY_RETENTION),
+        ("delivery_replays", "finished_at", REPLAY_RETENTION),
+    ] {
+        delete_older_than(&engine.pool, table, time, now, age).await?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

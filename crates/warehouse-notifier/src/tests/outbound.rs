@@ -122,8 +122,8 @@ async fn a_key_can_be_used_again_after_an_error_and_after_it_expires() {
     assert_eq!(send(rival.json(&other)).await.0, 201, "another merchant's key");
 
     let pool = app.service.database.pool();
-    let later = platform::Clock::system().now() + Duration::from_secs(1);
-    platform::database::delete_older_than(&pool, "idempotency_keys", "completed_at", later)
+    let (now, age) = (platform::Clock::system().now(), chrono::TimeDelta::seconds(-1));
+    platform::database::delete_older_than(&pool, "idempotency_keys", "completed_at", now, age)
         .await
         .unwrap();
     assert_eq!(app.post_keyed(PATH, "k", &other).await.0, 201);
