@@ -19,7 +19,7 @@ use std::time::Duration;
 use actix_web::{HttpRequest, http::header};
 use domain::{
     access::{MerchantId, Scope},
-    json::{Object, boolean, integer},
+    json::{Object, integer},
 };
 use platform::identity::{Access, Caller};
 
@@ -81,12 +81,9 @@ fn expected_version(request: &HttpRequest) -> Option<i64> {
 fn read_rotation(body: &Object<'_>, overlap: Duration) -> Option<Rotation> {
     body.reject_unknown(&["overlap_seconds", "force"]);
     let seconds = body.optional("overlap_seconds", integer(0..=MAX_OVERLAP_SECONDS));
-    let force = body.optional("force", boolean);
+    let force = body.flag("force");
     let requested = seconds?.and_then(|seconds| u64::try_from(seconds).ok());
-    Some(Rotation {
-        overlap: requested.map_or(overlap, Duration::from_secs),
-        force: force?.unwrap_or_default(),
-    })
+    Some(Rotation { overlap: requested.map_or(overlap, Duration::from_secs), force: force? })
 }
 
 #[derive(utoipa::ToSchema)]

@@ -235,7 +235,7 @@ pub(crate) fn start_clean_up(process: &Process) {
 }
 
 async fn delete_expired(pool: &Pool, now: Timestamp) -> Result<(), DatabaseError> {
-    delete_older_than(pool, "sessions", "expires_at", now).await?;
-    delete_older_than(pool, "invitations", "expires_at", now).await?;
-    delete_older_than(pool, "revocations", "expires_at", now).await
+    delete_older_than(pool, "sessions", "expires_at", now, TimeDelta::zero()).await?;
+    delete_older_than(pool, "invitations", "expires_at", now, TimeDelta::zero()).await?;
+    delete_older_than(pool, "revocations", "expires_at", now, TimeDelta::zero()).await
 }

@@ -26,6 +26,10 @@ use crate::delivery_services::DeliveryServiceArgs;
 use crate::output::{Format, print};
 use crate::usage_error;
 
+/// Part of the error about a listener that was away for too long.
+const TOO_OLD: &str = "after is older than";
+/// The header with the signature of a copy.
+const SIGNATURE_HEADER: &str = "webhook-signature";
 /// A service responds after this time even without messages. It is shorter than the timeout of a request.
 const WAIT_SECONDS: &str = "20";
 /// Timeout of the local server.
@@ -37,10 +41,10 @@ const MAX_QUEUED_COPIES: usize = 10;
 
 /// Send copies of a merchant's new messages to a local server
 ///
-/// The copies are signed with the signing secret of their endpoint. The endpoint still gets every message,
-/// and the status of the local server has no effect on its delivery. A copy is sent about two seconds after
-/// its message was created. The client needs the scope read, orders or returns. Ends with Ctrl-C, or after a
-/// number of messages.
+/// The copies are signed with the signing secret of their endpoint if the client has the scope manage or
+/// replay. The endpoint still gets every message, and the status of the local server has no effect on its
+/// delivery. A copy is sent about two seconds after its message was created. The client needs the scope read,
+/// orders or returns. Ends with Ctrl-C, or after a number of messages.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -116,6 +120,12 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     while count.is_none_or(|count| forwarded < count)
         && let Some(copy) = copies.recv().await
     {
+        if forwarded == 0 && !copy.headers.contains_key(SIGNATURE_HEADER) {
+            eprintln!(
+                "warning: the copies have no signature; they are signed only for a client with the scope \
+                 manage or replay, and only if the merchant has an endpoint"
+            );
+        }
         forwarder.forward(&copy).await?;
         forwarded += 1;
     }
@@ -153,8 +163,19 @@ impl Listener {
             Err(error) => {
                 eprintln!("warning: {error:#}");
                 sleep(RETRY_DELAY).await;
+                if error.to_string().contains(TOO_OLD) {
+                    self.start_again().await;
+                }
                 Vec::new()
             }
+        }
+    }
+
+    /// Continues with the messages from now on, for example after the machine slept.
+    async fn start_again(&mut self) {
+        if let Ok(page) = self.request(&[]).await {
+            eprintln!("warning: messages since the last copy are skipped");
+            self.next = page.next;
         }
     }
 

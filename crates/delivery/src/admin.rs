@@ -81,6 +81,8 @@ pub(crate) enum Error {
     CannotRetry(Uuid, String),
     #[error("too many listeners; try again later")]
     TooManyListeners,
+    #[error("after is older than 10 minutes; start again without it")]
+    ListenerTooOld,
     #[error("{0}")]
     Malformed(String),
 }
@@ -93,7 +95,7 @@ impl Failure for Error {
                 ErrorKind::Conflict
             }
             Self::TooManyListeners => ErrorKind::Limited,
-            Self::Malformed(_) => ErrorKind::Malformed,
+            Self::ListenerTooOld | Self::Malformed(_) => ErrorKind::Malformed,
         }
     }
 }

@@ -16,7 +16,7 @@ use platform::retry::Backoff;
 use platform::sealing::Sealer;
 use platform::{Process, Timestamp, chain};
 use serde_json::Value;
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::attempt::EndpointClient;
@@ -25,6 +25,7 @@ use crate::dispatcher::Dispatcher;
 use crate::endpoints::Endpoints;
 use crate::engine::{Engine, reconnect_backoff};
 use crate::inflight_budget::InflightBudget;
+use crate::listeners::Listeners;
 use crate::metrics::Metrics;
 use crate::observer::SettlementObserver;
 use crate::replayer::Replayer;
@@ -42,8 +43,6 @@ const COUNT_RETENTION: TimeDelta = TimeDelta::days(800);
 const LATENCY_RETENTION: TimeDelta = TimeDelta::days(30);
 /// Replays that ended are listed this long. Their authors are in the logs, too.
 const REPLAY_RETENTION: TimeDelta = TimeDelta::days(400);
-/// Listeners that may wait for messages at a replica.
-const MAX_LISTENERS: usize = 50;
 /// Part of the request timeout that an endpoint check leaves for everything but its attempts.
 const CHECK_OVERHEAD: Duration = Duration::from_secs(2);
 
@@ -94,7 +93,7 @@ impl Deliveries {
             wake: Arc::new(Notify::new()),
             settled: SettledIds::default(),
             replayed: Notify::new(),
-            listeners: Semaphore::new(MAX_LISTENERS),
+            listeners: Listeners::default(),
             health: process.health.clone(),
         });
         maintain_partitions(&engine, process);
@@ -225,10 +224,15 @@ async fn maintain_once(engine: &Engine) -> Result<(), DatabaseError> {
     let partitions = Partitions { retention_days: engine.settings.retention_days };
     let now = engine.clock.now();
     partitions.maintain(&mut *engine.pool.get().await?, now).await?;
-    delete_older_than(&engine.pool, "delivery_counts", "hour", now - COUNT_RETENTION).await?;
-    delete_older_than(&engine.pool, "delivery_latencies", "hour", now - LATENCY_RETENTION).await?;
-    delete_older_than(&engine.pool, "delivery_totals", "hour", now - LATENCY_RETENTION).await?;
-    delete_older_than(&engine.pool, "delivery_replays", "finished_at", now - REPLAY_RETENTION).await
+    for (table, time, age) in [
+        ("delivery_counts", "hour", COUNT_RETENTION),
+        ("delivery_latencies", "hour", LATENCY_RETENTION),
+        ("delivery_totals", "hour", LATENCY_RETENTION),
+        ("delivery_replays", "finished_at", REPLAY_RETENTION),
+    ] {
+        delete_older_than(&engine.pool, table, time, now, age).await?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

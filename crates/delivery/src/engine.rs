@@ -8,12 +8,13 @@ use domain::message_kind::MessageKind;
 use merchants::Merchants;
 use messaging::{Broker, Exchange, Outbox};
 use platform::{Clock, database::Pool, health::Health, retry::Backoff};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::attempt::EndpointClient;
 use crate::endpoints::Endpoints;
 use crate::inflight_budget::InflightBudget;
+use crate::listeners::Listeners;
 use crate::metrics::Metrics;
 use crate::observer::SettlementObserver;
 use crate::outcome::Schedule;
@@ -48,8 +49,7 @@ pub(crate) struct Engine {
     pub(crate) settled: SettledIds,
     /// Wakes the replayer when dead letters may be obsolete.
     pub(crate) replayed: Notify,
-    /// A permit for each listener that may wait for messages.
-    pub(crate) listeners: Semaphore,
+    pub(crate) listeners: Listeners,
     pub(crate) health: Health,
 }
 

@@ -36,9 +36,11 @@ pub enum Outcome {
     Redirected {
         status: u16,
     },
-    Gone,
-    /// The merchant already has the exchange order that the message creates.
-    AlreadyExists,
+    /// The merchant already has the exchange order that the message creates. It is retried like any other
+    /// failure.
+    AlreadyExists {
+        retry_after: Option<DateTime<Utc>>,
+    },
     TimedOut,
     Unreachable(String),
     TlsFailed(String),
@@ -77,8 +79,9 @@ pub fn decide(
 ) -> Decision {
     let retry_after = match outcome {
         Outcome::Delivered { .. } => return Decision::Delivered,
-        Outcome::Gone | Outcome::AlreadyExists => return Decision::Dead,
-        Outcome::Rejected { retry_after, .. } => *retry_after,
+        Outcome::Rejected { retry_after, .. } | Outcome::AlreadyExists { retry_after } => {
+            *retry_after
+        }
         Outcome::Unauthorized
         | Outcome::Redirected { .. }
         | Outcome::TimedOut
@@ -103,7 +106,6 @@ impl Outcome {
             200..=299 => Self::Delivered { status },
             300..=399 => Self::Redirected { status },
             401 => Self::Unauthorized,
-            410 => Self::Gone,
             _ => {
                 let retry_after = retry_after.and_then(|value| parse_retry_after(value, now));
                 Self::Rejected { status, retry_after }
@@ -111,11 +113,13 @@ impl Outcome {
         }
     }
 
-    /// Applies the meaning that a status has for one kind of message: a conflict of an exchange order
-    /// is final.
+    /// Applies the meaning that a status has for one kind of message: after a conflict of an exchange order,
+    /// the merchant has the order.
     pub fn for_kind(self, kind: MessageKind) -> Self {
         match (kind, self) {
-            (MessageKind::ExchangeOrder, Self::Rejected { status: 409, .. }) => Self::AlreadyExists,
+            (MessageKind::ExchangeOrder, Self::Rejected { status: 409, retry_after }) => {
+                Self::AlreadyExists { retry_after }
+            }
             (_, outcome) => outcome,
         }
     }
@@ -136,8 +140,7 @@ impl Outcome {
             | Self::Redirected { status }
             | Self::ResponseTooLarge { status } => Some(*status),
             Self::Unauthorized => Some(401),
-            Self::Gone => Some(410),
-            Self::AlreadyExists => Some(409),
+            Self::AlreadyExists { .. } => Some(409),
             Self::TimedOut
             | Self::Unreachable(_)
             | Self::TlsFailed(_)
@@ -158,8 +161,7 @@ impl Outcome {
             Self::Redirected { status } => {
                 format!("responded with {status}: redirects are not followed")
             }
-            Self::Gone => "responded with 410: the endpoint is gone".to_owned(),
-            Self::AlreadyExists => {
+            Self::AlreadyExists { .. } => {
                 "responded with 409: there is an exchange order for the original order".to_owned()
             }
             Self::TimedOut => "no response within the timeout".to_owned(),
@@ -178,12 +180,11 @@ impl Outcome {
         match self {
             Self::Delivered { .. } => Signal::Grow,
             Self::Rejected { status: 400 | 409 | 413 | 415 | 422, .. }
-            | Self::AlreadyExists
+            | Self::AlreadyExists { .. }
             | Self::ResponseTooLarge { .. } => Signal::Hold,
             Self::Unauthorized
             | Self::Rejected { .. }
             | Self::Redirected { .. }
-            | Self::Gone
             | Self::TimedOut
             | Self::Unreachable(_)
             | Self::TlsFailed(_)

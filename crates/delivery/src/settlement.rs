@@ -15,8 +15,6 @@ pub struct Settlement {
     pub(crate) unauthorized: Option<Attempt>,
     pub(crate) attempt: Attempt,
     pub decision: Decision,
-    /// Version of the merchant, if the endpoint responded with 410 and must not be called again.
-    pub(crate) disabled_at_version: Option<i64>,
     /// Body of the response, for kinds whose success depends on it.
     pub response: Bytes,
 }
@@ -95,13 +93,6 @@ pub(crate) mod tests {
             response_log: String::new(),
             headers: LoggedHeaders::default(),
         };
-        Settlement {
-            message,
-            unauthorized: None,
-            attempt,
-            decision,
-            disabled_at_version: None,
-            response: Bytes::new(),
-        }
+        Settlement { message, unauthorized: None, attempt, decision, response: Bytes::new() }
     }
 }

@@ -21,6 +21,7 @@ mod leases;
 mod log_attempts;
 mod matches;
 mod messages;
+mod ordering_key;
 mod partitions;
 mod replay;
 mod report;
@@ -40,7 +41,7 @@ use platform::{Timestamp, database::DatabaseError};
 use uuid::Uuid;
 
 pub(crate) use advance_replay::advance_replay;
-pub use append::{NewDelivery, NewMessage};
+pub use append::{NewDelivery, NewMessage, lock_free_counter};
 pub(crate) use append::{append, append_new, new_ids};
 pub(crate) use attempts::{AttemptRow, attempts, first_attempts};
 pub(crate) use backlog::{OldestDue, oldest_due, oldest_due_seconds};

@@ -50,13 +50,12 @@ const HEADERS: [(&str, &str, &str); 7] = [
 /// The event of the messages that a check of an endpoint sends.
 const CHECK: &str = "sample";
 
-const RESPONSES: [(&str, &str); 4] = [
+const RESPONSES: [(&str, &str); 3] = [
     ("2XX", "The message is delivered and will not be sent again"),
     (
         "401",
         "The next attempt follows at once with a new token, if the endpoint uses OAuth 2.0. Otherwise the attempt failed",
     ),
-    ("410", "The message is dead at once, and the endpoint is disabled until its settings change"),
     (
         "default",
         "The attempt failed, as it does with a redirect or without a response. Five more attempts follow within an hour, later if `Retry-After` says so. Then the message is dead until an operator replays it",
@@ -64,8 +63,10 @@ const RESPONSES: [(&str, &str); 4] = [
 ];
 
 /// The response of a merchant that has the exchange order already.
-const CONFLICT: (&str, &str) =
-    ("409", "The original order has an exchange order already. The message is dead at once");
+const CONFLICT: (&str, &str) = (
+    "409",
+    "The original order has an exchange order already. The attempt failed, and is repeated like any other",
+);
 
 /// Adds the messages of a kind, which have the schema of `T`, to an API document.
 pub fn webhook<T: ToSchema>(document: &mut OpenApi, kind: MessageKind) {

@@ -100,6 +100,19 @@ impl MessageKind {
         Self::DropShipmentPartialCancellation,
     ];
 
+    /// Whether each message has the complete state of its subject, so that a newer message of the same ordering
+    /// key supersedes it. Messages of the other kinds report separate facts.
+    pub fn has_complete_state(self) -> bool {
+        match self {
+            Self::Rma | Self::OutboundAsn => true,
+            Self::ExchangeOrder
+            | Self::InventoryReceipt
+            | Self::DropShipmentConfirmation
+            | Self::DropShipmentCancellation
+            | Self::DropShipmentPartialCancellation => false,
+        }
+    }
+
     const fn row(self) -> Row {
         match self {
             Self::Rma => row!("rma", "/rmas", [3]),

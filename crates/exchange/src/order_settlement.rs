@@ -86,7 +86,7 @@ impl OrderSettlement {
         let (now, id) = (self.clock.now(), settlement.id());
         // After a 409 the order may be ours: the response to an earlier attempt can be lost.
         let (before, after) = match settlement.outcome() {
-            Outcome::AlreadyExists => {
+            Outcome::AlreadyExists { .. } => {
                 (&[State::Sending, State::Undeliverable][..], State::AlreadyExists)
             }
             _ => (&[State::Sending][..], State::Undeliverable),

@@ -190,7 +190,7 @@ impl Key {
 /// Whether the merchant's system works. Most 4xx responses concern one product only.
 fn is_healthy(outcome: &Outcome) -> bool {
     match outcome {
-        Outcome::Delivered { .. } | Outcome::ResponseTooLarge { .. } | Outcome::Gone => true,
+        Outcome::Delivered { .. } | Outcome::ResponseTooLarge { .. } => true,
         Outcome::Rejected { status, .. } => {
             (400..500).contains(status) && !matches!(status, 403 | 408 | 429)
         }

@@ -47,7 +47,7 @@ impl Inbox {
 
     /// Deletes expired event ids of all queues.
     pub(crate) async fn delete_expired(&self, retention: Duration) -> Result<(), DatabaseError> {
-        let before = self.clock.now() - TimeDelta::from_std(retention).unwrap_or(TimeDelta::MAX);
-        delete_older_than(&self.pool, "inbox", "received_at", before).await
+        let age = TimeDelta::from_std(retention).unwrap_or(TimeDelta::MAX);
+        delete_older_than(&self.pool, "inbox", "received_at", self.clock.now(), age).await
     }
 }

@@ -5,7 +5,7 @@
 use actix_web::{HttpResponse, get, post, web};
 use chrono::{DateTime, Utc};
 use domain::access::Scope;
-use domain::json::{Object, array, boolean, object, read_fields, text, timestamp};
+use domain::json::{Object, array, object, read_fields, text, timestamp};
 use platform::{
     ErrorKind, Failure, Problem,
     http::{ErrorBody, Json, PageLimit, Sequential},
@@ -73,7 +73,7 @@ impl NewRepublish {
             since: since,
             until: until,
             types: types.map(Option::unwrap_or_default),
-            dry_run: body.optional("dry_run", boolean).map(Option::unwrap_or_default),
+            dry_run: body.flag("dry_run"),
         })
     }
 }

@@ -1,4 +1,5 @@
-//! Check at startup whether the database was restored from a backup.
+//! Check whether the database was restored from a backup: at startup, and when the relay opens a connection. A
+//! fail-over to a standby that lacks commits is a restore too, and processes survive it.
 //!
 //! Services and merchants may have seen higher sequence numbers than the backup has, and would treat new
 //! events and messages with lower numbers as old. After a restore, all sequence numbers therefore
@@ -15,7 +16,7 @@ use diesel::{OptionalExtension as _, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _};
 use platform::{
     Process, Timestamp, chain,
-    database::{DatabaseError, Pool},
+    database::{DatabaseError, Pool, transaction},
     retry::Backoff,
 };
 use tokio::sync::watch;
@@ -68,8 +69,15 @@ pub(crate) fn start_check(process: &Process) -> RestoreCheck {
 }
 
 async fn check(pool: &Pool, now: Timestamp) -> Result<(), DatabaseError> {
-    let mut conn = pool.get().await?;
-    let restored = conn.transaction(async |conn| advance_if_restored(conn, now).await).await?;
+    check_connection(&mut *pool.get().await?, now).await
+}
+
+/// Checks the database of a connection.
+pub(crate) async fn check_connection(
+    conn: &mut AsyncPgConnection,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let restored = transaction(conn, async |conn| advance_if_restored(conn, now).await).await?;
     if let Some(floor) = restored {
         tracing::warn!(
             sequence_floor = floor,

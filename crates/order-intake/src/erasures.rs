@@ -2,7 +2,7 @@
 
 use domain::access::MerchantId;
 use domain::erasure::EmailDigest;
-use domain::json::{Object, array, boolean, text};
+use domain::json::{Object, array, text};
 use platform::database::DatabaseError;
 use platform::http::PageLimit;
 use platform::{ErrorKind, Failure};
@@ -79,15 +79,15 @@ impl ErasureRequest {
         if !body.has("email") && !body.has("order_identifiers") {
             body.missing("email");
         }
-        let (force, dry_run) = (body.optional("force", boolean), body.optional("dry_run", boolean));
+        let (force, dry_run) = (body.flag("force"), body.flag("dry_run"));
         let mut orders = orders?.unwrap_or_default();
         orders.sort_unstable();
         orders.dedup();
         Some(Self {
             email: email?.map(|email| email.trim().to_lowercase()),
             order_identifiers: orders,
-            force: force?.unwrap_or_default(),
-            dry_run: dry_run?.unwrap_or_default(),
+            force: force?,
+            dry_run: dry_run?,
         })
     }
 

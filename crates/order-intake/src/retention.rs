@@ -10,7 +10,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use diesel_async::AsyncPgConnection;
 use domain::access::{InvalidMerchantId, MerchantId};
-use platform::database::{DatabaseError, Pool};
+use platform::database::{DatabaseError, Pool, retention_time};
 use platform::{Clock, Timestamp, chain};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -56,13 +56,13 @@ impl Retention {
 
     /// Reads one page. Returns whether another follows.
     async fn step(&self) -> Result<bool, DatabaseError> {
-        let now = self.clock.now();
+        let mut conn = self.pool.get().await?;
+        let now = retention_time(&mut conn, self.clock.now()).await?;
         let Some(changed_before) =
             TimeDelta::from_std(self.retention).ok().and_then(|it| now.checked_sub_signed(it))
         else {
             return Ok(false);
         };
-        let mut conn = self.pool.get().await?;
         let has_more = conn
             .transaction(async |conn| {
                 let Some(scan) = store::lock_scan(conn).await? else { return Ok(false) };

@@ -25,6 +25,6 @@ pub use migrations::{migrate, pending};
 pub use page_bytes::{is_truncated, limit_page_bytes};
 pub use pool::{Connection, Pool};
 pub use prepared::{Prepared, prepared};
-pub use retention::delete_older_than;
+pub use retention::{delete_older_than, retention_time};
 pub use settings::Settings;
 pub use transaction::{transaction, wake_after_commit};

@@ -10,6 +10,7 @@ mod erase;
 use std::time::Duration;
 
 use actix_web::{FromRequest, HttpRequest, dev::Payload};
+use chrono::TimeDelta;
 use diesel::{
     OptionalExtension as _, QueryableByName,
     sql_types::{Binary, Text, Timestamptz},
@@ -257,10 +258,11 @@ pub fn delete_expired(process: &Process, settings: &Settings) {
     let (pool, clock, retention) =
         (process.pool.clone(), process.clock.clone(), settings.retention);
     process.tasks.spawn_interval("idempotency keys", CLEANUP_INTERVAL, move || {
-        let (pool, before) = (pool.clone(), clock.now() - retention);
+        let (pool, now) = (pool.clone(), clock.now());
         async move {
+            let age = TimeDelta::from_std(retention).unwrap_or(TimeDelta::MAX);
             let deleted =
-                delete_older_than(&pool, "idempotency_keys", "completed_at", before).await;
+                delete_older_than(&pool, "idempotency_keys", "completed_at", now, age).await;
             if let Err(error) = deleted {
                 tracing::warn!(error = chain(&error), "expired idempotency keys were not deleted");
             }

@@ -203,7 +203,7 @@ pub(crate) fn start_clean_up(process: &Process) {
 }
 
 pub(crate) async fn delete_expired(pool: &Pool, now: Timestamp) -> Result<(), DatabaseError> {
-    delete_older_than(pool, "lookup_failures", "at", now - WINDOW).await
+    delete_older_than(pool, "lookup_failures", "at", now, WINDOW).await
 }
 
 #[cfg(test)]

@@ -89,12 +89,13 @@ pub(crate) async fn change(
     number: &str,
     change: ShipmentChange,
 ) -> Result<ShipmentView, Error> {
-    let now = app.clock.now();
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
         let mut stored = store::find(conn, merchant, number, Lock::Update)
             .await?
             .ok_or_else(|| not_found(number))?;
+        // Under the lock, so that the ids of messages are in the order of the changes.
+        let now = app.clock.now();
         let parts = if stored.header.change(change, now)? {
             let parts = parts_store::load(conn, merchant, number).await?;
             store::change(conn, merchant, &stored.header, now).await?;
@@ -141,7 +142,8 @@ fn not_found(number: &str) -> Error {
     Error::NotFound { resource: "outbound shipment", number: number.to_owned() }
 }
 
-/// Enqueues one message for each part. All have the ordering key of the shipment.
+/// Enqueues one message for each part. Each part has an ordering key of its own: its messages have the complete
+/// state of the part and say nothing about the others.
 async fn enqueue_messages(
     app: &App,
     conn: &mut AsyncPgConnection,
@@ -157,7 +159,7 @@ async fn enqueue_messages(
             merchant: merchant.clone(),
             kind: MessageKind::OutboundAsn,
             version,
-            ordering_key: Some(format!("asn:{}", header.asn_number)),
+            ordering_key: Some(format!("asn:{}", part.asn_number)),
             event: format!("outbound_asn.{}", header.status.as_str()),
             body: header.body(&part.asn_number, &part.cartons)?.into(),
         });

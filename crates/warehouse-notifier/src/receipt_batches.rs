@@ -85,7 +85,6 @@ impl BatchHandler for ReceiptHandler {
         jobs: &[&ReceiptJob],
         processing: Processing,
     ) -> Result<BatchResults<String, Error>, Error> {
-        let now = self.clock.now();
         let requested: Vec<_> = jobs.iter().map(|job| (&job.merchant, &job.receipts)).collect();
         let keys: Vec<_> = jobs.iter().filter_map(|job| job.key()).collect();
         // The statements are sent at once and run in this order: keys are read under the locks of the ASNs.
@@ -95,6 +94,8 @@ impl BatchHandler for ReceiptHandler {
         )
         .await;
         let checked = check(jobs, &expected?, states?, processing);
+        // Under the locks, so that the ids of messages are in the order of the receipts of an ASN.
+        let now = self.clock.now();
         let valid: Vec<_> = checked.iter().filter_map(Checked::valid).collect();
         let rows: Vec<_> =
             valid.iter().flat_map(|(_, new)| new.units.iter().map(|unit| &unit.row)).collect();
@@ -229,8 +230,9 @@ fn message(NewUnit { row, .. }: &NewUnit, version: MessageVersion) -> NewMessage
         merchant: row.merchant.clone(),
         kind: MessageKind::InventoryReceipt,
         version,
-        // The prefix differs from that of outbound shipments, which may have the same number.
-        ordering_key: Some(format!("inbound_asn:{}", row.asn_number)),
+        // A receipt is a fact about one unit. The prefix differs from that of outbound shipments, which may have
+        // the same number.
+        ordering_key: Some(format!("inbound_asn:{}/{}", row.asn_number, row.unit_identifier)),
         event: event.to_owned(),
         body: row.message.clone().into(),
     }

@@ -8,7 +8,8 @@ CREATE TABLE delivery_messages (
     kind TEXT NOT NULL,
     -- Version of the body. The endpoint may have chosen another one since.
     version INTEGER NOT NULL,
-    ordering_key TEXT,
+    -- In the order of bytes, so that the keys below a key are a range.
+    ordering_key TEXT COLLATE "C",
     -- Position within the ordering key, from 1.
     sequence BIGINT NOT NULL,
     event TEXT NOT NULL,
@@ -19,7 +20,9 @@ CREATE TABLE delivery_messages (
     is_erased BOOLEAN NOT NULL DEFAULT false
 ) PARTITION BY RANGE (id);
 
-CREATE INDEX delivery_messages_merchant ON delivery_messages (merchant, id);
+-- Only queries of one merchant repeat the condition, which is always true. Otherwise PostgreSQL might look for
+-- an id in this index, from end to end: a plan that was made while a partition was empty takes either index.
+CREATE INDEX delivery_messages_merchant ON delivery_messages (merchant, id) WHERE merchant IS DISTINCT FROM '';
 -- The ordering key comes first: operators search it for all merchants.
 CREATE INDEX delivery_messages_ordering_key ON delivery_messages (ordering_key, merchant, sequence)
 WHERE ordering_key IS NOT NULL;
@@ -66,7 +69,7 @@ CREATE TABLE deliveries (
     id UUID PRIMARY KEY,
     merchant TEXT NOT NULL,
     kind TEXT NOT NULL,
-    ordering_key TEXT,
+    ordering_key TEXT COLLATE "C",
     sequence BIGINT NOT NULL,
     state TEXT NOT NULL,
     next_attempt_at TIMESTAMPTZ NOT NULL,
@@ -97,8 +100,8 @@ WHERE ordering_key IS NOT NULL;
 
 -- Last sequence number of each ordering key.
 CREATE TABLE delivery_ordering_keys (
-    merchant TEXT NOT NULL,
-    ordering_key TEXT NOT NULL,
+    merchant TEXT COLLATE "C" NOT NULL,
+    ordering_key TEXT COLLATE "C" NOT NULL,
     last_sequence BIGINT NOT NULL,
     PRIMARY KEY (merchant, ordering_key)
 ) WITH (fillfactor = 80);
@@ -223,6 +226,8 @@ CREATE TABLE delivery_replays (
     created_at TIMESTAMPTZ NOT NULL,
     advanced_at TIMESTAMPTZ NOT NULL,
     finished_at TIMESTAMPTZ,
+    -- The person or client that last paused, resumed or stopped the replay.
+    changed_by TEXT,
     CONSTRAINT delivery_replays_per_second CHECK (per_second > 0),
     CONSTRAINT delivery_replays_state
     CHECK (state IN ('running', 'paused', 'stopped', 'finished')),

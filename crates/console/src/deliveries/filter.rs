@@ -7,13 +7,12 @@ use serde::Deserialize;
 use crate::listing::query_string;
 
 /// The outcomes of an attempt, in the API and in words.
-pub(crate) const OUTCOMES: [(&str, &str); 12] = [
+pub(crate) const OUTCOMES: [(&str, &str); 11] = [
     ("delivered", "delivered"),
     ("rejected", "rejected (4xx or 5xx)"),
     ("timed_out", "timed out"),
     ("unreachable", "not reachable"),
     ("unauthorized", "unauthorized (401)"),
-    ("gone", "gone (410)"),
     ("redirected", "redirected (3xx)"),
     ("already_exists", "exists already (409)"),
     ("tls_failed", "TLS failed"),

@@ -17,7 +17,6 @@ pub(crate) fn describe(delivery: &Value) -> String {
 
 fn dead(delivery: &Value) -> String {
     let reason = match text_at(delivery, "/last_outcome").as_str() {
-        "gone" => "because the endpoint responded with 410".to_owned(),
         "already_exists" => "because the merchant has this exchange order already".to_owned(),
         _ => format!("after {}: {}", count(attempts(delivery), "attempt"), cause(delivery)),
     };

@@ -1,5 +1,6 @@
 //! Deliveries that a newer message superseded, which are replayed only with `--force`.
 
+use domain::message_kind::MessageKind;
 use serde_json::{Value, json};
 
 use crate::api_client::ApiClient;
@@ -21,12 +22,15 @@ pub(super) async fn mark_superseded(
     Ok(delivery)
 }
 
-/// The ID of a newer message of the ordering key that was delivered.
+/// The ID of a newer message of the ordering key that was delivered. Messages without the complete state of their
+/// subject are never superseded.
 pub(super) async fn superseded_by(
     service: &ApiClient,
     delivery: &Value,
 ) -> anyhow::Result<Option<String>> {
-    if text_at(delivery, "/ordering_key") == "-" {
+    let kind: Option<MessageKind> = text_at(delivery, "/kind").parse().ok();
+    let is_complete = kind.is_some_and(MessageKind::has_complete_state);
+    if !is_complete || text_at(delivery, "/ordering_key") == "-" {
         return Ok(None);
     }
     let delivered = [

@@ -88,6 +88,10 @@ pub(crate) async fn check_endpoints(
         .filter(|it| event.is_none_or(|event| *it == Interface::Message(event.kind)));
     let checks = interfaces.map(|interface| check(engine, &merchant, interface, event, &product));
     let results = join_all(checks).await;
+    tracing::info!(
+        %merchant, by = caller.actor(), samples = results.len(),
+        "{} sent samples to the endpoints of {merchant}", caller.actor()
+    );
     // The results matter more than the record.
     if let Err(error) = record_accepted(engine, &merchant, &results).await {
         tracing::warn!(error = chain(&error), "accepted samples of {merchant} are not recorded");

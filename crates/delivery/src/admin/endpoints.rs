@@ -50,8 +50,8 @@ pub(crate) struct EndpointPage {
 
 /// List endpoints
 ///
-/// With their state, waiting messages, window and last results. A 410 response disables an endpoint. A page of
-/// one state reads up to 2,000 endpoints; it can have few or none, and still a `next`.
+/// With their state, waiting messages, window and last results. A page of one state reads up to 2,000 endpoints;
+/// it can have few or none, and still a `next`.
 #[utoipa::path(
     tag = "deliveries",
     security(("bearer" = ["read"]), ("bearer" = ["orders"]), ("bearer" = ["returns"])),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use actix_web::{HttpRequest, HttpResponse, get, web};
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::access::MerchantId;
+use domain::access::{MerchantId, Scope};
 use domain::merchant::Interface;
 use domain::message_kind::MessageKind;
 use platform::http::{ErrorBody, reserve_for_response};
@@ -34,6 +34,8 @@ const MAX_MESSAGES: i64 = 10;
 /// An id is older than the commit of its message. A message that is committed later than this is not
 /// copied.
 const COMMIT_DELAY: TimeDelta = TimeDelta::seconds(1);
+/// A listener that was away for longer starts again. Older messages are not signed again for anybody.
+const MAX_AGE: TimeDelta = TimeDelta::minutes(10);
 
 /// The merchant and the position of a listener.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -41,8 +43,8 @@ const COMMIT_DELAY: TimeDelta = TimeDelta::seconds(1);
 pub(crate) struct ListenQuery {
     /// The merchant, for a token without one.
     merchant: Option<String>,
-    /// The `next` of the previous response. Without it the response has no messages, and a `next` for the
-    /// messages from now on.
+    /// The `next` of the previous response, at most ten minutes old. Without it the response has no messages,
+    /// and a `next` for the messages from now on.
     after: Option<Uuid>,
     /// Seconds to wait for a message, up to 20.
     #[serde(default)]
@@ -50,7 +52,8 @@ pub(crate) struct ListenQuery {
     wait: u64,
 }
 
-/// A copy of a message, signed like a request to the merchant's endpoint.
+/// A copy of a message. For a caller with the scope `manage` or `replay` it is signed like a request to the
+/// merchant's endpoint.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct MessageCopy {
     /// The `webhook-id`.
@@ -60,7 +63,7 @@ pub(crate) struct MessageCopy {
     event: String,
     created_at: DateTime<Utc>,
     /// The headers that do not depend on the settings of the endpoint. The timestamp is that of the copy.
-    /// Without an endpoint there is no signature.
+    /// Without an endpoint, or without the scope `manage` or `replay`, there is no signature.
     headers: BTreeMap<String, String>,
     body: String,
 }
@@ -101,14 +104,20 @@ pub(crate) async fn listen_for_messages(
     let now = engine.clock.now();
     let Some(from) = query.after else {
         let next = min_id_at(now - COMMIT_DELAY);
+        tracing::info!(%merchant, by = caller.actor(), "{} listens for messages of {merchant}", caller.actor());
         return Ok(HttpResponse::Ok().json(NewMessages { messages: Vec::new(), next }));
     };
-    let _permit = engine.listeners.try_acquire().map_err(|_full| Error::TooManyListeners)?;
+    if from < min_id_at(now - MAX_AGE) {
+        return Err(Error::ListenerTooOld.into());
+    }
+    let _permit = engine.listeners.try_acquire(&merchant).ok_or(Error::TooManyListeners)?;
     let wait = Duration::from_secs(query.wait.min(MAX_WAIT_SECONDS));
     let (messages, next) = wait_for_messages(engine, &merchant, from, wait).await?;
     reserve_for_response(&request, messages.iter().map(|message| message.body.len()).sum())?;
     let now = engine.clock.now();
-    let copy = |message| MessageCopy::new(engine, &merchant, message, now);
+    // A signed message can be posted to the endpoint, which is the right to replay.
+    let signer = caller.require_any(&[Scope::Manage, Scope::Replay]).is_ok().then_some(&**engine);
+    let copy = |message| MessageCopy::new(signer, &merchant, message, now);
     let messages = messages.into_iter().map(copy).collect();
     Ok(HttpResponse::Ok().json(NewMessages { messages, next }))
 }
@@ -142,7 +151,13 @@ async fn wait_for_messages(
 }
 
 impl MessageCopy {
-    fn new(engine: &Engine, merchant: &MerchantId, message: StoredMessage, now: Timestamp) -> Self {
+    /// The signer signs the copy; without one there is no signature.
+    fn new(
+        signer: Option<&Engine>,
+        merchant: &MerchantId,
+        message: StoredMessage,
+        now: Timestamp,
+    ) -> Self {
         let id = message.id.to_string();
         let facts = MessageFacts {
             id: &id,
@@ -159,7 +174,8 @@ impl MessageCopy {
         headers.insert("x-service-api-version".to_owned(), message.version.to_string());
         if let Ok(kind) = message.kind.parse::<MessageKind>() {
             let interface = Interface::Message(kind);
-            let resolved = engine.endpoints.find(merchant.as_str(), interface, now);
+            let resolved =
+                signer.and_then(|it| it.endpoints.find(merchant.as_str(), interface, now).ok());
             let secrets = resolved.as_ref().map_or(&[][..], |it| it.endpoint.secrets());
             if !secrets.is_empty() {
                 let signature = signing::sign(secrets, &id, now, &message.body);

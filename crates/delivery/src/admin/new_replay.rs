@@ -2,7 +2,7 @@
 
 use domain::access::MerchantId;
 use domain::json::{
-    Object, boolean, integer, object, one_of, parsed, read_fields, text, timestamp, variant,
+    Object, integer, object, one_of, parsed, read_fields, text, timestamp, variant,
 };
 use domain::message_kind::MessageKind;
 use serde::Serialize;
@@ -57,8 +57,7 @@ impl NewReplay {
             "expect_matches",
             "tolerance",
         ]);
-        let flag = |name| Some(body.optional(name, boolean)?.unwrap_or_default());
-        let all = flag("all");
+        let all = body.flag("all");
         let filter = body.optional("filter", object(read_filter));
         if let (Some(all), Some(filter)) = (all, &filter) {
             let merchant = filter.as_ref().and_then(|filter| filter.merchant.as_ref());
@@ -74,8 +73,8 @@ impl NewReplay {
         read_fields!(Self {
             filter: filter.map(Option::unwrap_or_default),
             all: all,
-            force: flag("force"),
-            dry_run: flag("dry_run"),
+            force: body.flag("force"),
+            dry_run: body.flag("dry_run"),
             per_second: rate.map(|rate| {
                 rate.and_then(|rate| rate.try_into().ok()).unwrap_or(DEFAULT_PER_SECOND)
             }),

@@ -85,7 +85,8 @@ async fn change(
     let mut conn = engine.pool.get().await?;
     find(&mut conn, merchant.as_ref(), id).await?;
     let now = engine.clock.now();
-    if let Some(changed) = store::change_replay_state(&mut conn, now, id, state).await? {
+    let change = (state, caller.actor());
+    if let Some(changed) = store::change_replay_state(&mut conn, now, id, change).await? {
         tracing::info!(replay.id = %id, by = caller.actor(), "replay {id} is {state}");
         if state == ReplayState::Running {
             engine.replayed.notify_one();

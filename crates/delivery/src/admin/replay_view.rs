@@ -30,6 +30,8 @@ pub(crate) struct ReplayView {
     created_at: DateTime<Utc>,
     /// Time at which the replay was finished or stopped.
     finished_at: Option<DateTime<Utc>>,
+    /// E-mail address of the person, or id of the client, that last paused, resumed or stopped the replay.
+    changed_by: Option<String>,
 }
 
 impl ReplayView {
@@ -47,6 +49,7 @@ impl ReplayView {
             failed: replay.failed,
             created_at: replay.created_at,
             finished_at: replay.finished_at,
+            changed_by: replay.changed_by,
         })
     }
 }

@@ -219,6 +219,7 @@ pub(super) fn new_replay(
         // The first step is due at once.
         advanced_at: now - TimeDelta::seconds(1),
         finished_at: None,
+        changed_by: None,
     })
 }
 

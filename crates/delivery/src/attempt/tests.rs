@@ -168,7 +168,7 @@ async fn each_response_has_its_outcome() {
     for (status, outcome, signal) in [
         (201, Outcome::Delivered { status: 201 }, Signal::Grow),
         (401, Outcome::Unauthorized, Signal::Shrink),
-        (410, Outcome::Gone, Signal::Shrink),
+        (410, Outcome::Rejected { status: 410, retry_after: None }, Signal::Shrink),
         (422, Outcome::Rejected { status: 422, retry_after: None }, Signal::Hold),
         (500, Outcome::Rejected { status: 500, retry_after: None }, Signal::Shrink),
     ] {

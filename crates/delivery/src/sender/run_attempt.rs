@@ -41,7 +41,7 @@ pub(super) async fn run_attempt(engine: &Engine, mut message: QueueMessage) -> S
 async fn send(engine: &Engine, message: QueueMessage) -> Settlement {
     let now = engine.clock.now();
     let (content, interface) = (&message.content, Interface::Message(message.content.kind));
-    let (mut unauthorized, mut attempt, version) =
+    let (mut unauthorized, mut attempt) =
         match engine.endpoints.find(&content.merchant, interface, now) {
             Ok(resolved) => {
                 let mut client = engine.endpoint_client.clone();
@@ -49,15 +49,14 @@ async fn send(engine: &Engine, message: QueueMessage) -> Settlement {
                 client.timeout = timeout(resolved.timeout, lease_left, client.timeout);
                 let (unauthorized, attempt) =
                     client.deliver(content, &resolved.endpoint, now, Jitter::draw()).await;
-                (unauthorized, attempt, Some(resolved.version))
+                (unauthorized, attempt)
             }
-            Err(error) => (None, unsendable(chain(&error), now), None),
+            Err(error) => (None, unsendable(chain(&error), now)),
         };
     attempt.outcome = attempt.outcome.for_kind(content.kind);
     let number = u32::try_from(message.attempt_number).unwrap_or(u32::MAX);
     let ended_at = engine.clock.now();
     let decision = decide(&engine.schedule, &attempt.outcome, number, ended_at, Jitter::draw());
-    let disabled_at_version = version.filter(|_| attempt.outcome == Outcome::Gone);
     let response = match content.response_body {
         ResponseBody::Required => attempt.response.clone(),
         ResponseBody::Ignored => Bytes::new(),
@@ -66,7 +65,7 @@ async fn send(engine: &Engine, message: QueueMessage) -> Settlement {
     for attempt in unauthorized.iter_mut().chain([&mut attempt]) {
         attempt.response = Bytes::new();
     }
-    Settlement { message, unauthorized, attempt, decision, disabled_at_version, response }
+    Settlement { message, unauthorized, attempt, decision, response }
 }
 
 /// Limits the timeout that a merchant set. An attempt may make two requests, and both must end

@@ -81,6 +81,16 @@ static INSERT_MESSAGES: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
+/// A query in SQL that locks the counter of an ordering key, for a batch that appends to the key later. It finds nothing
+/// if another transaction, for example a replay, has locked the counter: a batch must not wait for it.
+pub fn lock_free_counter(merchant: &str, ordering_key: &str) -> String {
+    format!(
+        "SELECT true AS is_free FROM delivery_ordering_keys AS counter \
+         WHERE counter.merchant = {merchant} AND counter.ordering_key = {ordering_key} \
+         FOR UPDATE SKIP LOCKED"
+    )
+}
+
 /// Creates ids for messages in the order given. Ids of one millisecond are in no order. Replays go by id, so ids
 /// must follow the sequence.
 pub(crate) fn new_ids(now: Timestamp, number: usize) -> Vec<Uuid> {

@@ -9,6 +9,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::database::DatabaseError;
 use uuid::Uuid;
 
+use super::ordering_key::messages_of_key;
 use super::search::{Filter, IdOrder, State};
 
 /// The index whose entries are read in the order of ids.
@@ -71,8 +72,10 @@ pub(super) async fn candidates(
 ) -> Result<Vec<Uuid>, DatabaseError> {
     let source = filter.source();
     let (table, id, condition) = source.sql();
-    // The second is the condition of the indexes for all merchants.
+    // `IS DISTINCT FROM` is the condition of the index of messages, and of the indexes of attempts of all
+    // merchants.
     let of_merchants = match (&filter.merchant, source) {
+        (Some(_), Source::Messages) => "merchant = $4 AND merchant IS DISTINCT FROM ''",
         (Some(_), _) => "merchant = $4",
         (None, Source::Failed | Source::Dead) => "merchant IS DISTINCT FROM ''",
         (None, _) => "true",
@@ -133,12 +136,10 @@ async fn of_ordering_keys(
     let of_merchant = filter.merchant.as_ref().map_or("", |_| "AND merchant = $4 ");
     let query = sql_query(format!(
         "SELECT id FROM ( \
-             SELECT message.id FROM unnest($1) AS wanted (ordering_key), LATERAL ( \
-                 SELECT id FROM delivery_messages WHERE ordering_key = wanted.ordering_key \
-                 {of_merchant}LIMIT $2 \
-             ) AS message \
+             SELECT message.id FROM unnest($1) AS wanted (ordering_key), LATERAL ({}) AS message \
              UNION ALL SELECT $3 WHERE $3 IS NOT NULL \
-         ) AS found LIMIT $2"
+         ) AS found LIMIT $2",
+        messages_of_key("id", &format!("{of_merchant}LIMIT $2"))
     ))
     .into_boxed()
     .bind::<Array<Text>, _>(keys)

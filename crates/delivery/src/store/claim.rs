@@ -169,8 +169,8 @@ pub(crate) async fn claim_due(
 /// `turns` lets endpoints take turns, in the order in which they are given. If a batch is full before the
 /// turn of an endpoint, the caller gives that endpoint first the next time.
 ///
-/// `sized` joins messages by merchant as well as by id: a plan made while a partition was empty may
-/// use either index, and by id alone one of them would be read from end to end.
+/// `sized` finds each message with `LATERAL` and `LIMIT`: a join that was planned while a partition was empty
+/// would read the whole partition for each delivery.
 ///
 /// The updates check the state again, because a row may be settled while they wait for its lock.
 /// `IS TRUE` keeps the planner from finding rows by that condition.
@@ -197,9 +197,9 @@ const CLAIM_DUE: &str = "WITH due AS ( \
      SELECT turns.*, message.version, message.event, message.body, message.traceparent, \
      sum(octet_length(message.body)) OVER (ORDER BY turns.turn, turns.position) \
      - octet_length(message.body) AS bytes_before \
-     FROM turns LEFT JOIN delivery_messages AS message \
-     ON message.id = turns.id AND message.merchant = turns.merchant \
-     AND NOT turns.is_behind_another \
+     FROM turns LEFT JOIN LATERAL ( \
+         SELECT event, body, traceparent FROM delivery_messages WHERE id = turns.id LIMIT 1 \
+     ) AS message ON NOT turns.is_behind_another \
  ), candidates AS ( \
      SELECT * FROM sized WHERE bytes_before IS NULL OR bytes_before < $7 \
  ), claimed AS ( \

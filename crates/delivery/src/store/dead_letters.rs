@@ -18,19 +18,22 @@ struct DeadLetterKey {
 }
 
 /// A missing message alone does not make a dead letter outdated: the database may have been restored
-/// from a backup that is older than the message.
+/// from a backup that is older than the message. `LATERAL` with `LIMIT` finds each row by its key, see `claim`.
 const OUTDATED: &str = "SELECT letter.id, letter.replay_number \
  FROM unnest($1, $2) AS letter (id, replay_number) \
- LEFT JOIN delivery_messages AS message ON message.id = letter.id \
+ LEFT JOIN LATERAL ( \
+     SELECT id, is_erased FROM delivery_messages WHERE id = letter.id LIMIT 1 \
+ ) AS message ON true LEFT JOIN LATERAL ( \
+     SELECT replay_number FROM deliveries WHERE id = letter.id LIMIT 1 \
+ ) AS row ON true LEFT JOIN LATERAL ( \
+     SELECT true AS is_newer FROM delivery_attempts AS attempt \
+     WHERE attempt.delivery = letter.id AND (attempt.replay_number > letter.replay_number \
+         OR attempt.replay_number = letter.replay_number AND attempt.settled = 'delivered') LIMIT 1 \
+ ) AS attempt ON true \
  WHERE message.is_erased \
  OR message.id IS NULL AND letter.id < $3 \
- OR EXISTS (SELECT FROM deliveries AS row WHERE row.id = letter.id \
-            AND row.replay_number > letter.replay_number) \
- OR EXISTS (SELECT FROM delivery_attempts AS attempt \
-            WHERE attempt.delivery = letter.id \
-            AND (attempt.replay_number > letter.replay_number \
-                 OR attempt.replay_number = letter.replay_number \
-                 AND attempt.settled = 'delivered'))";
+ OR row.replay_number > letter.replay_number \
+ OR attempt.is_newer";
 
 /// Returns the outdated ones among these dead letters, as delivery id and replay number: those that a
 /// later replay superseded, whose delivery succeeded after all, whose message was erased, or whose

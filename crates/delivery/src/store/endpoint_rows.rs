@@ -1,6 +1,6 @@
 //! Rows of `delivery_endpoints`: locked, and saved with their new window and health.
 
-use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, Integer, Nullable, Text, Timestamptz};
 use diesel::{QueryableByName, sql_query};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::message_kind::MessageKind;
@@ -33,16 +33,12 @@ pub(super) struct EndpointRow {
     pub(super) health: EndpointHealth,
 }
 
-/// Version of the merchant and time at which its endpoint responded 410.
-pub(super) type Disabled = (i64, Timestamp);
-
 /// New state of an endpoint.
 pub(super) struct EndpointUpdate<'a> {
     pub(super) merchant: &'a str,
     pub(super) kind: MessageKind,
     pub(super) window: [i32; 4],
     pub(super) not_before: Timestamp,
-    pub(super) disabled: Option<Disabled>,
     pub(super) health: EndpointHealth,
 }
 
@@ -67,15 +63,12 @@ pub(super) async fn lock_endpoints<'k, 'm: 'k>(
 
 const SAVE: &str = "INSERT INTO delivery_endpoints AS endpoint \
      (merchant, kind, window_size, slow_start_threshold, window_acks, failed_probes, not_before, \
-     disabled_at_version, disabled_at, last_success_at, last_success_status, last_failure_at, \
+     last_success_at, last_success_status, last_failure_at, \
      last_failure_status, last_failure_outcome, failing_since) \
-     SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) \
+     SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) \
      ON CONFLICT (merchant, kind) DO UPDATE SET window_size = excluded.window_size, \
      slow_start_threshold = excluded.slow_start_threshold, window_acks = excluded.window_acks, \
      failed_probes = excluded.failed_probes, not_before = excluded.not_before, \
-     disabled_at_version = \
-         GREATEST(excluded.disabled_at_version, endpoint.disabled_at_version), \
-     disabled_at = COALESCE(endpoint.disabled_at, excluded.disabled_at), \
      last_success_at = excluded.last_success_at, \
      last_success_status = excluded.last_success_status, \
      last_failure_at = excluded.last_failure_at, \
@@ -99,10 +92,6 @@ pub(super) async fn save_endpoints(
         .bind::<Array<Integer>, _>(part(2))
         .bind::<Array<Integer>, _>(part(3))
         .bind::<Array<Timestamptz>, _>(column(updates, |update| update.not_before))
-        .bind::<Array<Nullable<BigInt>>, _>(column(updates, |update| {
-            update.disabled.map(|(version, _)| version)
-        }))
-        .bind::<Array<Time>, _>(column(updates, |update| update.disabled.map(|(_, at)| at)))
         .bind::<Array<Time>, _>(column(updates, |it| it.health.last_success_at))
         .bind::<Array<Nullable<Integer>>, _>(column(updates, |it| it.health.last_success_status))
         .bind::<Array<Time>, _>(column(updates, |it| it.health.last_failure_at))

@@ -1,5 +1,7 @@
 //! Erases personal data in messages and in the merchant's responses to them.
 
+use std::sync::LazyLock;
+
 use diesel::sql_types::{Array, Binary, Text};
 use diesel::{QueryableByName, sql_query};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
@@ -8,6 +10,8 @@ use domain::erasure::{ERASED, erase_text};
 use platform::database::{DatabaseError, prepared};
 use serde_json::Value;
 use uuid::Uuid;
+
+use super::ordering_key::messages_of_key;
 
 #[derive(QueryableByName)]
 struct Row {
@@ -18,10 +22,12 @@ struct Row {
 }
 
 /// `LATERAL` uses the index on the ordering key for each of them.
-const FIND: &str = "SELECT message.* FROM unnest($2) AS wanted (ordering_key), LATERAL ( \
-     SELECT id, body FROM delivery_messages \
-     WHERE merchant = $1 AND ordering_key = wanted.ordering_key \
- ) AS message";
+static FIND: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT message.* FROM unnest($2) AS wanted (ordering_key), LATERAL ({}) AS message",
+        messages_of_key("id, body", "AND merchant = $1")
+    )
+});
 const UPDATE_BODIES: &str = "UPDATE delivery_messages AS message SET body = new.body, is_erased = true \
  FROM unnest($1, $2) AS new (id, body) WHERE message.id = new.id";
 /// A response may repeat texts of the message in its body or its headers.
@@ -37,8 +43,9 @@ pub(crate) async fn erase(
     ordering_keys: &[String],
     erase: impl Fn(&mut Value),
 ) -> Result<usize, DatabaseError> {
-    let query =
-        sql_query(FIND).bind::<Text, _>(merchant.as_str()).bind::<Array<Text>, _>(ordering_keys);
+    let query = sql_query(FIND.as_str())
+        .bind::<Text, _>(merchant.as_str())
+        .bind::<Array<Text>, _>(ordering_keys);
     let found: Vec<Row> = prepared(query).load(conn).await?;
     let ids: Vec<_> = found.iter().map(|row| row.id).collect();
     let (mut changed, mut bodies) = (Vec::new(), Vec::new());

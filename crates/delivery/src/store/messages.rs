@@ -38,7 +38,8 @@ pub(crate) async fn messages_between(
     let statement = sql_query(
         "SELECT id, kind, version, event, sequence, body, traceparent, created_at \
          FROM delivery_messages \
-         WHERE merchant = $1 AND id >= $2 AND id < $3 ORDER BY id LIMIT $4",
+         WHERE merchant = $1 AND merchant IS DISTINCT FROM '' AND id >= $2 AND id < $3 \
+         ORDER BY id LIMIT $4",
     )
     .bind::<Text, _>(merchant)
     .bind::<diesel::sql_types::Uuid, _>(from)

@@ -5,7 +5,10 @@ use diesel::prelude::*;
 use diesel::result::{DatabaseErrorKind, Error as QueryError};
 use diesel::{dsl::exists, select, sql_types::Text};
 use diesel_async::{AsyncConnection, AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
-use platform::{Timestamp, database::DatabaseError};
+use platform::{
+    Timestamp,
+    database::{DatabaseError, retention_time},
+};
 use uuid::Uuid;
 
 use super::schema::deliveries;
@@ -41,6 +44,8 @@ impl Partitions {
                 create(conn, table, day).await?;
             }
         }
+        // The database's clock decides about the loss of data.
+        let today = retention_time(conn, now).await?.date_naive();
         let Some(oldest) = today.checked_sub_days(Days::new(self.retention_days.into())) else {
             return Ok(());
         };

@@ -71,6 +71,8 @@ pub(crate) struct Replay {
     pub(crate) created_at: Timestamp,
     pub(crate) advanced_at: Timestamp,
     pub(crate) finished_at: Option<Timestamp>,
+    /// The person or client that last paused, resumed or stopped the replay.
+    pub(crate) changed_by: Option<String>,
 }
 
 pub(crate) async fn insert_replay(
@@ -115,13 +117,13 @@ pub(crate) async fn newest_replays(
     Ok(replays.load(conn).await?)
 }
 
-/// Changes the state of a replay, and returns the replay. Returns `None` if its state does not allow
+/// Changes the state of a replay for a person or client, and returns the replay. Returns `None` if its state does not allow
 /// the change. A process that advances the replay holds its row, so the change waits for that.
 pub(crate) async fn change_replay_state(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
     id: Uuid,
-    state: ReplayState,
+    (state, changed_by): (ReplayState, &str),
 ) -> Result<Option<Replay>, DatabaseError> {
     let predecessors: Vec<_> = state.predecessors().iter().map(|state| state.name()).collect();
     let replay =
@@ -131,6 +133,7 @@ pub(crate) async fn change_replay_state(
         .set((
             delivery_replays::state.eq(state.name()),
             delivery_replays::finished_at.eq(finished_at),
+            delivery_replays::changed_by.eq(changed_by),
         ))
         .returning(Replay::as_returning());
     Ok(change.get_result(conn).await.optional()?)

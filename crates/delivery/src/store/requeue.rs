@@ -4,6 +4,7 @@ use diesel::prelude::*;
 use diesel::sql_query;
 use diesel::sql_types::{Array, Bool, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use domain::message_kind::MessageKind;
 use platform::{Timestamp, database::DatabaseError};
 use uuid::Uuid;
 
@@ -29,28 +30,32 @@ struct RequeuedId {
     id: Uuid,
 }
 
-/// FOR KEY SHARE keeps [`delete_settled`] from deleting the message meanwhile.
+/// FOR KEY SHARE keeps [`delete_settled`] from deleting the message meanwhile. `LATERAL` and subqueries with `LIMIT`
+/// find rows by their keys, see `claim`.
 const REQUEUE: &str = "INSERT INTO deliveries \
  (id, merchant, kind, ordering_key, sequence, state, next_attempt_at, replay_number) \
- SELECT id, merchant, kind, ordering_key, sequence, 'ready', $3, 1 + ( \
-     SELECT max(replay_number) FROM delivery_attempts WHERE delivery = m.id) \
+ SELECT id, merchant, kind, ordering_key, sequence, 'ready', $3, 1 + last.replay_number \
  FROM ( \
      SELECT id, merchant, kind, ordering_key, sequence FROM delivery_messages \
      WHERE id = ANY ($1) ORDER BY id FOR KEY SHARE \
- ) AS m WHERE EXISTS (SELECT FROM delivery_attempts WHERE delivery = m.id) \
- AND ($2 OR m.ordering_key IS NULL OR NOT EXISTS ( \
-     SELECT FROM delivery_messages AS newer \
+ ) AS m, LATERAL ( \
+     SELECT replay_number FROM delivery_attempts WHERE delivery = m.id ORDER BY replay_number DESC LIMIT 1 \
+ ) AS last \
+ WHERE $2 OR m.kind <> ALL ($4) OR ( \
+     SELECT true FROM delivery_messages AS newer, LATERAL ( \
+         (SELECT FROM delivery_attempts AS attempt \
+         WHERE attempt.delivery = newer.id AND attempt.settled = 'delivered' LIMIT 1) \
+         UNION ALL \
+         (SELECT FROM deliveries AS row WHERE row.id = newer.id AND row.state = 'queued' LIMIT 1) \
+     ) AS sent \
      WHERE newer.merchant = m.merchant AND newer.ordering_key = m.ordering_key \
-     AND newer.sequence > m.sequence AND ( \
-         EXISTS (SELECT FROM delivery_attempts AS attempt \
-                 WHERE attempt.delivery = newer.id AND attempt.settled = 'delivered') \
-         OR EXISTS (SELECT FROM deliveries AS row \
-                    WHERE row.id = newer.id AND row.state = 'queued')))) \
+     AND newer.sequence > m.sequence LIMIT 1 \
+ ) IS NOT TRUE \
  ON CONFLICT DO NOTHING RETURNING id";
 
 /// Makes settled deliveries ready again and returns their ids. Deliveries that are not settled are
-/// left alone, and so are superseded ones: a newer message of their ordering key was delivered or is
-/// queued. A newer message that failed so far waits behind the requeued one.
+/// left alone, and so are superseded ones: their messages have the complete state, and a newer message of
+/// their ordering key was delivered or is queued. A newer message that failed so far waits behind the requeued one.
 pub(crate) async fn requeue(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
@@ -68,6 +73,7 @@ pub(crate) async fn requeue(
         .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
         .bind::<Bool, _>(superseded == Superseded::Send)
         .bind::<Timestamptz, _>(now)
+        .bind::<Array<Text>, _>(kinds_with_complete_state())
         .load(conn)
         .await?;
     if !blocked.is_empty() {
@@ -77,6 +83,11 @@ pub(crate) async fn requeue(
     Ok(requeued.into_iter().map(|requeued| requeued.id).collect())
 }
 
+fn kinds_with_complete_state() -> Vec<&'static str> {
+    let complete = MessageKind::ALL.into_iter().filter(|kind| kind.has_complete_state());
+    complete.map(MessageKind::name).collect()
+}
+
 /// Locks the ordering keys of these messages against appends until the transaction ends. The order is
 /// by bytes, as in `append`.
 async fn lock_ordering_keys(
@@ -84,9 +95,14 @@ async fn lock_ordering_keys(
     ids: &[Uuid],
 ) -> Result<(), DatabaseError> {
     sql_query(
-        "SELECT FROM delivery_ordering_keys AS counter WHERE (merchant, ordering_key) IN ( \
-             SELECT merchant, ordering_key FROM delivery_messages WHERE id = ANY ($1) \
-         ) ORDER BY merchant COLLATE \"C\", ordering_key COLLATE \"C\" FOR UPDATE OF counter",
+        "SELECT FROM ( \
+             SELECT merchant, ordering_key FROM delivery_messages \
+             WHERE id = ANY ($1) AND ordering_key IS NOT NULL GROUP BY merchant, ordering_key \
+             ORDER BY merchant COLLATE \"C\", ordering_key COLLATE \"C\" \
+         ) AS key, LATERAL ( \
+             SELECT FROM delivery_ordering_keys AS counter \
+             WHERE counter.merchant = key.merchant AND counter.ordering_key = key.ordering_key FOR UPDATE \
+         ) AS counter",
     )
     .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
     .execute(conn)
@@ -110,10 +126,11 @@ async fn block_successors(
 ) -> Result<Vec<OrderingKey>, DatabaseError> {
     Ok(sql_query(
         "UPDATE deliveries SET state = 'blocked' WHERE id = ANY (ARRAY ( \
-             SELECT later.id FROM delivery_messages AS m, deliveries AS later \
-             WHERE m.id = ANY ($1) \
-             AND later.merchant = m.merchant AND later.ordering_key = m.ordering_key \
-             AND later.sequence > m.sequence AND later.state = 'ready' \
+             SELECT later.id FROM delivery_messages AS m, LATERAL ( \
+                 SELECT id, state FROM deliveries AS later \
+                 WHERE later.merchant = m.merchant AND later.ordering_key = m.ordering_key \
+                 AND later.sequence > m.sequence ORDER BY later.sequence OFFSET 0 \
+             ) AS later WHERE m.id = ANY ($1) AND later.state = 'ready' \
          )) AND (state = 'ready') IS TRUE RETURNING merchant, ordering_key",
     )
     .bind::<Array<diesel::sql_types::Uuid>, _>(ids)

@@ -1,7 +1,7 @@
 //! Facts about waiting deliveries, and their retry at once.
 
 use chrono::TimeDelta;
-use diesel::dsl::{min, sql};
+use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_query;
 use diesel::sql_types::{Array, Bool, Integer, Nullable, Text, Timestamptz};
@@ -77,9 +77,11 @@ pub(crate) async fn retry_now(
             .filter(deliveries::merchant.eq(&merchant).and(deliveries::kind.eq(&kind)))
             // As a literal: the planner uses the index on ready deliveries.
             .filter(deliveries::state.eq(sql::<Text>("'ready'")))
-            .select(min(deliveries::next_attempt_at))
+            .order(deliveries::next_attempt_at)
+            .select(deliveries::next_attempt_at)
             .first(conn)
-            .await?;
+            .await
+            .optional()?;
         let before = first.map_or(now, |first| now.min(first - TimeDelta::microseconds(1)));
         let time = deliveries::next_attempt_at.eq(before);
         diesel::update(deliveries::table.find(id)).set(time).execute(conn).await?;

@@ -66,5 +66,6 @@ diesel::table! {
         created_at -> Timestamptz,
         advanced_at -> Timestamptz,
         finished_at -> Nullable<Timestamptz>,
+        changed_by -> Nullable<Text>,
     }
 }

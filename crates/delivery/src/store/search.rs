@@ -1,5 +1,7 @@
 //! Filters of the message history, for operators and replays. See `scan.rs` for the search.
 
+use std::sync::LazyLock;
+
 use chrono::{DateTime, Utc};
 use diesel::pg::Pg;
 use diesel::prelude::*;
@@ -13,6 +15,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::min_id_at;
+use super::ordering_key::has_key;
 use super::schema::delivery_messages;
 
 /// State of a delivery.
@@ -146,12 +149,18 @@ const SELECT: &str = "SELECT m.*, \
          ORDER BY replay_number DESC, settled IS NOT NULL DESC, started_at DESC LIMIT 1 \
      ) AS last ON true ";
 
-const WHERE: &str = "WHERE ($2::text IS NULL OR m.merchant = $2) \
-     AND ($3::text IS NULL OR m.kind = $3) AND ($4::text IS NULL OR m.ordering_key = $4) \
-     AND ($5::text[] IS NULL OR m.ordering_key = ANY ($5) OR m.id = $6) \
-     AND ($7::text IS NULL OR m.event = $7) AND ($8::integer IS NULL OR last.status = $8) \
-     AND ($9::text IS NULL OR last.outcome = $9) AND ($10::text IS NULL OR $10 = CASE \
-         WHEN row.state IS NOT NULL THEN 'pending' ELSE last.settled END) ";
+static WHERE: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "WHERE ($2::text IS NULL OR m.merchant = $2) \
+         AND ($3::text IS NULL OR m.kind = $3) AND ($4::text[] IS NULL OR {}) \
+         AND ($5::text[] IS NULL OR m.id = $6 OR {}) \
+         AND ($7::text IS NULL OR m.event = $7) AND ($8::integer IS NULL OR last.status = $8) \
+         AND ($9::text IS NULL OR last.outcome = $9) AND ($10::text IS NULL OR $10 = CASE \
+             WHEN row.state IS NOT NULL THEN 'pending' ELSE last.settled END) ",
+        has_key("$4"),
+        has_key("$5")
+    )
+});
 
 /// Services begin ordering keys with the type of the identifier that follows.
 const KEY_PREFIXES: [&str; 5] = ["", "rma:", "order:", "asn:", "inbound_asn:"];
@@ -186,12 +195,12 @@ impl Filter {
         ids: &'a [Uuid],
         (before, behind): (&str, &str),
     ) -> BoxedSqlQuery<'a, Pg, SqlQuery> {
-        sql_query(format!("{before}{SELECT}{WHERE}{behind}"))
+        sql_query(format!("{before}{SELECT}{}{behind}", *WHERE))
             .into_boxed()
             .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
             .bind::<Nullable<Text>, _>(self.merchant.as_deref())
             .bind::<Nullable<Text>, _>(self.kind.as_deref())
-            .bind::<Nullable<Text>, _>(self.ordering_key.as_deref())
+            .bind::<Nullable<Array<Text>>, _>(self.ordering_key.as_deref().map(|key| vec![key]))
             .bind::<Nullable<Array<Text>>, _>(self.text_keys())
             .bind::<Nullable<diesel::sql_types::Uuid>, _>(self.text_id())
             .bind::<Nullable<Text>, _>(self.event.as_deref())

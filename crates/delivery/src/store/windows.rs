@@ -10,7 +10,7 @@ use platform::{Timestamp, database::DatabaseError};
 use tokio::time::Instant;
 
 use super::endpoint_health::EndpointHealth;
-use super::endpoint_rows::{Disabled, EndpointRow, EndpointUpdate, lock_endpoints, save_endpoints};
+use super::endpoint_rows::{EndpointRow, EndpointUpdate, lock_endpoints, save_endpoints};
 use crate::attempt::Attempt;
 use crate::outcome::{Outcome, Signal};
 use crate::settlement::Settlement;
@@ -30,7 +30,6 @@ pub(crate) struct Windows {
 #[derive(Default)]
 struct EndpointResults<'a> {
     results: Vec<DeliveryResult<'a>>,
-    disabled: Option<Disabled>,
 }
 
 struct DeliveryResult<'a> {
@@ -81,7 +80,7 @@ impl Windows {
         }
         let rows = lock_endpoints(conn, endpoints.keys()).await?;
         let mut updates = Vec::with_capacity(endpoints.len());
-        for ((merchant, kind), EndpointResults { results, disabled }) in &mut endpoints {
+        for ((merchant, kind), EndpointResults { results }) in &mut endpoints {
             let row = rows.iter().find(|row| row.merchant == *merchant && row.kind == kind.name());
             let (window, not_before) = self.apply(row, results);
             if results.iter().all(|result| result.signal == Signal::Grow) {
@@ -93,7 +92,6 @@ impl Windows {
                 kind: *kind,
                 window: window.parts(),
                 not_before,
-                disabled: *disabled,
                 health: health(row, results),
             });
         }
@@ -110,12 +108,10 @@ impl Windows {
             let key = (settlement.merchant(), settlement.kind());
             let endpoint = endpoints.entry(key).or_default();
             let result = DeliveryResult::from(settlement);
-            let disabled = settlement.disabled_at_version.map(|version| (version, result.ended_at));
-            endpoint.disabled = endpoint.disabled.max(disabled);
             endpoint.results.push(result);
         }
         self.succeeded.retain(|_, (written_at, _)| written_at.elapsed() < UNCHANGED_TTL);
-        endpoints.retain(|(merchant, kind), EndpointResults { results, .. }| {
+        endpoints.retain(|(merchant, kind), EndpointResults { results }| {
             let key = ((*merchant).to_owned(), *kind);
             if !results.iter().all(|result| result.signal == Signal::Grow) {
                 self.succeeded.remove(&key);

@@ -38,6 +38,11 @@ pub(super) async fn request_token(
         .request_async(&|request| send(client.clone(), request, deadline))
         .await
         .map_err(token_error)?;
+    let token_type = response.token_type().as_ref();
+    if !token_type.eq_ignore_ascii_case("bearer") {
+        let why = format!("the token type is {token_type:?} and not Bearer");
+        return Err(TokenError::InvalidResponse(shorten(why)));
+    }
     let mut authorization =
         HeaderValue::from_str(&format!("Bearer {}", response.access_token().secret()))
             .map_err(|error| TokenError::InvalidResponse(error.to_string()))?;
@@ -87,7 +92,7 @@ fn token_error(error: RequestTokenError<TokenError, BasicErrorResponse>) -> Toke
 }
 
 /// Rewrites a token response that differs from RFC 6749 as known providers do: `expires_in` as a
-/// string (Azure AD v1) or a decimal, and no `token_type`. Fields that nobody reads are left out. A
+/// string (Azure AD v1) or a decimal, zero or less for a token that is used once, and no `token_type`. Fields that nobody reads are left out. A
 /// body that is not an object stays as it is.
 fn normalize(body: &[u8]) -> Vec<u8> {
     let Ok(Value::Object(mut response)) = serde_json::from_slice(body) else {
@@ -110,7 +115,7 @@ fn whole_seconds(expires_in: &Value) -> Option<u64> {
         Value::String(text) => text.trim().parse().ok()?,
         number => number.as_f64()?,
     };
-    Some(Duration::try_from_secs_f64(seconds).ok()?.as_secs())
+    Some(Duration::try_from_secs_f64(seconds.max(0.0)).ok()?.as_secs())
 }
 
 #[cfg(test)]
@@ -134,8 +139,12 @@ mod tests {
             r#"{"access_token":"a","token_type":null,"expires_in":null,"scope":["x"]}"#,
             r#"{"access_token":"a","token_type":"bearer"}"#,
         );
+        for expires_in in ["0", "-1", "\"-3600\"", "-0.5"] {
+            let used_once = r#"{"access_token":"a","token_type":"bearer","expires_in":0}"#;
+            check(&format!(r#"{{"access_token":"a","expires_in":{expires_in}}}"#), used_once);
+        }
         // An unreadable lifetime stays, and is an error.
-        for expires_in in ["\"soon\"", "-1", "true", "1e300"] {
+        for expires_in in ["\"soon\"", "true", "1e300"] {
             let body = format!(
                 r#"{{"access_token":"a","token_type":"bearer","expires_in":{expires_in}}}"#
             );

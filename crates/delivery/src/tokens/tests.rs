@@ -232,6 +232,19 @@ async fn a_response_without_a_token_is_an_error() {
 }
 
 #[tokio::test]
+async fn a_token_of_another_type_is_refused() {
+    for token_type in ["mac", "DPoP", "N_A"] {
+        let response = format!(
+            "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n\
+             {{\"access_token\":\"a\",\"token_type\":\"{token_type}\"}}"
+        );
+        let (_, result) = exchange(Placement::Body, &response).await;
+        let error = result.unwrap_err().to_string();
+        assert!(error.contains("and not Bearer"), "{token_type}: {error}");
+    }
+}
+
+#[tokio::test]
 async fn a_long_response_is_quoted_in_part() {
     let (long, ok) = ("\u{7f}".repeat(60_000), "HTTP/1.1 200 OK\r\ncontent-type: application/json");
     let invalid = format!(

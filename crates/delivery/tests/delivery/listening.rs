@@ -7,11 +7,16 @@ use platform::Clock;
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::eventually;
+use uuid::Uuid;
 
 use crate::test_app::{SECRET, TIMEOUT, TestApp, message, token};
 
 async fn listen(app: &TestApp, query: &str) -> Value {
-    let own = token("returns", Some("acme"));
+    listen_with(app, "returns replay", query).await
+}
+
+async fn listen_with(app: &TestApp, scopes: &str, query: &str) -> Value {
+    let own = token(scopes, Some("acme"));
     let path = format!("/v1/messages{query}");
     let (status, page) = app.api_request(&own, Method::GET, &path, &json!({})).await;
     assert_eq!(status, 200, "{page}");
@@ -49,6 +54,11 @@ async fn a_listener_gets_signed_copies_of_new_messages() {
     let body = copy["body"].as_str().unwrap().as_bytes();
     verify(&secrets, signed, body, Clock::system().now()).unwrap();
 
+    let unsigned = listen_with(&app, "read", &format!("?after={start}&wait=20")).await;
+    let copy_of_reader = &unsigned["messages"][0];
+    assert_eq!(copy_of_reader["body"], copy["body"], "{unsigned}");
+    assert_eq!(copy_of_reader["headers"].get("webhook-signature"), None, "{unsigned}");
+
     let next = page["next"].as_str().unwrap();
     let none = listen(&app, &format!("?after={next}")).await;
     assert_eq!(none["messages"], json!([]));
@@ -58,6 +68,21 @@ async fn a_listener_gets_signed_copies_of_new_messages() {
     assert_eq!(app.api_request(&own, Method::GET, path, &json!({})).await.0, 403);
     let staff = token("read", None);
     assert_eq!(app.api_request(&staff, Method::GET, "/v1/messages", &json!({})).await.0, 400);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_listener_gets_no_old_messages() {
+    let app = TestApp::with_api(&[]).await;
+    app.append(&[message(Some("rma:0"), "rma.created", 0)]).await;
+    let own = token("read replay", Some("acme"));
+    let millis = u128::try_from(Clock::system().now().timestamp_millis()).unwrap();
+    let minutes_ago = |minutes: u128| Uuid::from_u128((millis - minutes * 60_000) << 80);
+    for (after, expected) in [(Uuid::nil(), 400), (minutes_ago(11), 400), (minutes_ago(9), 200)] {
+        let path = format!("/v1/messages?after={after}");
+        let (status, page) = app.api_request(&own, Method::GET, &path, &json!({})).await;
+        assert_eq!(status, expected, "{page}");
+    }
     app.stop().await;
 }
 

@@ -55,6 +55,12 @@ async fn a_dry_run_shows_what_a_replay_would_send() {
         json!([{"merchant": "acme", "matches": 10}, {"merchant": "other", "matches": 2}]);
     let by_kind = json!([{"kind": "rma", "matches": 11}, {"kind": "exchange-order", "matches": 1}]);
     assert_eq!((&run["by_merchant"], &run["by_kind"]), (&by_merchant, &by_kind), "{run}");
+    for name in ["dry_run", "force", "all"] {
+        let mut body = json!({"all": true, "dry_run": true});
+        body[name] = Value::Null;
+        assert_eq!(start(&app, body).await.0, 422, "null is not false: {name}");
+    }
+    assert_eq!(app.count("SELECT count(*) AS n FROM delivery_replays").await, 0);
     let samples = run["samples"].as_array().unwrap();
     let first: Vec<_> = samples.iter().map(|sample| sample["id"].clone()).collect();
     assert_eq!(first, ids[..10].iter().map(|id| json!(id)).collect::<Vec<_>>());
@@ -100,6 +106,7 @@ async fn a_paused_replay_waits_until_it_is_resumed_also_after_a_restart() {
     app.append_unsent_dead(&batch).await;
     let (_, replay) = start(&app, json!({"filter": {"merchant": "acme"}, "per_second": 1})).await;
     let (status, paused) = change(&app, &replay, "pause").await;
+    assert_eq!(paused["changed_by"], replay["requested_by"], "{paused}");
     assert_eq!((status, &paused["state"]), (200, &json!("paused")), "{paused}");
     assert_eq!(paused["finished_at"], Value::Null);
     let (status, again) = change(&app, &replay, "pause").await;

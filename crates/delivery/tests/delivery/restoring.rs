@@ -1,6 +1,6 @@
 //! A database that was restored from a backup.
 
-use testkit::Namespace;
+use testkit::{Namespace, eventually};
 
 use crate::test_app::{TIMEOUT, TestApp, message};
 
@@ -29,4 +29,23 @@ async fn merchants_see_higher_sequence_numbers_after_a_restore() {
     assert!(new > seen, "{new}");
     assert_eq!(next_sequence(&restored, "asn:2").await, new + 1);
     restored.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fail_over_to_a_standby_that_lacks_commits_is_noticed_by_a_running_service() {
+    let app = TestApp::start(&[]).await;
+    let seen = next_sequence(&app, "asn:1").await;
+    // The timeline of a new primary is another one, and its connections are new.
+    let fail_over = "UPDATE database_identity SET identity = '0000FFFF' || substr(identity, 9); \
+                     SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                     WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    app.database.execute_raw(fail_over).await;
+    let floor = "SELECT sequence_floor AS n FROM database_identity";
+    eventually("the service checks the new primary", TIMEOUT, async || {
+        (app.database.count(floor).await > 0).then_some(())
+    })
+    .await;
+    let next = next_sequence(&app, "asn:1").await;
+    assert!(next > 1_000_000_000_000 + seen, "{next}");
+    app.stop().await;
 }

@@ -69,60 +69,6 @@ async fn a_delivery_that_waits_for_its_retry_is_sent_now() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_endpoint_that_a_410_disabled_says_so() {
-    let app = TestApp::with_api(&[]).await;
-    app.behave(json!([{"do": "respond", "status": 410, "times": 1}])).await;
-    app.append(&[message(None, "rma.created", 1)]).await;
-    app.wait_until_settled(TIMEOUT).await;
-    let waiting = app.append(&[message(None, "rma.created", 2)]).await;
-    app.dispatched().await;
-
-    let page = app.get("/v1/deliveries?state=pending").await;
-    let delivery = &page["deliveries"][0];
-    assert_eq!(delivery["waiting"]["reason"], "endpoint_disabled", "{delivery}");
-    let detail = delivery["waiting"]["detail"].as_str().unwrap();
-    assert!(detail.starts_with("the endpoint responded with 410 at 20"), "{detail}");
-    let (status, response) = retry(&app, waiting[0]).await;
-    assert_eq!(status, 409, "{response}");
-
-    let page = app.get("/v1/endpoints?state=disabled").await;
-    let endpoint = &page["endpoints"][0];
-    assert_eq!(page["endpoints"].as_array().unwrap().len(), 1, "{page}");
-    assert_eq!((&endpoint["merchant"], &endpoint["kind"]), (&json!("acme"), &json!("rma")));
-    assert_eq!((&endpoint["waiting"], &endpoint["in_flight"]), (&json!(1), &json!(0)));
-    assert!(endpoint["since"].is_string(), "{endpoint}");
-    assert_eq!(endpoint["reason"], "the endpoint responded with 410");
-    let remedy = endpoint["remedy"].as_str().unwrap();
-    assert!(remedy.contains("backhaul endpoint resume acme rma"), "{remedy}");
-    // The gauge is recorded every 15 seconds.
-    eventually("the metric counts it", TIMEOUT, async || {
-        let metrics = app.metrics().await;
-        let gauge = |line: &&str| line.starts_with("backhaul_delivery_endpoints_disabled{");
-        metrics
-            .lines()
-            .filter(gauge)
-            .any(|line| line.contains("\"rma\"") && line.ends_with(" 1"))
-            .then_some(())
-    })
-    .await;
-
-    let (_, first) = app.operator_request(Method::GET, "/v1/endpoints?limit=1", &json!({})).await;
-    let next = format!("/v1/endpoints?limit=1&after={}", first["next"].as_str().unwrap());
-    assert_eq!(app.get(&next).await["endpoints"][0]["merchant"], "later");
-    assert_eq!(app.operator_request(Method::GET, "/v1/endpoints?after=x", &json!({})).await.0, 400);
-    let other = token("returns", Some("later"));
-    let (_, own) = app.api_request(&other, Method::GET, "/v1/endpoints", &json!({})).await;
-    assert_eq!(own["endpoints"].as_array().unwrap().len(), 1, "{own}");
-
-    store_merchant(&app.pool, &merchant("acme", 2, &app.sandbox.url(""))).await;
-    app.wait_until_settled(TIMEOUT).await;
-    let page = app.get("/v1/endpoints?merchant=acme").await;
-    assert_eq!(page["endpoints"][0]["state"], "ok", "{page}");
-    assert_eq!(page["endpoints"][0]["since"], Value::Null);
-    app.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_delivery_to_a_paused_endpoint_waits_for_it() {
     let app = TestApp::with_api(&[]).await;
     let mut paused = merchant("acme", 2, &app.sandbox.url(""));

@@ -107,6 +107,18 @@ impl Object<'_> {
         }
     }
 
+    /// Reads a boolean that is false if it is absent. `null` is an error, because the sender may have meant true:
+    /// a request with `"dry_run": null` must not have effects.
+    pub fn flag(&self, key: &str) -> Option<bool> {
+        match self.members.get(key) {
+            None => Some(false),
+            Some(JsonValue::Bool(boolean)) => Some(boolean),
+            Some(value) => {
+                Field::new(value, Path::Key(&self.path, key), self.report).wrong_type("a boolean")
+            }
+        }
+    }
+
     /// Whether the key is present and not `null`.
     pub fn has(&self, key: &str) -> bool {
         self.members.get(key).is_some_and(|value| !value.is_null())

@@ -150,15 +150,11 @@ fn read_reason(reason: &Object<'_>, codes: &mut BTreeSet<String>) -> Option<Retu
     reason.reject_unknown(&["code", "label", "offers_exchange"]);
     let code = reason.required("code", text(1..=100));
     let label = reason.required("label", text(1..=200));
-    let offers_exchange = reason.optional("offers_exchange", boolean);
+    let offers_exchange = reason.flag("offers_exchange");
     if code.as_ref().is_some_and(|code| !codes.insert(code.clone())) {
         reason.invalid("code", "another reason has the same code");
     }
-    Some(ReturnReason {
-        code: code?,
-        label: label?,
-        offers_exchange: offers_exchange?.unwrap_or(false),
-    })
+    Some(ReturnReason { code: code?, label: label?, offers_exchange: offers_exchange? })
 }
 
 /// Reads a method. `seen` holds the earlier methods.

@@ -12,8 +12,7 @@ use utoipa::ToSchema;
 use super::email::email;
 use super::{Resolution, ReturnMethod, StaffOverride, UnitId, Variant, Withdrawal};
 use crate::json::{
-    Document, FieldError, Object, ValidationError, array, boolean, integer, object, one_of, parsed,
-    text,
+    Document, FieldError, Object, ValidationError, array, integer, object, one_of, parsed, text,
 };
 use crate::merchant::{ReturnPolicy, ReturnReason, WITHDRAWAL};
 
@@ -82,12 +81,11 @@ impl ReturnRequest {
         if orders.len() > MAX_ORDERS {
             body.invalid("units", format!("must be of at most {MAX_ORDERS} orders"));
         }
-        let gift = body.optional("gift_refund_only", boolean);
+        let gift = body.flag("gift_refund_only");
         let giftee_email = body.optional("giftee_email", parsed(3..=255, email));
         let withdrawal = read_withdrawal(body, units.as_deref());
         let staff_override = body.optional("override", object(StaffOverride::read));
 
-        let gift = gift.map(Option::unwrap_or_default);
         match (gift, body.has("giftee_email")) {
             (Some(true), false) => {
                 body.missing("giftee_email");

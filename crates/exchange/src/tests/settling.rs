@@ -96,13 +96,14 @@ async fn concurrent_responses_with_one_identifier_place_it_once() {
 }
 
 #[tokio::test]
-async fn a_conflict_is_final() {
+async fn a_conflict_is_retried_and_then_shown_as_existing() {
     let app = TestApp::start().await;
-    app.behave("/exchange_orders", json!([{"do": "respond", "status": 409}])).await;
+    app.behave("/exchange_orders", json!([{"do": "respond", "status": 409, "times": "always"}]))
+        .await;
     app.confirm(&confirmed("R-1", "1001", &[gift_card_unit("L1", 1)])).await;
     assert_eq!(app.undeliverable().await.rma_identifier, "R-1");
     app.wait_until_idle().await;
-    assert_eq!(app.journal("/exchange_orders").await.len(), 1, "there is no retry");
+    assert_eq!(app.journal("/exchange_orders").await.len(), 6, "there are five retries");
     let (_, shown) = app.get("/v1/exchange_orders/1001", "acme").await;
     assert_eq!(shown["state"], "already_exists");
     let (_, listed) = app.get("/v1/exchange_orders?state=already_exists", "acme").await;

@@ -67,8 +67,7 @@ impl From<Outcome> for Unavailable {
             Outcome::Delivered { .. }
             | Outcome::Rejected { .. }
             | Outcome::Redirected { .. }
-            | Outcome::Gone
-            | Outcome::AlreadyExists => Reason::Rejected,
+            | Outcome::AlreadyExists { .. } => Reason::Rejected,
         };
         Self::new(reason, outcome.detail())
     }

@@ -23,7 +23,9 @@ use super::{
     published::{maintain, move_published},
     republisher::Republisher,
 };
-use crate::{publisher::Publisher, settings::Settings, topology::Exchange};
+use crate::{
+    publisher::Publisher, restore::check_connection, settings::Settings, topology::Exchange,
+};
 
 /// Interval at which the leader creates and drops partitions. Until the first success it is shorter.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(10 * 60);
@@ -164,6 +166,11 @@ impl LeaderTask for Relay {
     const LOCK: i64 = RELAY_LOCK;
     const FAILURE_MESSAGE: &'static str = "outbox relay failed";
     type Error = RelayError;
+
+    /// After a fail-over the numbers of events must not repeat.
+    async fn begin(&mut self, conn: &mut AsyncPgConnection) -> Result<(), RelayError> {
+        Ok(check_connection(conn, Clock::system().now()).await?)
+    }
 
     /// Publishes one batch of new events, then a batch of kept events if one is due.
     async fn poll(&mut self, conn: &mut AsyncPgConnection) -> Result<PollOutcome, RelayError> {

@@ -16,8 +16,9 @@ const SESSION_TIMEOUTS: &str = "-c tcp_keepalives_idle=10 -c tcp_keepalives_inte
                                 -c tcp_keepalives_count=3 -c tcp_user_timeout=25000 \
                                 -c idle_in_transaction_session_timeout=60000";
 /// JIT is off: over-estimated costs trigger a compilation that takes a second, and our statements take
-/// milliseconds.
-const JIT_OFF: &str = "-c jit=off";
+/// milliseconds. Sequential scans are off: a plan that was made while a table was empty stays cached, and its
+/// scan would read the whole table once the table is full.
+const PLANNER: &str = "-c jit=off -c enable_seqscan=off";
 /// Turns translation off on a connection. Only a superuser, or a role with a grant, may do this.
 const ENGLISH_MESSAGES: &str = "SELECT set_config('lc_messages', 'C', false) \
                                 WHERE current_setting('lc_messages') NOT IN ('C', 'POSIX')";
@@ -34,8 +35,8 @@ pub(super) fn postgres_config(
 ) -> anyhow::Result<tokio_postgres::Config> {
     let mut config = settings.postgres_config()?;
     let options = match config.get_options() {
-        Some(of_url) => format!("{SESSION_TIMEOUTS} {JIT_OFF} {of_url} {option}"),
-        None => format!("{SESSION_TIMEOUTS} {JIT_OFF} {option}"),
+        Some(of_url) => format!("{SESSION_TIMEOUTS} {PLANNER} {of_url} {option}"),
+        None => format!("{SESSION_TIMEOUTS} {PLANNER} {option}"),
     };
     config
         .application_name(format!("backhaul-{service}"))
@@ -87,7 +88,7 @@ mod tests {
         let config = postgres_config("test", &settings, &statement_timeout(&settings)).unwrap();
         assert_eq!(
             config.get_options(),
-            Some(format!("{SESSION_TIMEOUTS} {JIT_OFF} {options}").as_str())
+            Some(format!("{SESSION_TIMEOUTS} {PLANNER} {options}").as_str())
         );
     }
 

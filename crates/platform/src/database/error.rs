@@ -3,7 +3,7 @@
 use diesel::result::{DatabaseErrorKind, Error as QueryError};
 use diesel_async::pooled_connection::deadpool::PoolError;
 
-use crate::{ErrorKind, Failure};
+use crate::{ErrorKind, Failure, Timestamp};
 
 /// An error of the database or of the connection to it.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +14,10 @@ pub enum DatabaseError {
     TooManyReaders,
     #[error("database query failed")]
     Query(#[from] QueryError),
+    #[error(
+        "the clock of this process, {process}, and that of the database, {database}, differ by more than an hour"
+    )]
+    ClocksDiffer { process: Timestamp, database: Timestamp },
 }
 
 impl DatabaseError {
@@ -29,7 +33,9 @@ impl DatabaseError {
 impl Failure for DatabaseError {
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::Pool(_) | Self::TooManyReaders => ErrorKind::Unavailable,
+            Self::Pool(_) | Self::TooManyReaders | Self::ClocksDiffer { .. } => {
+                ErrorKind::Unavailable
+            }
             Self::Query(error) => error.kind(),
         }
     }

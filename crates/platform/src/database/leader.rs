@@ -36,7 +36,16 @@ pub trait LeaderTask {
     const LOCK: i64;
     /// Log message for a failed poll.
     const FAILURE_MESSAGE: &'static str;
-    type Error: std::error::Error + From<DatabaseError> + 'static;
+    type Error: std::error::Error + From<DatabaseError> + Send + 'static;
+
+    /// Runs when this replica has become the leader, on each new connection: after a fail-over the database may be
+    /// another one.
+    fn begin(
+        &mut self,
+        _conn: &mut AsyncPgConnection,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send {
+        async { Ok(()) }
+    }
 
     /// Does the work that is due. `conn` holds the leader's lock.
     fn poll(
@@ -100,6 +109,9 @@ impl Pool {
     ) -> Result<Option<PollOutcome>, T::Error> {
         if leading.is_none() {
             *leading = self.try_lead(T::LOCK).await?;
+            if let Some(conn) = leading {
+                task.begin(conn).await?;
+            }
         }
         match leading {
             Some(conn) => Ok(Some(task.poll(conn).await?)),

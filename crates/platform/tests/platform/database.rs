@@ -190,8 +190,16 @@ async fn old_rows_are_deleted_in_batches_and_new_rows_stay() {
                  FOR EACH STATEMENT EXECUTE FUNCTION in_pieces();",
         )
         .await;
-    let before = platform::Clock::system().now() - chrono::TimeDelta::hours(1);
-    platform::database::delete_older_than(&database.pool(), "notes", "at", before).await.unwrap();
+    let now = platform::Clock::system().now();
+    let delete = async |now| {
+        let age = chrono::TimeDelta::hours(1);
+        platform::database::delete_older_than(&database.pool(), "notes", "at", now, age).await
+    };
+    let ahead = delete(now + chrono::TimeDelta::days(31)).await.unwrap_err();
+    assert!(ahead.to_string().contains("differ by more than an hour"), "{ahead}");
+    let kept = database.count("SELECT count(*) AS n FROM notes").await;
+    assert_eq!(kept, 25_001, "a clock that is ahead deletes nothing");
+    delete(now + chrono::TimeDelta::minutes(50)).await.unwrap();
     database
         .execute_raw(
             "DO $$ BEGIN ASSERT (SELECT count(*) FROM notes) = 1, 'not all, or too many'; END $$",

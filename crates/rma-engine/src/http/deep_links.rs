@@ -3,7 +3,7 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, post, web};
 use domain::access::Scope;
-use domain::json::{Object, boolean, integer, object, text};
+use domain::json::{Object, integer, object, text};
 use platform::Problem;
 use platform::http::{ErrorBody, Json, Sequential};
 use platform::identity::Caller;
@@ -57,11 +57,11 @@ pub(crate) async fn create_deep_link(
 fn read(body: &Object<'_>) -> Option<NewDeepLink> {
     body.reject_unknown(&["order_identifier", "is_gift", "valid_days"]);
     let order_identifier = body.required("order_identifier", text(1..=255));
-    let is_gift = body.optional("is_gift", boolean);
+    let is_gift = body.flag("is_gift");
     let valid_days = body.optional("valid_days", integer(1..=730));
     Some(NewDeepLink {
         order_identifier: order_identifier?,
-        is_gift: is_gift?.unwrap_or_default(),
+        is_gift: is_gift?,
         valid_days: valid_days?.unwrap_or(90),
     })
 }

@@ -3,7 +3,7 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, post, web};
 use domain::access::Scope;
-use domain::json::{Object, boolean, object};
+use domain::json::{Object, object};
 use domain::returns::{Receipt, Rma};
 use platform::Problem;
 use platform::http::{ErrorBody, Json, Sequential, json_response};
@@ -106,7 +106,7 @@ pub(crate) async fn receive_units(
 
 fn read(body: &Object<'_>) -> Option<(Option<Receipt>, bool)> {
     body.reject_unknown(&["findings", "close"]);
-    let close = body.optional("close", boolean)?.unwrap_or_default();
+    let close = body.flag("close")?;
     // Closing needs no findings; anything else does.
     if close && !body.has("findings") {
         return Some((None, true));

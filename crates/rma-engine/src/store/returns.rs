@@ -41,17 +41,20 @@ impl RequestedReturn {
 }
 
 /// Locks the named returns and the returns with units in the parcels, in the order of their keys. Canceled units
-/// do not count. In a batch, locked returns are skipped, and documents of more than
-/// [`MAX_BATCH_BYTES`] together are not loaded. See [`held`](super::units::held) for `OFFSET 0`.
+/// do not count. In a batch, returns are skipped that are locked, or whose messages have a locked counter, and
+/// documents of more than [`MAX_BATCH_BYTES`] together are not loaded. See [`held`](super::units::held) for `OFFSET 0`.
 pub(crate) async fn lock_requested(
     mut conn: &AsyncPgConnection,
     named: &[Key<'_>],
     parcels: &[Key<'_>],
     processing: Processing,
 ) -> Result<Vec<RequestedReturn>, DatabaseError> {
-    let (skip_locked, max_bytes) = match processing {
-        Processing::Batch => (" SKIP LOCKED", i64::try_from(MAX_BATCH_BYTES).unwrap_or(i64::MAX)),
-        Processing::Alone => ("", i64::MAX),
+    let counter = delivery::lock_free_counter("sorted.merchant", "'rma:' || sorted.rma_identifier");
+    let (skip_locked, counter, max_bytes) = match processing {
+        Processing::Batch => {
+            (" SKIP LOCKED", counter.as_str(), i64::try_from(MAX_BATCH_BYTES).unwrap_or(i64::MAX))
+        }
+        Processing::Alone => ("", "SELECT true AS is_free", i64::MAX),
     };
     let (merchants, names): (Vec<_>, Vec<_>) = named.iter().copied().unzip();
     let (parcel_merchants, numbers): (Vec<_>, Vec<_>) = parcels.iter().copied().unzip();
@@ -67,12 +70,14 @@ pub(crate) async fn lock_requested(
              SELECT * FROM requested ORDER BY merchant, rma_identifier \
          ) \
          SELECT sorted.merchant, \
-             CASE WHEN sum(octet_length(locked.document)) OVER () <= $5 THEN locked.document END AS document \
+             CASE WHEN counter.is_free AND sum(octet_length(locked.document)) OVER () <= $5 \
+                 THEN locked.document END AS document \
          FROM sorted LEFT JOIN LATERAL ( \
              SELECT document FROM returns AS own \
              WHERE own.merchant = sorted.merchant AND own.rma_identifier = sorted.rma_identifier \
              FOR NO KEY UPDATE{skip_locked} \
-         ) AS locked ON true"
+         ) AS locked ON true \
+         LEFT JOIN LATERAL ({counter}) AS counter ON locked.document IS NOT NULL"
     ))
     .bind::<Array<Text>, _>(merchants)
     .bind::<Array<Text>, _>(names)

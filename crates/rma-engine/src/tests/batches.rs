@@ -121,3 +121,37 @@ async fn a_locked_return_delays_no_other() {
     let ((status, response), ()) = join(waiting, others).await;
     assert_eq!(status, StatusCode::OK, "{response}");
 }
+
+#[tokio::test]
+async fn messages_whose_counters_a_replay_has_locked_delay_no_other() {
+    let app = TestApp::start().await;
+    let returns = start_returns(&app, 3).await;
+    let mut replay = app.pool.get().await.unwrap();
+    let lock = format!(
+        "BEGIN; SELECT FROM delivery_ordering_keys WHERE ordering_key IN ('rma:{}', 'rma:{}') FOR UPDATE",
+        returns[0], returns[1]
+    );
+    replay.batch_execute(&lock).await.unwrap();
+    let first = report("first", "in_transit", &returns[0]);
+    let second = report("second", "in_transit", &returns[1]);
+    // Identifies the two statements that wait, if there are two.
+    let waiting = "SELECT CASE count(*) WHEN 2 \
+                       THEN sum(extract(epoch FROM query_start) * 1000000)::bigint ELSE 0 END AS n \
+                   FROM pg_stat_activity \
+                   WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    let database = &app.service.database;
+    let others = async {
+        let statements = eventually("both reports wait", SOON, async || {
+            Some(database.count(waiting).await).filter(|statements| *statements > 0)
+        })
+        .await;
+        for index in 0..3 {
+            let free = report(&format!("free {index}"), "in_transit", &returns[2]);
+            assert_eq!(app.carrier(&free).await.0, StatusCode::OK);
+        }
+        assert_eq!(database.count(waiting).await, statements, "the others waited for them");
+        replay.batch_execute("COMMIT").await.unwrap();
+    };
+    let ((first, second), ()) = join(join(app.carrier(&first), app.carrier(&second)), others).await;
+    assert_eq!((first.0, second.0), (StatusCode::OK, StatusCode::OK), "{first:?} {second:?}");
+}

@@ -71,13 +71,6 @@ impl TestApp {
         self.api_request(&token("operator", None), method, path, body).await
     }
 
-    /// Returns the metrics of the process, in which all tests run.
-    pub(crate) async fn metrics(&self) -> String {
-        let client = platform::http_client(Duration::from_secs(300)).unwrap();
-        let url = format!("{}/metrics", self.api.as_ref().unwrap().url);
-        client.get(url).send().await.unwrap().text().await.unwrap()
-    }
-
     /// Sends a POST request with a text of any content type, as an operator.
     pub(crate) async fn post_text(
         &self,
