@@ -105,6 +105,10 @@ impl ReturnChanges {
         Ok(())
     }
 
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Whether a batch has enough changes. Many reports about one large return change it many times.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes > MAX_BATCH_BYTES
@@ -137,6 +141,20 @@ impl ReturnChanges {
         enqueued?;
         Ok(discrepancies::record(conn, &discrepancies, now).await?)
     }
+
+    /// Saves changes without new returns.
+    pub(crate) async fn save_changed(
+        self,
+        conn: &AsyncPgConnection,
+        deliveries: &Deliveries,
+        now: Timestamp,
+    ) -> Result<(), DatabaseError> {
+        match self.save(conn, deliveries, now).await {
+            Err(InsertError::Database(error)) => Err(error),
+            // Only a new return can have a unit of another.
+            Err(InsertError::UnitHeld) | Ok(()) => Ok(()),
+        }
+    }
 }
 
 /// Saves a changed return, enqueues its message and adds the timeline entry.
@@ -150,11 +168,7 @@ pub(crate) async fn record(
 ) -> Result<(), DatabaseError> {
     let mut changes = ReturnChanges::default();
     changes.add(rma, change, cause, now)?;
-    match changes.save(conn, deliveries, now).await {
-        Err(InsertError::Database(error)) => Err(error),
-        // Only a new return can have a unit of another.
-        Err(InsertError::UnitHeld) | Ok(()) => Ok(()),
-    }
+    changes.save_changed(conn, deliveries, now).await
 }
 
 fn message(rma: &Rma, event: ServiceEvent) -> Result<NewMessage, DatabaseError> {
