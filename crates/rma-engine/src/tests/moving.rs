@@ -217,5 +217,5 @@ async fn a_refund_of_every_unit_closes_the_return() {
     kinds.sort_unstable();
     assert_eq!(kinds, ["refund_above_paid", "refund_exceeds_return"]);
     assert_eq!(app.get("/v1/discrepancies", "rival").await.1["discrepancies"], json!([]));
-    assert_eq!(app.sent_messages().await.len(), 4);
+    assert_eq!(app.sent_messages().await.len(), 6);
 }
