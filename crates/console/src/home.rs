@@ -76,7 +76,7 @@ async fn load_facts(signed_in: &SignedIn, merchant: &str) -> Result<Facts, PageE
     let (settings, clients, orders, returns) = join4(
         api.get::<MerchantView>(Service::Auth, &path, &[]),
         api.get::<ClientList>(Service::Auth, "v1/clients", &clients_query),
-        api.get_for::<OrderSummary>(Service::OrderIntake, merchant, "v1/orders/summary", &[]),
+        api.get_for::<OrderSummary>(Service::OrderIntake, merchant, "v1/order_summary", &[]),
         api.get_for::<ReturnList>(Service::RmaEngine, merchant, "v1/returns", &[("limit", "1")]),
     )
     .await;

@@ -1,13 +1,17 @@
 //! The errors of this service, each with its [`ErrorKind`].
 
-use domain::exchange::{InvalidVariantIdentifier, Unplaceable};
+use domain::exchange::{InvalidVariantIdentifier, Unplaceable, VariantIdentifier};
 use platform::database::DatabaseError;
 use platform::{ErrorKind, Failure};
+
+use crate::variant_cache::{Reason, Unavailable};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error(transparent)]
     Identifier(#[from] InvalidVariantIdentifier),
+    #[error("the merchant's variants of product {0} are not available: {detail}", detail = .1.detail)]
+    Variants(VariantIdentifier, Unavailable),
     #[error("there is no exchange order for order {0}")]
     NoExchange(String),
     #[error(
@@ -32,10 +36,21 @@ impl Failure for Error {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::Identifier(_) => ErrorKind::Malformed,
+            Self::Variants(_, none) => match none.reason {
+                Reason::Busy => ErrorKind::Limited,
+                Reason::TimedOut => ErrorKind::Unavailable,
+                _ => ErrorKind::BadGateway,
+            },
             Self::NoExchange(_) => ErrorKind::Missing,
             Self::NotUndeliverable { .. } | Self::BeingReplayed(_) => ErrorKind::Conflict,
             Self::Unplaceable { .. } => ErrorKind::Invalid,
             Self::Database(error) => error.kind(),
+        }
+    }
+    fn code(&self) -> Option<&'static str> {
+        match self {
+            Self::Variants(_, none) => Some(none.reason.as_str()),
+            _ => None,
         }
     }
 }

@@ -8,7 +8,7 @@ use domain::access::Scope;
 use domain::json::{Object, array, object, read_fields, text, timestamp};
 use platform::{
     ErrorKind, Failure, Problem,
-    http::{ErrorBody, Json, PageLimit, Sequential},
+    http::{ErrorBody, Json, PageLimit, Query, Sequential},
     identity::{Access, Caller},
 };
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,7 @@ impl Failure for Error {
 
 /// A request to publish events again.
 #[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct NewRepublish {
     /// Events that were first published at this time or later.
     since: DateTime<Utc>,
@@ -189,7 +190,7 @@ pub(crate) struct RepublishQuery {
 pub(crate) async fn list_republishes(
     backlog: web::Data<Backlog>,
     caller: Caller,
-    query: web::Query<RepublishQuery>,
+    query: Query<RepublishQuery>,
 ) -> Result<HttpResponse, Problem> {
     require(&caller, Scope::Read)?;
     let RepublishQuery { limit, after } = query.into_inner();

@@ -21,6 +21,7 @@ const MAX_NAMED: usize = 1000;
 
 /// A request to erase a shopper's data. It names the shopper, orders, or some of the shopper's orders.
 #[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct ErasureRequest {
     /// The shopper's e-mail address, case-insensitive. It is not stored.
     #[schema(required = false, min_length = 3, max_length = 255)]

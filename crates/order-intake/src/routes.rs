@@ -8,7 +8,6 @@ pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
     config
         .service(publish::publish_orders)
         .service(orders::list_orders)
-        // Before the order of any identifier.
         .service(summary::summarize_orders)
         .service(orders::find_order)
         .service(reset::reset_order)

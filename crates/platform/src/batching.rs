@@ -8,21 +8,23 @@
 
 mod metrics;
 mod queue;
+mod slots;
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use diesel_async::AsyncPgConnection;
+use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use futures_util::FutureExt as _;
-use tokio::sync::Semaphore;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use queue::{Job, QueueLimits, QueuedWrite, SubmitError, WriteQueue};
 
 use self::metrics::Metrics;
-use crate::database::{DatabaseError, Pool, deadlocked, timed_out};
+use self::slots::Slots;
+use crate::database::{DatabaseError, Pool, deadlocked, lock_timed_out, timed_out};
 use crate::{ErrorKind, Failure, Process, chain};
 
 /// Batches that are processed at the same time. More would make each of them smaller.
@@ -30,11 +32,16 @@ const WORKERS: usize = 2;
 const LIMITS: QueueLimits = QueueLimits { max_batch: 64, max_queued: 100_000 };
 /// Attempts to process a request alone, while other transactions insert the same rows.
 const ATTEMPTS: usize = 20;
-/// Requests of a handler that are processed alone at the same time. They may wait for locks, and must leave
-/// connections to the batches.
-const MAX_ALONE: usize = 3;
-/// Longest wait to be processed alone.
+/// Requests of a handler that are processed alone at the same time, each of another owner. They may wait for
+/// locks, and must leave connections to the batches.
+const MAX_ALONE: usize = 2;
+/// The same for requests that are too large for a batch. They never wait for a slot behind a request about a
+/// locked row.
+const MAX_LARGE: usize = 1;
+/// Longest time until a request is processed alone.
 const ALONE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest wait for a lock in one attempt. The request then lets others have its slot, and tries again.
+const LIMIT_LOCK_WAIT: &str = "SET LOCAL lock_timeout = '1s'";
 
 /// How a request is processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +88,8 @@ pub struct Batches<H: BatchHandler> {
     pool: Pool,
     metrics: Metrics,
     queue: WriteQueue<H::Job, JobResult<H>>,
-    alone: Semaphore,
+    alone: Slots,
+    large: Slots,
 }
 
 impl<H: BatchHandler> Batches<H> {
@@ -92,7 +100,8 @@ impl<H: BatchHandler> Batches<H> {
             pool: process.pool.clone(),
             metrics: Metrics::new(name),
             queue: WriteQueue::new(LIMITS),
-            alone: Semaphore::new(MAX_ALONE),
+            alone: Slots::new(MAX_ALONE),
+            large: Slots::new(MAX_LARGE),
         });
         for _ in 0..WORKERS {
             let batches = batches.clone();
@@ -105,11 +114,11 @@ impl<H: BatchHandler> Batches<H> {
     /// occupy the workers.
     pub async fn run(&self, job: H::Job) -> Result<H::Response, H::Error> {
         if job.weight() > LIMITS.max_batch {
-            return self.run_alone(&job).await;
+            return self.run_alone(&job, &self.large).await;
         }
         match self.queue.submit(job).await? {
             (_, Some(result)) => result,
-            (job, None) => self.run_alone(&job).await,
+            (job, None) => self.run_alone(&job, &self.alone).await,
         }
     }
 
@@ -158,18 +167,19 @@ impl<H: BatchHandler> Batches<H> {
         batch.into_iter().zip(results).for_each(|(write, result)| write.finish(result));
     }
 
-    async fn run_alone(&self, job: &H::Job) -> Result<H::Response, H::Error> {
-        let permit = tokio::time::timeout(ALONE_TIMEOUT, self.alone.acquire()).await;
-        let Ok(Ok(_permit)) = permit else { return Err(SubmitError::Contended.into()) };
+    async fn run_alone(&self, job: &H::Job, slots: &Slots) -> Result<H::Response, H::Error> {
         self.metrics.record_alone();
+        let deadline = Instant::now() + ALONE_TIMEOUT;
         for _ in 0..ATTEMPTS {
+            let slot = tokio::time::timeout_at(deadline, slots.acquire(job.owner())).await;
+            let Ok(Ok(_slot)) = slot else { break };
             match self.transaction(&[job], Processing::Alone).await {
                 Ok(results) => {
                     if let Some(result) = results.into_iter().flatten().next() {
                         return result;
                     }
                 }
-                Err(error) if H::is_conflict(&error) => {}
+                Err(error) if H::is_conflict(&error) || lock_timed_out(&error) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -187,7 +197,13 @@ impl<H: BatchHandler> Batches<H> {
         processing: Processing,
     ) -> Result<BatchResults<H::Response, H::Error>, H::Error> {
         let mut conn = self.pool.get().await?;
-        conn.transaction(async |conn| self.handler.process(conn, jobs, processing).await).await
+        conn.transaction(async |conn| {
+            if processing == Processing::Alone {
+                conn.batch_execute(LIMIT_LOCK_WAIT).await?;
+            }
+            self.handler.process(conn, jobs, processing).await
+        })
+        .await
     }
 }
 

@@ -17,8 +17,8 @@ mod retention;
 mod settings;
 mod transaction;
 
-pub(crate) use error::deadlocked;
 pub use error::{DatabaseError, timed_out};
+pub(crate) use error::{deadlocked, lock_timed_out};
 pub use index_range::IndexRange;
 pub use leader::{LeaderTask, PollOutcome};
 pub use migrations::{migrate, pending};

@@ -35,9 +35,11 @@ pub enum ErrorKind {
     Unsupported,
     /// The request is readable and breaks a rule.
     Invalid,
-    /// Too many requests.
+    /// A limit or a capacity is reached.
     Limited,
-    /// A dependency is down; the same request may succeed later.
+    /// A merchant's server cannot be reached while the caller waits for it.
+    BadGateway,
+    /// A dependency does not respond in time; the same request may succeed later.
     Unavailable,
     /// A bug or damaged data.
     Internal,
@@ -57,6 +59,7 @@ impl ErrorKind {
             Self::Unsupported => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::Invalid => StatusCode::UNPROCESSABLE_ENTITY,
             Self::Limited => StatusCode::TOO_MANY_REQUESTS,
+            Self::BadGateway => StatusCode::BAD_GATEWAY,
             Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -160,7 +163,7 @@ impl ResponseError for Problem {
             response.insert_header((header::WWW_AUTHENTICATE, challenge.as_ref()));
         }
         let retry_after = self.0.retry_after().or(match kind {
-            ErrorKind::Unavailable => Some(Duration::from_secs(1)),
+            ErrorKind::Limited | ErrorKind::Unavailable => Some(Duration::from_secs(1)),
             _ => None,
         });
         if let Some(pause) = retry_after {

@@ -31,7 +31,7 @@ pub struct Overloaded;
 
 impl Failure for Overloaded {
     fn kind(&self) -> ErrorKind {
-        ErrorKind::Unavailable
+        ErrorKind::Limited
     }
 
     fn retry_after(&self) -> Option<Duration> {

@@ -24,8 +24,8 @@ const JSON: &str = "application/json";
 /// Responses that middleware and extractors can return for every handler.
 const FOR_ALL: [(&str, &str); 3] = [
     ("400", "The request cannot be read"),
-    ("429", "Too many requests from this address; see Retry-After"),
-    ("503", "Temporarily unavailable; see Retry-After"),
+    ("429", "A limit or a capacity is reached; see Retry-After"),
+    ("503", "A dependency does not respond in time; see Retry-After"),
 ];
 /// Responses for handlers with a JSON body.
 const FOR_BODIES: [(&str, &str); 3] = [

@@ -7,16 +7,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
+use domain::order::Refund;
 use domain::returns::{CandidateReturn, Change, RefundedUnit, Rma};
 use platform::Timestamp;
+use serde_json::json;
 
 use crate::error::Error;
-use crate::return_changes::{self, Cause};
+use crate::return_changes::{Cause, ReturnChanges};
 use crate::store::locked_returns::{Locked, load, lock_affected};
 use crate::store::orders::Key;
 
 /// Maximum bytes of returns in one chunk. A single return may be larger.
 const MAX_CHUNK_BYTES: usize = 8 * 1024 * 1024;
+
+/// Maximum bytes of the separate messages about the refunds of one batch.
+const MAX_MESSAGE_BYTES: usize = 8 * 1024 * 1024;
 
 /// Keyed by merchant and RMA identifier.
 #[derive(Default)]
@@ -25,8 +30,16 @@ pub(crate) struct AffectedReturns(BTreeMap<(String, String), Entry>);
 struct Entry {
     candidate: CandidateReturn,
     locked: Locked,
-    /// Units that each snapshot refunds.
-    covered: Vec<Vec<RefundedUnit>>,
+    /// In the order in which they are applied.
+    refunds: Vec<ReturnRefund>,
+}
+
+/// A refund that belongs to a return.
+struct ReturnRefund {
+    /// Several identifiers only if the messages of a batch are too large.
+    identifiers: Vec<String>,
+    /// The units of the return that the refund covers; none for a refund that only names the return.
+    units: Vec<RefundedUnit>,
 }
 
 impl AffectedReturns {
@@ -48,7 +61,7 @@ impl AffectedReturns {
                 let does_matter = |order: &str| wanted.contains(&(locked.merchant.as_str(), order));
                 let candidate = CandidateReturn::new(&rma, does_matter);
                 let key = (locked.merchant.clone(), locked.rma_identifier.clone());
-                let entry = Entry { candidate, locked: locked.clone(), covered: Vec::new() };
+                let entry = Entry { candidate, locked: locked.clone(), refunds: Vec::new() };
                 entries.insert(key, entry);
             }
         }
@@ -68,21 +81,46 @@ impl AffectedReturns {
         })
     }
 
-    /// Records the units that a snapshot refunds.
-    pub(crate) fn cover(&mut self, merchant: &MerchantId, covered: Vec<RefundedUnit>) {
-        let mut by_return: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    /// Records the refunds of a snapshot and the units that they cover.
+    pub(crate) fn cover(
+        &mut self,
+        merchant: &MerchantId,
+        refunds: &[&Refund],
+        covered: Vec<RefundedUnit>,
+    ) {
+        let mut by_refund: BTreeMap<_, BTreeMap<String, Vec<_>>> = BTreeMap::new();
         for it in covered {
-            let Some(name) = it.rma_identifier.clone() else { continue };
-            by_return.entry((merchant.to_string(), name)).or_default().push(it);
+            let Some(rma) = it.rma_identifier.clone() else { continue };
+            let returns = by_refund.entry(it.refund_identifier.clone()).or_default();
+            returns.entry(rma).or_default().push(it);
         }
-        for (key, covered) in by_return {
-            let Some(entry) = self.0.get_mut(&key) else { continue };
-            covered.iter().for_each(|it| entry.candidate.mark_refunded(&it.unit));
-            entry.covered.push(covered);
+        for refund in refunds {
+            let mut returns = by_refund.remove(refund.identifier.as_str()).unwrap_or_default();
+            if let Some(named) = &refund.rma_identifier {
+                returns.entry(named.clone()).or_default();
+            }
+            for (rma, units) in returns {
+                self.add(merchant, refund, rma, units);
+            }
         }
     }
 
-    /// Saves and announces the returns with refunded units.
+    fn add(
+        &mut self,
+        merchant: &MerchantId,
+        refund: &Refund,
+        rma: String,
+        units: Vec<RefundedUnit>,
+    ) {
+        let Some(entry) = self.0.get_mut(&(merchant.to_string(), rma)) else { return };
+        if entry.candidate.is_canceled() {
+            return;
+        }
+        units.iter().for_each(|it| entry.candidate.mark_refunded(&it.unit));
+        entry.refunds.push(ReturnRefund { identifiers: vec![refund.identifier.clone()], units });
+    }
+
+    /// Saves the refunded returns, each refund with its own message.
     pub(crate) async fn record(
         self,
         conn: &mut AsyncPgConnection,
@@ -90,35 +128,53 @@ impl AffectedReturns {
         cause: &Cause<'_>,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let touched = self.0.into_values().filter(|entry| !entry.covered.is_empty());
-        let (locked, covered): (Vec<_>, Vec<_>) =
-            touched.map(|entry| (entry.locked, entry.covered)).unzip();
-        let mut covered = covered.into_iter();
+        let touched = self.0.into_values().filter(|entry| !entry.refunds.is_empty());
+        let (locked, refunds): (Vec<_>, Vec<_>) =
+            touched.map(|entry| (entry.locked, entry.refunds)).unzip();
+        let mut refunds = refunds.into_iter();
+        let mut bytes = 0;
         for chunk in chunks(&locked) {
             let found = load(conn, chunk).await?;
-            for (mut rma, covered) in found.into_iter().zip(covered.by_ref()) {
-                let change = refund(&mut rma, &covered, now)?;
-                let cause = cause.clone();
-                return_changes::record(conn, deliveries, &rma, &change, cause, now).await?;
+            for (mut rma, refunds) in found.into_iter().zip(refunds.by_ref()) {
+                let mut changes = ReturnChanges::new(deliveries);
+                apply(&mut changes, &mut rma, refunds, bytes, cause, now)?;
+                bytes += changes.bytes();
+                changes.save_changed(conn, now).await?;
             }
         }
         Ok(())
     }
 }
 
-/// Applies the refunds of all snapshots to a return as one change.
-fn refund(rma: &mut Rma, covered: &[Vec<RefundedUnit>], now: Timestamp) -> Result<Change, Error> {
-    let mut all = Change::default();
-    for covered in covered {
-        let change = rma
-            .refund(covered, now)
+/// Applies refunds to a return. Each refund has its own message, until the messages of the batch
+/// reach the limit: an order may have thousands of refunds of a return with thousands of units. The
+/// last message then reports all other refunds.
+fn apply(
+    changes: &mut ReturnChanges,
+    rma: &mut Rma,
+    refunds: Vec<ReturnRefund>,
+    batch_bytes: usize,
+    cause: &Cause<'_>,
+    now: Timestamp,
+) -> Result<(), Error> {
+    let mut refunds = refunds.into_iter();
+    while let Some(mut refund) = refunds.next() {
+        if batch_bytes + changes.bytes() > MAX_MESSAGE_BYTES {
+            for other in refunds.by_ref() {
+                refund.identifiers.extend(other.identifiers);
+                refund.units.extend(other.units);
+            }
+        }
+        let change: Change = rma
+            .refund(&refund.units, now)
             .map_err(|refusal| Error::Refused(rma.rma_identifier.clone(), refusal))?;
-        all.event = all.event.or(change.event);
-        all.units.extend(change.units);
-        all.late.extend(change.late);
-        all.discrepancies.extend(change.discrepancies);
+        let mut cause = cause.clone();
+        if let Some(detail) = cause.detail.as_object_mut() {
+            detail.insert("refund_identifier".to_owned(), json!(refund.identifiers.join(", ")));
+        }
+        changes.add(rma, &change, cause, now)?;
     }
-    Ok(all)
+    Ok(())
 }
 
 /// Splits the returns into chunks of at most [`MAX_CHUNK_BYTES`].

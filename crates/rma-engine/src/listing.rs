@@ -10,7 +10,9 @@ use platform::Timestamp;
 use platform::http::{BadCursor, PageLimit};
 use platform::shopper_proof::ProvenOrders;
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::openapi::schema::AnyOfBuilder;
+use utoipa::openapi::{Ref, RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 use crate::error::Error;
 use crate::returns::find;
@@ -29,11 +31,31 @@ pub(crate) struct Returns {
 }
 
 /// A timeline as the caller may see it.
-#[derive(Debug, Serialize, ToSchema)]
+#[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub(crate) enum TimelineView {
     Full(Timeline),
     Shopper(ShopperTimeline),
+}
+
+/// `anyOf`, because a timeline without entries has both forms.
+impl PartialSchema for TimelineView {
+    fn schema() -> RefOr<Schema> {
+        let either = AnyOfBuilder::new()
+            .description(Some("A timeline as the caller may see it."))
+            .item(Ref::from_schema_name(Timeline::name()))
+            .item(Ref::from_schema_name(ShopperTimeline::name()));
+        RefOr::T(Schema::AnyOf(either.build()))
+    }
+}
+
+impl ToSchema for TimelineView {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((Timeline::name().into_owned(), Timeline::schema()));
+        Timeline::schemas(schemas);
+        schemas.push((ShopperTimeline::name().into_owned(), ShopperTimeline::schema()));
+        ShopperTimeline::schemas(schemas);
+    }
 }
 
 #[derive(Debug, Serialize, ToSchema)]

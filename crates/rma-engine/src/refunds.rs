@@ -53,7 +53,7 @@ pub(crate) fn apply(
     });
     shipped_units.record_refunds(refunds, &unmatched.collect());
     shipped_units.cover(&refunded_units);
-    returns.cover(merchant, refunded_units);
+    returns.cover(merchant, refunds, refunded_units);
     discrepancies
 }
 

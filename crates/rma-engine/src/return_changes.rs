@@ -117,6 +117,10 @@ impl ReturnChanges {
         Ok(())
     }
 
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Whether a batch has enough changes. Many reports about one large return change it many times.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes > MAX_BATCH_BYTES
@@ -148,6 +152,19 @@ impl ReturnChanges {
         enqueued?;
         Ok(discrepancies::record(conn, &discrepancies, now).await?)
     }
+
+    /// Saves changes without new returns.
+    pub(crate) async fn save_changed(
+        self,
+        conn: &AsyncPgConnection,
+        now: Timestamp,
+    ) -> Result<(), DatabaseError> {
+        match self.save(conn, now).await {
+            Err(InsertError::Database(error)) => Err(error),
+            // Only a new return can have a unit of another.
+            Err(InsertError::UnitHeld) | Ok(()) => Ok(()),
+        }
+    }
 }
 
 /// Saves a changed return, enqueues its message and adds the timeline entry.
@@ -161,11 +178,7 @@ pub(crate) async fn record(
 ) -> Result<(), DatabaseError> {
     let mut changes = ReturnChanges::new(deliveries);
     changes.add(rma, change, cause, now)?;
-    match changes.save(conn, now).await {
-        Err(InsertError::Database(error)) => Err(error),
-        // Only a new return can have a unit of another.
-        Err(InsertError::UnitHeld) | Ok(()) => Ok(()),
-    }
+    changes.save_changed(conn, now).await
 }
 
 fn message(

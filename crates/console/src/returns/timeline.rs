@@ -133,7 +133,7 @@ fn headline(event: &str, detail: &Value) -> String {
         (_, Some("failure")) => "The carrier reports a problem",
         ("rma.created", _) => "The return was created",
         ("rma.received" | "receipt", _) => "The warehouse reported units",
-        ("rma.refunded" | "refund", _) => "The merchant refunded units",
+        ("rma.refunded" | "rma.partially_refunded", _) => "The merchant refunded units",
         ("rma.canceled" | "cancellation", _) => "Units were canceled",
         ("rma.exchange_placed", _) => "The merchant accepted the exchange order",
         ("rma.exchange_failed", _) => "Units are refunded instead of exchanged",
@@ -212,7 +212,9 @@ mod tests {
         let label = json!({ "cause": "carrier report", "event": "label", "tracking_number": "1Z", "units": [{}, {}] });
         assert_eq!(headline("rma.tracking_updated", &label), "The carrier created a label");
         assert_eq!(notes(&label), ["2 units.", "Tracking number 1Z."]);
-        assert_eq!(headline("rma.refunded", &json!({})), "The merchant refunded units");
+        for refunded in ["rma.refunded", "rma.partially_refunded"] {
+            assert_eq!(headline(refunded, &json!({})), "The merchant refunded units");
+        }
         assert_eq!(headline("some new event", &json!({})), "Some new event");
         let canceled = json!({ "cause": "cancellation", "reason": "kept", "late": [{}] });
         assert_eq!(notes(&canceled), ["Reason: kept.", "The report came too late for 1 unit."]);

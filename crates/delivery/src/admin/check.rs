@@ -11,7 +11,7 @@ use domain::exchange::VariantIdentifier;
 use domain::merchant::{Authentication, Interface};
 use domain::message_kind::{MessageKind, MessageVersion};
 use futures_util::future::join_all;
-use platform::http::ErrorBody;
+use platform::http::{self, ErrorBody};
 use platform::identity::Caller;
 use platform::{Problem, Timestamp, chain, database::DatabaseError};
 use serde::{Deserialize, Serialize};
@@ -68,7 +68,7 @@ pub(crate) async fn check_endpoints(
     deliveries: web::Data<Deliveries>,
     caller: Caller,
     merchant: web::Path<String>,
-    query: web::Query<CheckOptions>,
+    query: http::Query<CheckOptions>,
 ) -> Result<HttpResponse, Problem> {
     caller.require(Scope::Manage)?;
     let engine = &deliveries.0;

@@ -8,7 +8,7 @@ use actix_web::{HttpResponse, get, web};
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::access::MerchantId;
 use platform::Problem;
-use platform::http::ErrorBody;
+use platform::http::{ErrorBody, Query};
 use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -78,7 +78,7 @@ pub(crate) struct EndpointReport {
 pub(crate) async fn report_endpoints(
     deliveries: web::Data<Deliveries>,
     caller: Caller,
-    query: web::Query<EndpointReportQuery>,
+    query: Query<EndpointReportQuery>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = readable_merchant(&caller, parse_merchant(query.merchant.as_deref())?)?;
     check_times(&[query.from, query.to])?;

@@ -4,7 +4,7 @@
 
 use actix_web::{HttpResponse, get, web};
 use diesel_async::AsyncPgConnection;
-use platform::http::{BadCursor, ErrorBody, PageLimit};
+use platform::http::{BadCursor, ErrorBody, PageLimit, Query};
 use platform::identity::Caller;
 use platform::{Problem, database::DatabaseError};
 use serde::{Deserialize, Serialize};
@@ -65,7 +65,7 @@ pub(crate) struct EndpointPage {
 pub(crate) async fn list_endpoints(
     deliveries: web::Data<Deliveries>,
     caller: Caller,
-    query: web::Query<EndpointQuery>,
+    query: Query<EndpointQuery>,
 ) -> Result<HttpResponse, Problem> {
     let engine = &deliveries.0;
     let merchant = readable_merchant(&caller, parse_merchant(query.merchant.as_deref())?)?;

@@ -57,8 +57,14 @@ pub const EVENTS: &[SampleEvent] = &[
     ),
     event(
         Rma,
+        "rma.partially_refunded",
+        "a refund was recorded, and some units are not refunded yet",
+        r#"{"items":{"tracking_number":"SAMPLE-TRACKING","package_tracking_status":"DELIVERED"}}"#,
+    ),
+    event(
+        Rma,
         "rma.refunded",
-        "all units are refunded",
+        "a refund was recorded, and all units are refunded",
         r#"{"status":"REFUNDED","items":{"tracking_number":"SAMPLE-TRACKING","package_tracking_status":"DELIVERED"}}"#,
     ),
     event(Rma, "rma.canceled", "some or all units were canceled", r#"{"status":"CANCELED"}"#),

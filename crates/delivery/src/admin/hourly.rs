@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use actix_web::{HttpResponse, get, web};
 use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
 use domain::access::MerchantId;
-use platform::http::ErrorBody;
+use platform::http::{ErrorBody, Query};
 use platform::identity::Caller;
 use platform::{Problem, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -107,7 +107,7 @@ pub(crate) struct HourlyReport {
 pub(crate) async fn report_hours(
     deliveries: web::Data<Deliveries>,
     caller: Caller,
-    query: web::Query<HourlyQuery>,
+    query: Query<HourlyQuery>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = readable_merchant(&caller, parse_merchant(query.merchant.as_deref())?)?;
     check_kind(query.kind.as_deref())?;

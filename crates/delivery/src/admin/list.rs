@@ -5,7 +5,7 @@
 use actix_web::{HttpResponse, get, web};
 use chrono::{DateTime, Utc};
 use platform::Problem;
-use platform::http::{ErrorBody, PageLimit};
+use platform::http::{ErrorBody, PageLimit, Query};
 use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -120,7 +120,7 @@ pub(crate) struct DeliveryPage {
 pub(crate) async fn list_deliveries(
     deliveries: web::Data<Deliveries>,
     caller: Caller,
-    query: web::Query<DeliveryQuery>,
+    query: Query<DeliveryQuery>,
 ) -> Result<HttpResponse, Problem> {
     let query = query.into_inner();
     let merchant = readable_merchant(&caller, parse_merchant(query.merchant.as_deref())?)?;

@@ -12,7 +12,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::access::{MerchantId, Scope};
 use domain::merchant::Interface;
 use domain::message_kind::MessageKind;
-use platform::http::{ErrorBody, reserve_for_response};
+use platform::http::{ErrorBody, Query, reserve_for_response};
 use platform::identity::{Access, Caller};
 use platform::{Problem, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -92,7 +92,7 @@ pub(crate) struct NewMessages {
 pub(crate) async fn listen_for_messages(
     deliveries: web::Data<Deliveries>,
     caller: Caller,
-    query: web::Query<ListenQuery>,
+    query: Query<ListenQuery>,
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     let engine = &deliveries.0;

@@ -14,6 +14,7 @@ use crate::store::{Filter, State};
 
 /// A request to replay deliveries.
 #[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct NewReplay {
     /// Deliveries to replay: dead ones, or delivered ones if `state` is `delivered`. It names a
     /// merchant, unless `all` is true or the token is limited to one.

@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use diesel_async::AsyncPgConnection;
 use domain::access::{MerchantId, Scope};
 use domain::json::object;
-use platform::http::{ErrorBody, Json, PageLimit, Sequential, request_id};
+use platform::http::{ErrorBody, Json, PageLimit, Query, Sequential, request_id};
 use platform::identity::Caller;
 use platform::{Problem, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -146,7 +146,7 @@ fn limited_filter(caller: &Caller, mut filter: Filter, now: Timestamp) -> Result
 pub(crate) async fn list_replays(
     deliveries: web::Data<Deliveries>,
     caller: Caller,
-    query: web::Query<ReplayQuery>,
+    query: Query<ReplayQuery>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = readable_merchant(&caller, parse_merchant(query.merchant.as_deref())?)?;
     let merchant = merchant.as_ref().map(MerchantId::as_str);

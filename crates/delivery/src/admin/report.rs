@@ -4,7 +4,7 @@
 
 use actix_web::{HttpResponse, get, web};
 use chrono::{DateTime, TimeDelta, Utc};
-use platform::http::ErrorBody;
+use platform::http::{ErrorBody, Query};
 use platform::identity::Caller;
 use platform::{Problem, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -83,7 +83,7 @@ pub(crate) struct DeliveryReport {
 pub(crate) async fn report_deliveries(
     deliveries: web::Data<Deliveries>,
     caller: Caller,
-    query: web::Query<ReportQuery>,
+    query: Query<ReportQuery>,
 ) -> Result<HttpResponse, Problem> {
     let query = query.into_inner();
     let merchant = readable_merchant(&caller, parse_merchant(query.merchant.as_deref())?)?;

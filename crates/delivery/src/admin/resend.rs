@@ -5,7 +5,7 @@
 use actix_web::{HttpResponse, post, web};
 use diesel_async::{AsyncConnection, AsyncPgConnection};
 use domain::access::MerchantId;
-use platform::http::ErrorBody;
+use platform::http::{ErrorBody, Query};
 use platform::identity::Caller;
 use platform::{Problem, database::DatabaseError};
 use serde::Deserialize;
@@ -46,7 +46,7 @@ pub(crate) async fn replay_delivery(
     deliveries: web::Data<Deliveries>,
     caller: Caller,
     id: web::Path<Uuid>,
-    query: web::Query<ReplayOptions>,
+    query: Query<ReplayOptions>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = replayable_merchant(&caller, None)?;
     let (id, engine) = (id.into_inner(), &deliveries.0);

@@ -6,7 +6,7 @@ use actix_web::{HttpResponse, get, web};
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::access::MerchantId;
 use platform::Problem;
-use platform::http::{ErrorBody, PageLimit};
+use platform::http::{ErrorBody, PageLimit, Query};
 use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -69,7 +69,7 @@ pub(crate) struct OldestDueView {
 pub(crate) async fn list_worst_endpoints(
     deliveries: web::Data<Deliveries>,
     caller: Caller,
-    query: web::Query<WorstQuery>,
+    query: Query<WorstQuery>,
 ) -> Result<HttpResponse, Problem> {
     let engine = &deliveries.0;
     let merchant = readable_merchant(&caller, parse_merchant(query.merchant.as_deref())?)?;

@@ -122,10 +122,19 @@ struct Collected {
 impl Report {
     /// Adds an error, unless its field already has one.
     pub(super) fn add(&self, error: FieldError) {
+        self.add_with(|| error);
+    }
+
+    /// As [`add`](Self::add). A full report only counts the error, so that a document with a hundred thousand
+    /// invalid fields does not cost a hundred thousand texts.
+    pub(super) fn add_with(&self, error: impl FnOnce() -> FieldError) {
         let mut collected = self.collected.borrow_mut();
         if collected.errors.len() >= MAX_ERRORS || collected.bytes >= MAX_BYTES {
             collected.omitted += 1;
-        } else if collected.fields.insert(error.field.clone()) {
+            return;
+        }
+        let error = error();
+        if collected.fields.insert(error.field.clone()) {
             collected.bytes += error.field.len() + error.detail.as_ref().map_or(0, String::len);
             collected.errors.push(error);
         }

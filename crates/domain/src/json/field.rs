@@ -144,10 +144,12 @@ impl Object<'_> {
 
     /// Reports every key that is not in `known`. Documents of our own API use this.
     pub fn reject_unknown(&self, known: &[&str]) {
-        for (key, field) in self.entries() {
-            if !known.contains(&key) {
-                field.invalid::<()>(format!("unknown field: known are {}", known.join(", ")));
-            }
+        let unknown = self.entries().filter(|(key, _)| !known.contains(key));
+        for (_, field) in unknown.filter(|(_, field)| !is_unstorable(field.value)) {
+            self.report.add_with(|| {
+                let detail = format!("unknown field: known are {}", known.join(", "));
+                FieldError::invalid(field.path.to_string(), detail)
+            });
         }
     }
 

@@ -355,3 +355,17 @@ proptest! {
         prop_assert!(!strict || serde_json::from_slice::<Value>(&body).is_ok());
     }
 }
+
+#[test]
+fn a_full_report_only_counts_further_unknown_fields() {
+    let mut texts = 0;
+    let report = super::errors::Report::default();
+    for number in 0..90_000 {
+        report.add_with(|| {
+            texts += 1;
+            FieldError::invalid(format!("$.k{number}"), "unknown field")
+        });
+    }
+    let error = report.into_error().unwrap();
+    assert_eq!((texts, error.errors.len(), error.omitted), (10_000, 10_000, 80_000));
+}

@@ -49,11 +49,13 @@ impl LineUnits {
         }
     }
 
-    /// The amount that was paid for some units, rounded up. `None` when no unit was shipped: the
+    /// The most that was paid for some units. The odd cents of a line are in the amounts of its first units, as
+    /// in [`Amounts::split`](crate::returns::Amounts::split). `None` for more units than were shipped: the
     /// amounts of a line are those of its shipped units.
     pub(super) fn paid_for(self, units: i64) -> Option<i64> {
         let Self { shipped, paid, .. } = self;
-        (shipped > 0).then(|| (paid * units + shipped - 1) / shipped)
+        let (share, odd_cents) = (paid.checked_div(shipped)?, paid.checked_rem(shipped)?);
+        (units <= shipped).then(|| share * units + odd_cents.min(units))
     }
 }
 

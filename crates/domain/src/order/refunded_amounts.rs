@@ -1,6 +1,6 @@
 //! The amounts of refunds, compared with the amounts that were paid.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::line_index::{LineIndex, LineLookup};
 use super::refund::Refund;
@@ -15,13 +15,21 @@ pub(super) struct RefundedAmounts {
     refunded: i64,
     /// The refunds that name only one line, by line.
     by_line: HashMap<String, LineAmounts>,
+    /// The lines, and `None` for the order, whose excess was reported.
+    reported: HashSet<Option<String>>,
 }
 
 #[derive(Debug, Default)]
 struct LineAmounts {
     refunded: i64,
-    /// The amount that was paid for the refunded units.
-    paid: i64,
+    units: i64,
+}
+
+/// More is refunded than was paid.
+struct Excess {
+    /// `None` for the order.
+    line: Option<String>,
+    detail: String,
 }
 
 impl RefundedAmounts {
@@ -30,56 +38,88 @@ impl RefundedAmounts {
     }
 
     /// Adds a refund. Returns a description if more is refunded than was paid for the refund's units,
-    /// for their line or for the order.
+    /// for their line or for the order. A line and the order are reported once.
     pub(super) fn add(&mut self, refund: &Refund, lines: &LineIndex) -> Option<String> {
         if refund.is_ignored() {
             return None;
         }
-        let by_units = self.add_to_units(refund, lines);
-        self.refunded += refund.total_refund_amount_cents;
-        let refunded = self.refunded;
-        let by_order = self.order_total.filter(|total| refunded > *total);
-        let by_order = by_order.map(|total| {
-            format!("the refunds of the order make {refunded}, but its total is {total}")
-        });
-        by_units.or(by_order)
+        let of_refund = self.check_units(refund, lines);
+        let of_line = self.add_to_line(refund, lines);
+        let of_order = self.add_to_order(refund);
+        let exceeded = [of_line, of_order].into_iter().flatten();
+        // A refund can exceed the amount of its line and of the order. Only the first is described.
+        let not_reported: Vec<_> =
+            exceeded.filter(|it| self.reported.insert(it.line.clone())).collect();
+        match of_refund {
+            Some(Excess { line: Some(line), detail }) => {
+                let is_new = not_reported.iter().any(|it| it.line.as_ref() == Some(&line));
+                (is_new || self.reported.insert(Some(line))).then_some(detail)
+            }
+            Some(Excess { line: None, detail }) => Some(detail),
+            None => not_reported.into_iter().next().map(|it| it.detail),
+        }
     }
 
-    fn add_to_units(&mut self, refund: &Refund, lines: &LineIndex) -> Option<String> {
-        let (shipping, paid) = (self.shipping?, paid_for_units(refund, lines)?);
+    /// Compares a refund with the amount paid for its units.
+    fn check_units(&self, refund: &Refund, lines: &LineIndex) -> Option<Excess> {
         let amount = refund.total_refund_amount_cents;
-        let most = paid.saturating_add(shipping);
-        let by_units = (amount > most)
-            .then(|| format!("refunds {amount}, but {most} was paid for the units and shipping"));
-        let Some(line) = only_line(refund) else { return by_units };
+        let most = paid_for_units(refund, lines)?.saturating_add(self.shipping?);
+        (amount > most).then(|| Excess {
+            line: only_line(refund).map(|(line, _)| line.to_owned()),
+            detail: format!("refunds {amount}, but {most} was paid for the units and shipping"),
+        })
+    }
+
+    /// Adds a refund of a single line to the other refunds of that line.
+    fn add_to_line(&mut self, refund: &Refund, lines: &LineIndex) -> Option<Excess> {
+        let (shipping, (line, units)) = (self.shipping?, only_line(refund)?);
         let sums = self.by_line.entry(line.to_owned()).or_default();
-        sums.refunded += amount;
-        sums.paid = sums.paid.saturating_add(paid);
-        let (refunded, most) = (sums.refunded, sums.paid.saturating_add(shipping));
-        let by_line = (refunded > most).then(|| {
-            format!("the refunds of line {line} make {refunded}, but {most} was paid for its units and shipping")
-        });
-        by_units.or(by_line)
+        sums.refunded = sums.refunded.saturating_add(refund.total_refund_amount_cents);
+        sums.units += units;
+        let (refunded, units) = (sums.refunded, sums.units);
+        let most = paid_for(lines, line, units)?.saturating_add(shipping);
+        (refunded > most).then(|| Excess {
+            line: Some(line.to_owned()),
+            detail: format!(
+                "the refunds of line {line} make {refunded}, but {most} was paid for its units and shipping"
+            ),
+        })
+    }
+
+    fn add_to_order(&mut self, refund: &Refund) -> Option<Excess> {
+        self.refunded = self.refunded.saturating_add(refund.total_refund_amount_cents);
+        let (refunded, total) = (self.refunded, self.order_total?);
+        (refunded > total).then(|| Excess {
+            line: None,
+            detail: format!("the refunds of the order make {refunded}, but its total is {total}"),
+        })
     }
 }
 
-/// The amount that was paid for the units of a refund. `None` when the refund names no units, or one
-/// of its lines was not shipped.
+/// The amount that was paid for the units of a refund. `None` when the refund names no units, or more
+/// units of a line than were shipped.
 fn paid_for_units(refund: &Refund, lines: &LineIndex) -> Option<i64> {
-    let items = refund.refund_line_items.iter();
-    let paid: Option<Vec<_>> = items
-        .map(|item| match lines.find(&item.order_item_identifier) {
-            LineLookup::Known(units) => units.paid_for(item.quantity),
-            LineLookup::Unknown | LineLookup::Invalid => None,
-        })
-        .collect();
-    paid.filter(|paid| !paid.is_empty())
-        .map(|paid| paid.into_iter().fold(0, |sum: i64, amount| sum.saturating_add(amount)))
+    let mut units_by_line: HashMap<&str, i64> = HashMap::new();
+    for item in &refund.refund_line_items {
+        *units_by_line.entry(&item.order_item_identifier).or_default() += item.quantity;
+    }
+    let paid = units_by_line.into_iter().map(|(line, units)| paid_for(lines, line, units));
+    let paid: Vec<_> = paid.collect::<Option<_>>()?;
+    paid.into_iter().reduce(i64::saturating_add)
 }
 
-/// The line of a refund that names only one.
-fn only_line(refund: &Refund) -> Option<&str> {
+/// The amount that was paid for units of a line.
+fn paid_for(lines: &LineIndex, line: &str, units: i64) -> Option<i64> {
+    match lines.find(line) {
+        LineLookup::Known(known) => known.paid_for(units),
+        LineLookup::Unknown | LineLookup::Invalid => None,
+    }
+}
+
+/// The line and the units of a refund that names only one line.
+fn only_line(refund: &Refund) -> Option<(&str, i64)> {
     let (first, others) = refund.refund_line_items.split_first()?;
-    let line = &first.order_item_identifier;
-    others.iter().all(|other| other.order_item_identifier == *line).then_some(line)
+    let line = first.order_item_identifier.as_str();
+    let units = refund.refund_line_items.iter().map(|item| item.quantity).sum();
+    others.iter().all(|other| other.order_item_identifier == line).then_some((line, units))
 }

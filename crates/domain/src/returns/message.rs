@@ -1,4 +1,5 @@
-//! The RMA message: the complete state of a return, sent to the merchant after every change.
+//! The RMA message: the complete state of a return, sent to the merchant after every change and
+//! after every refund.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -72,6 +73,9 @@ pub enum ServiceEvent {
     DroppedOff,
     /// The receiving status of units changed.
     Received,
+    /// A refund was recorded, and some units still await theirs.
+    PartiallyRefunded,
+    /// A refund was recorded, and all units are refunded.
     Refunded,
     /// Some or all units were canceled.
     Canceled,

@@ -81,9 +81,24 @@ impl Finding {
         }
     }
 
+    /// Reports the invalid fields of a finding of an unknown kind, which may need any of them.
+    fn check_fields(finding: &Object<'_>) {
+        finding.optional("note", text(0..=1_000));
+        finding.optional("sku", text(1..=255));
+        finding.optional("found_sku", text(1..=255));
+        finding.optional("quantity", integer(1..=1_000));
+        if UnitId::FIELDS.iter().any(|field| finding.has(field)) {
+            UnitId::read(finding);
+        }
+    }
+
     fn read(finding: &Object<'_>) -> Option<Self> {
         let kinds = ["received", "damaged", "short", "wrong", "over", "undo"];
-        let kind = finding.required("finding", one_of(&kinds.map(|kind| (kind, kind))))?;
+        let kind = finding.required("finding", one_of(&kinds.map(|kind| (kind, kind))));
+        let Some(kind) = kind else {
+            Self::check_fields(finding);
+            return None;
+        };
         let own_fields: &[&str] = match kind {
             "damaged" => &["note"],
             "wrong" => &["found_sku", "note"],

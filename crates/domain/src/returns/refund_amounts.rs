@@ -17,7 +17,8 @@ pub struct PaidRefund<'a> {
 }
 
 /// The discrepancies of the refunds in `new`: those above the amount paid for their units, for their
-/// line or for the order.
+/// line or for the order. A line and the order have one discrepancy, for the first refund above the
+/// amount.
 ///
 /// * `refunds` are all refunds of the order, in the order in which they were applied.
 /// * `unit_amounts` are the amounts paid for the shipped units of each line.
@@ -43,6 +44,8 @@ struct RefundSums<'a> {
     refunded: i64,
     /// Amounts and units of the refunds that name only one line.
     by_line: BTreeMap<&'a str, (i64, i64)>,
+    /// The lines, and `None` for the order, of which more is refunded than was paid.
+    exceeded: BTreeSet<Option<&'a str>>,
 }
 
 impl<'a> RefundSums<'a> {
@@ -53,7 +56,13 @@ impl<'a> RefundSums<'a> {
             (line.as_str(), amounts)
         };
         let unit_amounts = unit_amounts.iter().map(sorted).collect();
-        Self { order, unit_amounts, refunded: 0, by_line: BTreeMap::new() }
+        Self {
+            order,
+            unit_amounts,
+            refunded: 0,
+            by_line: BTreeMap::new(),
+            exceeded: BTreeSet::new(),
+        }
     }
 
     fn add(&mut self, refund: &PaidRefund<'a>) -> Option<Discrepancy> {
@@ -77,15 +86,23 @@ impl<'a> RefundSums<'a> {
             (name, by_line),
             (None, Some((self.refunded, self.order.total_amount_cents))),
         ];
-        limits.into_iter().find_map(|(line, limit)| {
-            let (refunded_cents, paid_cents) = limit.filter(|(refunded, paid)| refunded > paid)?;
-            Some(Discrepancy::RefundAbovePaid {
-                refund_identifier: refund.identifier.to_owned(),
-                order_identifier: self.order.identifier.clone(),
-                order_line_item_identifier: line.map(str::to_owned),
-                refunded_cents,
-                paid_cents,
-            })
+        let above = limits.into_iter().enumerate().filter_map(|(position, (line, limit))| {
+            Some((position, line, limit.filter(|(refunded, paid)| refunded > paid)?))
+        });
+        let mut first = None;
+        for (position, line, amounts) in above {
+            // A refund of several lines above the amount of its units is reported for itself.
+            let is_own = position == 0 && line.is_none();
+            if (is_own || self.exceeded.insert(line)) && first.is_none() {
+                first = Some((line, amounts));
+            }
+        }
+        first.map(|(line, (refunded_cents, paid_cents))| Discrepancy::RefundAbovePaid {
+            refund_identifier: refund.identifier.to_owned(),
+            order_identifier: self.order.identifier.clone(),
+            order_line_item_identifier: line.map(str::to_owned),
+            refunded_cents,
+            paid_cents,
         })
     }
 

@@ -158,7 +158,11 @@ fn read_resolution(
     reason: Option<&ReturnReason>,
 ) -> Option<Resolution> {
     let kinds = ["refund", "exchange", "gift_card"];
-    let kind = unit.required("resolution", one_of(&kinds.map(|kind| (kind, kind))))?;
+    let Some(kind) = unit.required("resolution", one_of(&kinds.map(|kind| (kind, kind)))) else {
+        // A unit whose resolution is not known may need a variant.
+        unit.optional("variant", object(Variant::read));
+        return None;
+    };
     if kind != "exchange" && unit.has("variant") {
         unit.invalid("variant", "comes only with the resolution exchange");
     }

@@ -4,7 +4,9 @@ use actix_web::{HttpRequest, get, post, web};
 use domain::access::{MerchantId, Scope};
 use domain::json::{object, text};
 use platform::Problem;
-use platform::http::{BadCursor, ErrorBody, Json, PageLimit, Sequential, reserve_for_response};
+use platform::http::{
+    BadCursor, ErrorBody, Json, PageLimit, Query, Sequential, reserve_for_response,
+};
 use platform::identity::Caller;
 use serde::Deserialize;
 
@@ -61,7 +63,7 @@ pub(crate) struct Listing {
 pub(crate) async fn list_exchange_orders(
     app: web::Data<App>,
     caller: Caller,
-    listing: web::Query<Listing>,
+    listing: Query<Listing>,
     request: HttpRequest,
 ) -> Result<web::Json<Page>, Problem> {
     caller.require_any(&READERS)?;
@@ -109,6 +111,7 @@ pub(crate) async fn show_exchange_order(
 
 /// The reason to abandon an exchange order.
 #[derive(utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "the shape of a request, for the API document")]
 pub(crate) struct NewAbandonment {
     /// Shown with the exchange order and the operator.

@@ -15,7 +15,8 @@ use crate::variant_cache::OfferView;
 /// Show the variants of a product
 ///
 /// Returns variants from the merchant, cached for a few seconds. The response arrives within three
-/// seconds even if the merchant does not respond. A giftee gets no prices.
+/// seconds even if the merchant does not respond; it is then 502 or 503, and a return continues
+/// without an exchange. A giftee gets no prices.
 #[utoipa::path(
     tag = "variants",
     params(
@@ -28,7 +29,9 @@ use crate::variant_cache::OfferView;
         (status = 400, description = "Invalid identifier", body = ErrorBody),
         (status = 401, description = "No valid token", body = ErrorBody),
         (status = 403, description = "The token may not do this", body = ErrorBody),
-        (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
+        (status = 429, description = "Too many requests from this address or to this merchant; see Retry-After", body = ErrorBody),
+        (status = 502, description = "The merchant's server cannot be reached; `code` has the reason", body = ErrorBody),
+        (status = 503, description = "The merchant's server did not respond in time; see Retry-After", body = ErrorBody),
     ),
     security(("bearer" = ["returns"]), ("bearer" = ["read"]), ("bearer" = ["shopper"])),
 )]
@@ -43,8 +46,10 @@ pub(crate) async fn show_variants(
     let merchant = app.merchants.merchant_for(&requester.caller)?;
     let product = VariantIdentifier::parse(&identifier).map_err(Error::from)?;
     let lookup = app.variant_cache.get(&merchant, &product).await;
-    if let Ok(offer) = &lookup {
-        reserve_for_response(&request, offer.length())?;
+    match &lookup {
+        Ok(offer) => reserve_for_response(&request, offer.length())?,
+        Err(none) if !none.is_known() => return Err(Error::Variants(product, none.clone()).into()),
+        Err(_) => {}
     }
     let lookup = lookup.as_ref().map(AsRef::as_ref);
     let view = OfferView::new(&product, lookup);

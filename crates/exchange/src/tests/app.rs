@@ -148,6 +148,14 @@ impl TestApp {
         response
     }
 
+    /// The status of a look-up without variants, and the reason.
+    pub(super) async fn no_variants(&self, product: &str) -> (u16, Value) {
+        let (status, response) = self.get(&format!("/v1/variants/{product}"), "acme").await;
+        assert_ne!(response["available"], true, "{response}");
+        let reason = if status.is_success() { "reason" } else { "code" };
+        (status.as_u16(), response[reason].clone())
+    }
+
     pub(super) async fn confirm(&self, confirmed: &ReturnConfirmed) {
         let envelope = Envelope::new("rma-engine", Clock::system().now(), confirmed);
         self.publish(&envelope).await;

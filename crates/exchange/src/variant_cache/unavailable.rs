@@ -47,6 +47,15 @@ impl Reason {
 }
 
 impl Unavailable {
+    /// Whether the merchant was asked and responded, or cannot be asked by its settings. Otherwise the
+    /// caller waited for a server that was not reached in time.
+    pub(crate) fn is_known(&self) -> bool {
+        !matches!(
+            self.reason,
+            Reason::Unavailable | Reason::Busy | Reason::TimedOut | Reason::Unreachable
+        )
+    }
+
     pub(crate) fn new(reason: Reason, detail: impl Into<String>) -> Self {
         Self { reason, detail: detail.into() }
     }

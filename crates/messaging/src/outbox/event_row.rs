@@ -14,7 +14,7 @@ pub(super) struct EventRow {
     #[diesel(sql_type = BigInt)]
     pub(super) sequence: i64,
     #[diesel(sql_type = diesel::sql_types::Uuid)]
-    event_id: Uuid,
+    pub(super) event_id: Uuid,
     #[diesel(sql_type = Text)]
     pub(super) routing_key: String,
     #[diesel(sql_type = Text)]

@@ -11,23 +11,49 @@ use platform::{
     database::{DatabaseError, prepared},
 };
 
+use uuid::Uuid;
+
 use super::event_row::{EventRow, MAX_BATCH_BYTES};
 
 const MOVE: &str = "\
-    WITH published AS (DELETE FROM outbox WHERE sequence = ANY ($1) RETURNING *) \
+    WITH published AS (DELETE FROM outbox \
+        WHERE sequence = ANY ($1) AND event_id = ANY ($2) RETURNING *) \
     INSERT INTO published_events \
         (published_at, sequence, event_id, routing_key, event, created_at) \
     SELECT now(), sequence, event_id, routing_key, event, created_at FROM published";
 
-/// Moves confirmed events from the outbox to the published events.
-pub(super) async fn move_published(
-    conn: &mut AsyncPgConnection,
-    rows: &[&EventRow],
-) -> Result<(), DatabaseError> {
-    let sequences: Vec<_> = rows.iter().map(|row| row.sequence).collect();
-    let statement = diesel::sql_query(MOVE).bind::<Array<BigInt>, _>(sequences);
-    prepared(statement).execute(conn).await?;
-    Ok(())
+/// Events that the broker confirmed and that are still in the outbox, as far as this process knows.
+///
+/// The relay keeps them until they are moved: while a move fails (a full disk, a standby, a lock on the
+/// published events) it repeats only the move and publishes nothing again. A restored database uses sequence
+/// numbers again, so the events are compared by id too.
+#[derive(Default)]
+pub(super) struct ConfirmedEvents {
+    sequences: Vec<i64>,
+    ids: Vec<Uuid>,
+}
+
+impl ConfirmedEvents {
+    pub(super) fn push(&mut self, row: &EventRow) {
+        self.sequences.push(row.sequence);
+        self.ids.push(row.event_id);
+    }
+
+    /// Moves the events from the outbox to the published events, and forgets them.
+    pub(super) async fn move_all(
+        &mut self,
+        conn: &mut AsyncPgConnection,
+    ) -> Result<(), DatabaseError> {
+        if self.sequences.is_empty() {
+            return Ok(());
+        }
+        let statement = diesel::sql_query(MOVE)
+            .bind::<Array<BigInt>, _>(&self.sequences)
+            .bind::<Array<diesel::sql_types::Uuid>, _>(&self.ids);
+        prepared(statement).execute(conn).await?;
+        *self = Self::default();
+        Ok(())
+    }
 }
 
 #[derive(QueryableByName)]

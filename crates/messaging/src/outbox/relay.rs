@@ -20,7 +20,7 @@ use super::{
     cursor::RelayCursor,
     error::{RelayError, check_queued},
     event_row::{EventRow, MAX_BATCH_BYTES},
-    published::{maintain, move_published},
+    published::{ConfirmedEvents, maintain},
     republisher::Republisher,
 };
 use crate::{
@@ -40,6 +40,7 @@ pub(crate) struct Relay {
     retention_days: u16,
     wake: Arc<Notify>,
     cursor: RelayCursor,
+    confirmed: ConfirmedEvents,
     republisher: Republisher,
     maintain_at: Instant,
     is_maintained: bool,
@@ -65,6 +66,7 @@ impl Relay {
             retention_days: settings.event_retention_days.get(),
             wake: outbox.wake.clone(),
             cursor: RelayCursor::new(now),
+            confirmed: ConfirmedEvents::default(),
             maintain_at: now,
             is_maintained: false,
             published: meter
@@ -128,11 +130,12 @@ impl Relay {
         self.maintain_at = Instant::now() + interval;
     }
 
-    /// Publishes one batch of the outbox.
+    /// Publishes one batch of the outbox, after the events that an earlier poll published were moved.
     async fn publish_batch(
         &mut self,
         conn: &mut AsyncPgConnection,
     ) -> Result<PollOutcome, RelayError> {
+        self.confirmed.move_all(conn).await?;
         let rows = self.next_batch(conn).await?;
         if rows.is_empty() {
             return Ok(PollOutcome::Idle);
@@ -142,8 +145,9 @@ impl Relay {
         let outcome_of = rows.iter().zip(&outcomes);
         let confirmed: Vec<_> =
             outcome_of.filter(|(_, outcome)| outcome.is_ok()).map(|(row, _)| row).collect();
-        move_published(conn, &confirmed).await?;
+        confirmed.iter().for_each(|row| self.confirmed.push(row));
         self.record_published(&confirmed);
+        self.confirmed.move_all(conn).await?;
         check_queued(&outcomes)?;
         let sequences: Vec<_> = rows.iter().map(|row| row.sequence).collect();
         self.cursor.deleted(&sequences, Instant::now());

@@ -6,7 +6,7 @@ use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use testkit::{Database, Reads, fill_rows, reads};
 
 use super::cursor::RelayCursor;
-use super::published::{maintain, move_published};
+use super::published::{ConfirmedEvents, maintain};
 use super::relay::read_batch;
 
 /// Events that are measured one at a time.
@@ -43,12 +43,14 @@ async fn relay(conn: &mut AsyncPgConnection, cursor: &mut RelayCursor, limit: i6
         read_batch(conn, start, &skipped, limit).await.unwrap()
     };
     let (rows, polled) = reads(conn, polled).await;
-    let rows: Vec<_> = rows.iter().collect();
-    let (moved, moving) =
-        reads(conn, async |conn: &mut AsyncPgConnection| move_published(conn, &rows).await).await;
-    moved.unwrap();
+    let move_all = async |conn: &mut AsyncPgConnection| {
+        let mut confirmed = ConfirmedEvents::default();
+        rows.iter().for_each(|row| confirmed.push(row));
+        confirmed.move_all(conn).await.unwrap();
+    };
+    let ((), moving) = reads(conn, move_all).await;
     // The measured move was rolled back.
-    move_published(conn, &rows).await.unwrap();
+    move_all(conn).await;
     cursor.deleted(&rows.iter().map(|row| row.sequence).collect::<Vec<_>>(), now);
     Reads { rows: polled.rows + moving.rows, pages: polled.pages + moving.pages }
 }

@@ -1,11 +1,12 @@
 //! The outbox relay: leadership, batches and crashes.
 
+use diesel_async::SimpleAsyncConnection as _;
 use messaging::{Broker, MIGRATIONS};
 use testkit::{Database, Namespace, eventually, process};
 
 use crate::test_app::{
-    CountingHandler, TIMEOUT, TestApp, append, leaders, stop, topology, wait_for_empty_outbox,
-    wait_for_leader,
+    CountingHandler, QUEUE, TIMEOUT, TestApp, append, leaders, stop, topology,
+    wait_for_empty_outbox, wait_for_leader,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -62,6 +63,35 @@ async fn events_published_twice_are_handled_once() {
     assert_eq!(app.count("SELECT count(*) AS n FROM outbox").await, 10);
     app.execute("DROP TRIGGER fail ON outbox").await;
     app.assert_handled_once(0..10).await;
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_that_cannot_be_moved_are_not_published_again() {
+    let app = TestApp::new().await;
+    // The partitions exist, so the maintenance does not wait for the lock.
+    app.append([0]).await;
+    app.wait_for_empty_outbox().await;
+    let mut holder = app.process.pool.get().await.unwrap();
+    let lock = "BEGIN; LOCK TABLE published_events IN SHARE MODE";
+    holder.batch_execute(lock).await.unwrap();
+    app.append(1..10).await;
+    for _ in 0..4 {
+        eventually("the relay waits for the lock", TIMEOUT, async || {
+            let canceled = "SELECT count(pg_cancel_backend(pid)) AS n FROM pg_stat_activity \
+                            WHERE datname = current_database() AND wait_event_type = 'Lock' \
+                            AND query LIKE 'WITH published%'";
+            (app.count(canceled).await == 1).then_some(())
+        })
+        .await;
+    }
+    holder.batch_execute("ROLLBACK").await.unwrap();
+    app.wait_for_empty_outbox().await;
+    assert_eq!(app.count("SELECT count(*) AS n FROM published_events").await, 10);
+    assert_eq!(app.namespace.peek(QUEUE).await.len(), 10);
+    app.append([10]).await;
+    app.wait_for_empty_outbox().await;
+    assert_eq!(app.namespace.peek(QUEUE).await.len(), 11);
     app.stop().await;
 }
 

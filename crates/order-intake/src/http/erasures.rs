@@ -4,7 +4,7 @@ use actix_web::{HttpResponse, get, post, web};
 use domain::access::{MerchantId, Scope};
 use domain::json::object;
 use platform::Problem;
-use platform::http::{BadCursor, ErrorBody, Json, PageLimit, Sequential};
+use platform::http::{BadCursor, ErrorBody, Json, PageLimit, Query, Sequential};
 use platform::identity::Caller;
 use serde::Deserialize;
 use uuid::Uuid;
@@ -87,7 +87,7 @@ pub(crate) struct ErasureQuery {
 pub(crate) async fn list_erasures(
     app: web::Data<App>,
     caller: Caller,
-    query: web::Query<ErasureQuery>,
+    query: Query<ErasureQuery>,
 ) -> Result<web::Json<Erasures>, Problem> {
     caller.require_any(&[Scope::Manage, Scope::Read, Scope::Operator])?;
     let merchant = app.merchants.listed_for(&caller, query.merchant.as_ref())?;

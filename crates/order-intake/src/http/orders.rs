@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, get, web};
 use domain::access::MerchantId;
-use platform::http::{BadCursor, ErrorBody, PageLimit};
+use platform::http::{BadCursor, ErrorBody, PageLimit, Query};
 use platform::identity::Caller;
 use platform::{ErrorKind, Failure, Problem};
 use serde::Deserialize;
@@ -92,7 +92,7 @@ impl Failure for BadQuery {
 pub(crate) async fn list_orders(
     app: web::Data<App>,
     caller: Caller,
-    query: web::Query<OrderQuery>,
+    query: Query<OrderQuery>,
     request: HttpRequest,
 ) -> Result<web::Json<StoredOrders>, Problem> {
     require_reader(&caller)?;

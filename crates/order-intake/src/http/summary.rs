@@ -1,4 +1,4 @@
-//! `GET /v1/orders/summary`.
+//! `GET /v1/order_summary`.
 
 use actix_web::{HttpRequest, get, web};
 use platform::Problem;
@@ -24,7 +24,7 @@ use crate::summary::{self, OrderSummary};
     ),
     security(("bearer" = ["orders"]), ("bearer" = ["read"])),
 )]
-#[get("/v1/orders/summary")]
+#[get("/v1/order_summary")]
 pub(crate) async fn summarize_orders(
     app: web::Data<App>,
     caller: Caller,

@@ -49,7 +49,7 @@ async fn unfinished_bodies_block_only_their_merchant() {
     let mut large = sample_message(1);
     large["padding"] = json!(" ".repeat(4 * 1024 * 1024));
     testkit::eventually("acme has no memory left", Duration::from_secs(300), || async {
-        (app.publish("acme", &large).await.0 == 503).then_some(())
+        (app.publish("acme", &large).await.0 == 429).then_some(())
     })
     .await;
     assert_eq!(app.publish("rival", &large).await.0, 200);
@@ -84,14 +84,14 @@ async fn unread_responses_are_bounded() {
         (response.status() == status).then_some(response)
     };
     let refused =
-        testkit::eventually("the memory is used up", Duration::from_secs(120), || page(503)).await;
+        testkit::eventually("the memory is used up", Duration::from_secs(120), || page(429)).await;
     assert_eq!(retry_after(&refused), 1);
     drop(unread);
     testkit::eventually("the memory is free again", Duration::from_secs(120), || page(200)).await;
 }
 
 #[tokio::test]
-async fn a_full_write_queue_responds_with_503_at_once() {
+async fn a_full_write_queue_responds_with_429_at_once() {
     let app = TestApp::with(&[("STORING__MAX_QUEUED_ORDERS", "10")], merchant("acme")).await;
     let pool = app.service.database.pool();
     let mut conn = pool.get().await.unwrap();
@@ -103,13 +103,13 @@ async fn a_full_write_queue_responds_with_503_at_once() {
         let sent = messages.iter().map(|message| async {
             let request = app.request().bearer_auth(app.token("acme"));
             let response = request.body(message.to_string()).send().await.unwrap();
-            if response.status() == 503 {
+            if response.status() == 429 {
                 refused.notify_one();
             }
             response
         });
         for response in join_all(sent).await {
-            if response.status() == 503 {
+            if response.status() == 429 {
                 assert_eq!(retry_after(&response), 1);
             }
             statuses.push(response.status().as_u16());
@@ -121,7 +121,7 @@ async fn a_full_write_queue_responds_with_503_at_once() {
         conn.batch_execute("COMMIT").await.unwrap();
     };
     let (statuses, ()) = tokio::join!(sending, unlocking);
-    let refused = statuses.iter().filter(|status| **status == 503).count();
+    let refused = statuses.iter().filter(|status| **status == 429).count();
     let stored = statuses.iter().filter(|status| **status == 200).count();
     assert!(refused > 0 && stored > 0 && refused + stored == 20, "{statuses:?}");
 }

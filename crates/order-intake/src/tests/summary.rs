@@ -1,4 +1,4 @@
-//! Tests of `GET /v1/orders/summary`.
+//! Tests of `GET /v1/order_summary`.
 
 use diesel_async::SimpleAsyncConnection as _;
 
@@ -7,7 +7,7 @@ use super::*;
 use crate::activity::Activity;
 use crate::merchant_activity::MerchantActivity;
 
-const PATH: &str = "/v1/orders/summary";
+const PATH: &str = "/v1/order_summary";
 
 impl TestApp {
     /// Waits until the summary of a merchant counts these orders as received and rejected.
@@ -139,4 +139,14 @@ async fn the_summary_needs_a_merchant_and_a_scope() {
         assert_eq!(get(None, scope, Some("nobody")).await, 404, "{scope}");
     }
     assert_eq!(get(Some("acme"), "returns", None).await, 403);
+}
+
+#[tokio::test]
+async fn an_order_can_be_named_summary() {
+    let app = TestApp::start().await;
+    let mut orders = sample_orders(1);
+    orders[0]["identifier"] = json!("summary");
+    assert_eq!(app.publish("acme", &order_message(&orders)).await.0, StatusCode::OK);
+    let found: Value = app.get("/v1/orders/summary", "acme").await.json().await.unwrap();
+    assert_eq!(found["document"]["identifier"], "summary");
 }

@@ -37,7 +37,7 @@ impl Failure for PublishError {
         match self {
             Self::Refunds(_) => ErrorKind::Invalid,
             Self::Database(error) => error.kind(),
-            Self::Contended => ErrorKind::Unavailable,
+            Self::Contended => ErrorKind::Limited,
         }
     }
 

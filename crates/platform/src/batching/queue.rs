@@ -83,7 +83,10 @@ pub enum SubmitError {
 
 impl Failure for SubmitError {
     fn kind(&self) -> ErrorKind {
-        ErrorKind::Unavailable
+        match self {
+            Self::Full | Self::Contended => ErrorKind::Limited,
+            Self::WriterStopped | Self::NoDatabase => ErrorKind::Unavailable,
+        }
     }
 }
 

@@ -33,9 +33,8 @@ impl DatabaseError {
 impl Failure for DatabaseError {
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::Pool(_) | Self::TooManyReaders | Self::ClocksDiffer { .. } => {
-                ErrorKind::Unavailable
-            }
+            Self::Pool(_) | Self::ClocksDiffer { .. } => ErrorKind::Unavailable,
+            Self::TooManyReaders => ErrorKind::Limited,
             Self::Query(error) => error.kind(),
         }
     }
@@ -87,6 +86,11 @@ fn is_transient(message: &str) -> bool {
 /// time out again.
 pub fn timed_out(error: &(dyn std::error::Error + 'static)) -> bool {
     has_message(error, "canceling statement due to statement timeout")
+}
+
+/// Whether a statement waited for a lock longer than `lock_timeout`.
+pub(crate) fn lock_timed_out(error: &(dyn std::error::Error + 'static)) -> bool {
+    has_message(error, "canceling statement due to lock timeout")
 }
 
 /// Whether PostgreSQL ended a deadlock with this transaction.

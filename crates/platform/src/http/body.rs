@@ -11,6 +11,9 @@ use futures_util::StreamExt;
 use super::{RequestMemory, Settings};
 use crate::{ErrorKind, Failure, Overloaded, Problem};
 
+/// A larger body is parsed off the HTTP workers, on which all other requests would wait meanwhile.
+const MAX_INLINE_BYTES: usize = 64 * 1024;
+
 /// The reason why a body could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
@@ -32,6 +35,8 @@ pub enum BodyError {
     NotForm,
     #[error(transparent)]
     Overloaded(#[from] Overloaded),
+    #[error("the body was not read to its end")]
+    Abandoned(#[from] tokio::task::JoinError),
 }
 
 impl Failure for BodyError {
@@ -44,6 +49,7 @@ impl Failure for BodyError {
             }
             Self::Encoding(_) | Self::ContentType(_) => ErrorKind::Unsupported,
             Self::Overloaded(overloaded) => overloaded.kind(),
+            Self::Abandoned(_) => ErrorKind::Internal,
         }
     }
 
@@ -102,8 +108,13 @@ impl FromRequest for JsonSource {
                 return Err(BodyError::ContentType("application/json").into());
             }
             let (bytes, memory) = read(&request, payload).await?;
-            let document = Document::parse(&bytes).map_err(BodyError::from)?;
-            Ok(Self { document, bytes, memory })
+            let document = if bytes.len() > MAX_INLINE_BYTES {
+                let bytes = bytes.clone();
+                off_worker(move || Document::parse(&bytes)).await?
+            } else {
+                Document::parse(&bytes)
+            };
+            Ok(Self { document: document.map_err(BodyError::from)?, bytes, memory })
         })
     }
 }
@@ -156,9 +167,16 @@ async fn read(
     let memory = RequestMemory::acquire_for_body(request)?;
     let raw = tokio::time::timeout(timeout, collect(payload, limit)).await;
     let raw = raw.map_err(|_elapsed| BodyError::TooSlow)??;
-    let body = if gzipped { decompress(&raw, limit)? } else { raw };
+    let body = if gzipped { off_worker(move || decompress(&raw, limit)).await?? } else { raw };
     memory.shrink_to_body(body.len());
     Ok((body, memory))
+}
+
+/// Runs work that takes milliseconds on a thread of its own. The memory budget limits the number of such threads.
+async fn off_worker<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, BodyError> {
+    Ok(tokio::task::spawn_blocking(work).await?)
 }
 
 async fn collect(mut payload: Payload, limit: usize) -> Result<Bytes, BodyError> {

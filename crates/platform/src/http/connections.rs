@@ -1,8 +1,10 @@
 //! The connections of a server: closes idle ones, and counts those without a request.
 //!
+//! A client has `header_timeout` for its first request. Bytes that a busy worker has not read yet are not the
+//! client's delay: such a connection stays open.
+//!
 //! A connection is idle if the client started a second request without finishing it, or does not read
-//! the response. The timeouts of actix-web cover only the first request of a connection and the
-//! keep-alive after a response. Clients that read a response slowly get the same time as clients that
+//! the response. The timeout of actix-web covers only the keep-alive after a response. Clients that read a response slowly get the same time as clients that
 //! do not read it.
 //!
 //! actix-web responds to a request that it cannot parse before any middleware runs, and closes the
@@ -22,9 +24,12 @@ use actix_tls::accept::rustls_0_23::TlsStream;
 use actix_web::{dev::Extensions, rt};
 use tokio::time::Instant;
 
+use super::Settings;
 use crate::{Tasks, limits::PerAddress};
 
 const CLOSE_INTERVAL: Duration = Duration::from_secs(1);
+const REQUEST_TIMEOUT: &[u8] =
+    b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 
 /// Every connection of a server.
 #[derive(Clone)]
@@ -49,12 +54,13 @@ struct Usage {
 }
 
 impl Connections {
-    /// Starts closing connections that had no request for `timeout`.
-    pub(super) fn start(timeout: Duration, limits: Arc<PerAddress>, tasks: &Tasks) -> Self {
+    /// Starts closing connections that had no request for too long.
+    pub(super) fn start(settings: &Settings, limits: Arc<PerAddress>, tasks: &Tasks) -> Self {
         let connections = Self { all: Arc::default(), limits };
         let same = connections.clone();
-        tasks.spawn_interval("idle connections", CLOSE_INTERVAL, move || {
-            same.close_idle(timeout);
+        let (keep_alive, header_timeout) = (settings.keep_alive, settings.header_timeout);
+        tasks.spawn_interval("idle connections", CLOSE_INTERVAL.min(header_timeout), move || {
+            same.close_idle(header_timeout, keep_alive + header_timeout);
             std::future::ready(())
         });
         connections
@@ -80,13 +86,18 @@ impl Connections {
         data.insert(connection);
     }
 
-    fn close_idle(&self, timeout: Duration) {
+    fn close_idle(&self, first_timeout: Duration, timeout: Duration) {
         lock(&self.all).retain(|connection| {
             let Some(connection) = connection.upgrade() else { return false };
-            let is_idle = {
-                let usage = lock(&connection.usage);
-                usage.active_requests == 0 && usage.idle_since.elapsed() > timeout
+            let has_had_request = lock(&connection.usage).has_had_request;
+            let is_idle = if has_had_request {
+                connection.is_idle(timeout)
+            } else {
+                connection.is_idle(first_timeout) && !connection.has_unread_bytes()
             };
+            if is_idle && !has_had_request {
+                connection.respond_with_timeout();
+            }
             if is_idle {
                 // The connection may already be closed.
                 connection.socket.shutdown(Shutdown::Both).ok();
@@ -97,6 +108,30 @@ impl Connections {
 }
 
 impl Connection {
+    /// Whether the client had no request for so long.
+    fn is_idle(&self, timeout: Duration) -> bool {
+        let usage = lock(&self.usage);
+        usage.active_requests == 0 && usage.idle_since.elapsed() > timeout
+    }
+
+    /// Whether the client sent bytes that no worker has read yet.
+    fn has_unread_bytes(&self) -> bool {
+        matches!(self.socket.peek(&mut [0]), Ok(1..))
+    }
+
+    /// Tells a client that its first request did not arrive in time. Only TLS clients see no response.
+    fn respond_with_timeout(&self) {
+        tracing::info!(
+            status = 408,
+            remote_address = %self.peer,
+            "connection closed: no complete request arrived in time"
+        );
+        if !self.is_tls {
+            // The client may not read it.
+            (&self.socket).write_all(REQUEST_TIMEOUT).ok();
+        }
+    }
+
     /// Whether actix-web ended the connection with an error. It shuts the socket down after the last
     /// response, when the client closes the connection, and after a timeout, but not after an error.
     /// A socket that was shut down accepts no bytes, not even none.

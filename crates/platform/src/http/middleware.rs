@@ -25,7 +25,7 @@ use super::{
     ClientIp, RequestMemory, Settings,
     connections::ActiveRequest,
     operations::Operations,
-    rejections::Rejection,
+    rejections::{self, Reason, Rejection},
     request_error::{BadQuery, NoSuchPath, RepeatedHeader, RequestTimeout},
 };
 use crate::{
@@ -171,7 +171,9 @@ async fn respond(
 async fn admit(request: &HttpRequest, route: &str) -> Result<(), Problem> {
     let limits = request.app_data::<web::Data<PerAddress>>();
     if let Some(limits) = limits.filter(|_| !UNCOUNTED.contains(&request.path())) {
-        limits.count(ClientIp::of(request).0)?;
+        limits
+            .count(ClientIp::of(request).0)
+            .inspect_err(|_| rejections::record(request, Reason::RateLimited, None, None))?;
     }
     check_url(request)?;
     if request.headers().get_all(AUTHORIZATION).count() > 1 {

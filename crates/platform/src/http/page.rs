@@ -45,9 +45,7 @@ impl<'de> Deserialize<'de> for PageLimit {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let limit = i64::deserialize(deserializer)?;
         let limit = u16::try_from(limit).ok().filter(|limit| (1..=MAX).contains(limit));
-        limit
-            .map(Self)
-            .ok_or_else(|| D::Error::custom(format!("limit must be between 1 and {MAX}")))
+        limit.map(Self).ok_or_else(|| D::Error::custom(format!("must be between 1 and {MAX}")))
     }
 }
 

@@ -19,6 +19,8 @@ pub enum Reason {
     InvalidToken,
     InsufficientScope,
     RateLimited,
+    /// Another limit or the capacity of the process is reached.
+    OverCapacity,
     /// The client id or the client secret is wrong.
     InvalidClient,
     /// A person could not sign in.
@@ -34,6 +36,7 @@ impl Reason {
             Self::InvalidToken => "invalid_token",
             Self::InsufficientScope => "insufficient_scope",
             Self::RateLimited => "rate_limited",
+            Self::OverCapacity => "over_capacity",
             Self::InvalidClient => "invalid_client",
             Self::SignInFailed => "sign_in_failed",
             Self::LockedOut => "locked_out",
@@ -44,7 +47,7 @@ impl Reason {
         match status {
             StatusCode::UNAUTHORIZED => Some(Self::InvalidToken),
             StatusCode::FORBIDDEN => Some(Self::InsufficientScope),
-            StatusCode::TOO_MANY_REQUESTS => Some(Self::RateLimited),
+            StatusCode::TOO_MANY_REQUESTS => Some(Self::OverCapacity),
             _ => None,
         }
     }

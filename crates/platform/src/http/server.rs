@@ -57,8 +57,7 @@ pub(crate) fn bind<S: Service>(
     let address = listener.local_addr()?;
     let document = web::Data::new(crate::openapi::<S>());
     let operations = web::Data::new(Operations::new(&document));
-    let timeout = settings.keep_alive + settings.header_timeout;
-    let connections = Connections::start(timeout, limits.clone(), tasks);
+    let connections = Connections::start(settings, limits.clone(), tasks);
     let (service, verifier) = (web::Data::from(service), web::Data::from(verifier));
     let (health, http_settings) = (web::Data::new(health), web::Data::new(settings.clone()));
     let (limits, memory) = (web::Data::from(limits), web::Data::new(HttpMemory::new(settings)));
@@ -98,7 +97,8 @@ pub(crate) fn bind<S: Service>(
         .workers(workers)
         .on_connect(move |io, data| connections.add(io, data))
         .keep_alive(settings.keep_alive)
-        .client_request_timeout(settings.header_timeout)
+        // The time-out of actix-web counts the time in which a busy worker does not read.
+        .client_request_timeout(Duration::ZERO)
         .client_disconnect_timeout(Duration::from_secs(2))
         // Compressed responses are written in two pieces. Without this, the second one waits for the client to
         // acknowledge the first, which takes 40 ms on Linux.

@@ -182,3 +182,92 @@ async fn a_panic_ends_only_its_own_request() {
     let (results, _) = send(&[Request::Succeed, Request::Panic, Request::Succeed]).await;
     assert_eq!(results, ["alone", "panic", "alone"]);
 }
+
+/// A request about the row of its owner.
+struct RowRequest {
+    owner: &'static str,
+    weight: usize,
+}
+
+impl Job for RowRequest {
+    fn owner(&self) -> &str {
+        self.owner
+    }
+
+    fn weight(&self) -> usize {
+        self.weight
+    }
+}
+
+/// Skips every row in a batch, and locks the rows of requests that are processed alone.
+struct RowHandler;
+
+impl BatchHandler for RowHandler {
+    type Job = RowRequest;
+    type Response = ();
+    type Error = Error;
+
+    async fn process(
+        &self,
+        conn: &mut AsyncPgConnection,
+        jobs: &[&RowRequest],
+        processing: Processing,
+    ) -> Result<BatchResults<(), Error>, Error> {
+        if processing == Processing::Batch {
+            return Ok(jobs.iter().map(|_| None).collect());
+        }
+        for job in jobs {
+            let lock = format!("SELECT FROM row_of WHERE owner = '{}' FOR UPDATE", job.owner);
+            conn.batch_execute(&lock).await?;
+        }
+        Ok(jobs.iter().map(|_| Some(Ok(()))).collect())
+    }
+
+    fn is_conflict(_: &Error) -> bool {
+        false
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_about_a_locked_row_delay_no_other_owner() {
+    let database = Database::create(Vec::new()).await;
+    let process = testkit::process(&database);
+    let mut holder = process.pool.get().await.unwrap();
+    let rows = "CREATE TABLE row_of (owner TEXT); INSERT INTO row_of VALUES ('a'), ('b')";
+    holder.batch_execute(rows).await.unwrap();
+    let lock = "BEGIN; SELECT FROM row_of WHERE owner = 'a' FOR UPDATE";
+    holder.batch_execute(lock).await.unwrap();
+    let batches = Batches::start("test", &process, RowHandler);
+    let run = |owner, weight| {
+        let batches = batches.clone();
+        tokio::spawn(async move { batches.run(RowRequest { owner, weight }).await })
+    };
+    let waiting: Vec<_> = (0..7).map(|_| run("a", 1)).chain([run("a", 65)]).collect();
+    testkit::eventually("the slots of a are taken", TIMEOUT, async || {
+        let waiting = "SELECT count(*) AS n FROM pg_stat_activity WHERE wait_event_type = 'Lock' \
+                       AND datname = current_database()";
+        let mut conn = process.pool.get().await.unwrap();
+        (testkit::try_count(&mut conn, waiting).await.unwrap() == 2).then_some(())
+    })
+    .await;
+    for weight in [1, 65] {
+        run("b", weight).await.unwrap().unwrap();
+    }
+    assert!(waiting.iter().all(|request| !request.is_finished()), "b waited for a");
+    holder.batch_execute("ROLLBACK").await.unwrap();
+    for request in waiting {
+        // On a slow machine the time of a request can be over before the lock is released.
+        let result = request.await.unwrap();
+        assert!(!result.is_err_and(|error| error.kind() != ErrorKind::Limited));
+    }
+    assert!(process.tasks.drain(TIMEOUT).await);
+}
+
+#[test]
+fn a_lack_of_capacity_is_not_an_outage() {
+    let kinds = [SubmitError::Full, SubmitError::Contended, SubmitError::NoDatabase];
+    let kinds = kinds.map(|error| error.kind());
+    assert_eq!(kinds, [ErrorKind::Limited, ErrorKind::Limited, ErrorKind::Unavailable]);
+    assert_eq!(DatabaseError::TooManyReaders.kind(), ErrorKind::Limited);
+    assert_eq!(platform::Overloaded.kind(), ErrorKind::Limited);
+}

@@ -67,6 +67,7 @@ impl Service for EchoService {
         config
             .service(echo)
             .service(respond_slowly)
+            .service(block_worker)
             .service(count_slow_requests)
             .service(query_database)
             .service(who)
@@ -100,6 +101,18 @@ async fn respond_slowly(service: web::Data<EchoService>, millis: web::Path<u64>)
     service.slow_requests.fetch_add(1, Ordering::Relaxed);
     tokio::time::sleep(Duration::from_millis(*millis)).await;
     HttpResponse::Ok().json("waited")
+}
+
+/// Requests that keep their worker busy.
+pub(crate) static BLOCKING_REQUESTS: AtomicUsize = AtomicUsize::new(0);
+
+/// Keeps its worker busy, as a long computation would.
+#[utoipa::path(responses((status = 200)))]
+#[get("/block/{millis}")]
+async fn block_worker(millis: web::Path<u64>) -> HttpResponse {
+    BLOCKING_REQUESTS.fetch_add(1, Ordering::Relaxed);
+    std::thread::sleep(Duration::from_millis(*millis));
+    HttpResponse::Ok().json("blocked")
 }
 
 #[utoipa::path(responses((status = 200)))]

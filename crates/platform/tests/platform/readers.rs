@@ -18,7 +18,7 @@ async fn readers_leave_connections_for_all_other_work() {
     let pool = Pool::new("test", &settings).unwrap();
     let readers = [pool.reader().await.unwrap(), pool.reader().await.unwrap()];
     let refused = pool.reader().await.err().unwrap();
-    assert_eq!(refused.kind(), ErrorKind::Unavailable, "at most half of the connections");
+    assert_eq!(refused.kind(), ErrorKind::Limited, "at most half of the connections");
     let others = [pool.get().await.unwrap(), pool.get().await.unwrap()];
     drop((readers, others));
     pool.reader().await.unwrap();

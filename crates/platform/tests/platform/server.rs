@@ -1,5 +1,6 @@
 //! Slow clients, large bodies, unknown paths and timeouts.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use reqwest::{StatusCode, header};
@@ -9,7 +10,7 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::{client, start};
+use crate::{BLOCKING_REQUESTS, client, start};
 
 pub(crate) async fn raw(url: &str, bytes: &str) -> (String, Duration) {
     let stream = TcpStream::connect(url.strip_prefix("http://").unwrap()).await.unwrap();
@@ -49,6 +50,58 @@ async fn a_slow_client_is_disconnected() {
     assert_eq!(&first, b"HTTP/1.1 200");
     let (_, took) = send(stream, "G").await;
     assert!(took < Duration::from_secs(8), "{took:?}");
+    assert!(service.stop().await);
+}
+
+/// The client connected before the worker was busy, and sent its request meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_complete_request_waits_for_a_busy_worker() {
+    let service = start(&[("HTTP__HEADER_TIMEOUT", "3s")]).await;
+    let address = service.url.strip_prefix("http://").unwrap().to_owned();
+    let (mut busy, mut waiting) = loop {
+        let connected_at = Instant::now();
+        let mut waiting = TcpStream::connect(&address).await.unwrap();
+        let mut busy = TcpStream::connect(&address).await.unwrap();
+        // The worker has accepted both connections when it has responded on the second.
+        busy.write_all(b"GET /address HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+        busy.read_exact(&mut [0; 12]).await.unwrap();
+        let blocking = BLOCKING_REQUESTS.load(Ordering::Relaxed);
+        busy.write_all(b"GET /block/6000 HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+        testkit::eventually("the worker is busy", Duration::from_secs(300), async || {
+            (BLOCKING_REQUESTS.load(Ordering::Relaxed) > blocking).then_some(())
+        })
+        .await;
+        waiting.write_all(b"GET /address HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+        // On a busy machine the time of the client may be over before it sends its request.
+        if connected_at.elapsed() < Duration::from_secs(2) {
+            break (busy, waiting);
+        }
+    };
+    let mut status = [0; 12];
+    waiting.read_exact(&mut status).await.unwrap();
+    assert_eq!(&status, b"HTTP/1.1 200");
+    busy.read_exact(&mut [0; 12]).await.unwrap();
+    assert!(service.stop().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_body_with_many_keys_is_parsed_off_the_worker() {
+    let service = start(&[]).await;
+    let keys: Vec<_> = (0..90_000).map(|key| format!("\"k{key}\":0")).collect();
+    let body = format!("{{{}}}", keys.join(","));
+    assert!(body.len() < 1 << 20);
+    let echo = || {
+        let request = client().post(format!("{}/echo", service.url));
+        request.header(header::CONTENT_TYPE, "application/json").body(body.clone()).send()
+    };
+    let (large, small) = tokio::join!(
+        futures_util::future::join_all((0..3).map(|_| echo())),
+        client().get(format!("{}/address", service.url)).send(),
+    );
+    assert_eq!(small.unwrap().status(), StatusCode::OK);
+    for response in large {
+        assert_eq!(response.unwrap().json::<Value>().await.unwrap()["k89999"], 0);
+    }
     assert!(service.stop().await);
 }
 

@@ -34,6 +34,7 @@ const FIELDS: [&str; 9] = [
 /// A carrier report. It names the return, the tracking number or both. Without `units` it applies
 /// to all units with the tracking number, or to the whole return.
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "the shape of a request, for the API document")]
 pub(crate) struct CarrierEvent {
     /// Chosen by the carrier. A repeated report gets the first response.

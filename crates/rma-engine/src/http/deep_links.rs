@@ -15,6 +15,7 @@ use crate::deep_links::{self, DeepLink, NewDeepLink};
 
 /// The order of a new deep link.
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "the shape of a request, for the API document")]
 pub(crate) struct DeepLinkBody {
     #[schema(min_length = 1, max_length = 255)]

@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use domain::access::{MerchantId, Scope};
 use domain::json::{Object, object, text};
 use platform::Problem;
-use platform::http::{ErrorBody, Json, PageLimit, Sequential};
+use platform::http::{ErrorBody, Json, PageLimit, Query, Sequential};
 use platform::identity::Caller;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -39,6 +39,7 @@ pub(crate) struct DiscrepancyQuery {
 
 /// The resolution of a discrepancy.
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "the shape of a request, for the API document")]
 pub(crate) struct NewResolution {
     /// The reason for the record.
@@ -70,7 +71,7 @@ pub(crate) struct NewResolution {
 pub(crate) async fn list_discrepancies(
     app: web::Data<App>,
     caller: Caller,
-    query: web::Query<DiscrepancyQuery>,
+    query: Query<DiscrepancyQuery>,
     head: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     let query = query.into_inner();

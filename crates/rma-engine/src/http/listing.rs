@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use domain::access::MerchantId;
 use domain::returns::RmaStatus;
 use platform::Problem;
-use platform::http::{ErrorBody, PageLimit};
+use platform::http::{ErrorBody, PageLimit, Query};
 use platform::shopper_proof::{ProvenOrders, Requester};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -80,7 +80,7 @@ pub(crate) struct TimelineQuery {
 pub(crate) async fn list_returns(
     app: web::Data<App>,
     requester: Requester,
-    query: web::Query<Listing>,
+    query: Query<Listing>,
     head: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     let shopper = requester.authorize(&READERS)?;
@@ -124,7 +124,7 @@ pub(crate) async fn show_timeline(
     app: web::Data<App>,
     requester: Requester,
     rma_identifier: web::Path<String>,
-    query: web::Query<TimelineQuery>,
+    query: Query<TimelineQuery>,
     head: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     let (merchant, shopper) = merchant_or_shopper(&app, &requester, &READERS)?;

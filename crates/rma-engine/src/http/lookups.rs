@@ -15,6 +15,7 @@ use crate::lookups::{self, Lookup, Proof};
 
 /// Either `deep_link` alone, or `order_identifier` with one of the others.
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "the shape of a request, for the API document")]
 pub(crate) struct LookupBody {
     #[schema(min_length = 1, max_length = 255)]

@@ -17,6 +17,7 @@ use crate::receiving::{self, Delivered};
 
 /// Findings of a receiving request.
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "the shape of a request, for the API document")]
 pub(crate) struct NewReceipt {
     #[schema(min_items = 1, max_items = 1000)]
@@ -28,6 +29,7 @@ pub(crate) struct NewReceipt {
 
 /// One finding of the warehouse. All findings but `over` name a unit.
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "the shape of a request, for the API document")]
 pub(crate) struct NewFinding {
     finding: FindingKind,
@@ -106,10 +108,11 @@ pub(crate) async fn receive_units(
 
 fn read(body: &Object<'_>) -> Option<(Option<Receipt>, bool)> {
     body.reject_unknown(&["findings", "close"]);
-    let close = body.flag("close")?;
+    let close = body.flag("close");
     // Closing needs no findings; anything else does.
-    if close && !body.has("findings") {
-        return Some((None, true));
+    if close != Some(false) && !body.has("findings") {
+        return Some((None, close?));
     }
-    Some((Some(Receipt::read_object(body)?), close))
+    let receipt = Receipt::read_object(body);
+    Some((Some(receipt?), close?))
 }

@@ -11,7 +11,7 @@ use actix_web::body::{BodySize, MessageBody};
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, get, web};
 use platform::Problem;
-use platform::http::{ErrorBody, reserve_for_response};
+use platform::http::{ErrorBody, Query, reserve_for_response};
 use platform::shopper_proof::Requester;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use utoipa::IntoParams;
@@ -81,7 +81,7 @@ pub(crate) async fn show_returnable(
     app: web::Data<App>,
     requester: Requester,
     identifier: web::Path<String>,
-    query: web::Query<ReturnableQuery>,
+    query: Query<ReturnableQuery>,
     head: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     let (merchant, shopper) = merchant_or_shopper(&app, &requester, &READERS)?;

@@ -36,6 +36,7 @@ pub(crate) struct NewReturnBody {
 
 /// Units to cancel; the whole return without `units`.
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[schema(as = Cancellation)]
 #[expect(dead_code, reason = "the shape of a request, for the API document")]
 pub(crate) struct CancellationBody {

@@ -190,7 +190,7 @@ async fn a_refund_of_every_unit_closes_the_return() {
     app.store("acme", &order).await;
     let first = app.start_return(&refund_of("A", &[1, 2])).await;
     let second = app.start_return(&refund_of("A", &[3])).await;
-    // A partial refund of the first return is stored without a message.
+    // The status changes with the last unit.
     let half = refunded(&order, "R1", 1, Some(&first));
     app.store("acme", &half).await;
     assert_eq!(app.show(&first).await["status"], "CREATED");
@@ -206,14 +206,16 @@ async fn a_refund_of_every_unit_closes_the_return() {
     }
     let mut messages = app.sent_messages().await;
     messages.sort_unstable();
-    assert_eq!(messages, ["rma.created", "rma.created", "rma.refunded", "rma.refunded"]);
-    // Nothing is left to refund, and no message is sent.
+    let expected = ["rma.created", "rma.created", "rma.partially_refunded"];
+    assert_eq!(messages, [&expected[..], &["rma.refunded", "rma.refunded"]].concat());
+    // Nothing is left to refund, and the merchant is told about the refund all the same.
     app.store("acme", &refunded(&later(&rest, 2), "R3", 1, Some(&first))).await;
+    assert_eq!(app.sent_messages().await.len(), 6);
     let (_, listed) = app.get("/v1/discrepancies", "acme").await;
     let found = listed["discrepancies"].as_array().unwrap();
     let mut kinds: Vec<_> = found.iter().map(|it| it["detail"]["kind"].as_str().unwrap()).collect();
     kinds.sort_unstable();
     assert_eq!(kinds, ["refund_above_paid", "refund_exceeds_return"]);
     assert_eq!(app.get("/v1/discrepancies", "rival").await.1["discrepancies"], json!([]));
-    assert_eq!(app.sent_messages().await.len(), 4);
+    assert_eq!(app.sent_messages().await.len(), 6);
 }

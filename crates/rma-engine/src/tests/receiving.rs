@@ -158,3 +158,19 @@ async fn the_warehouse_reports_each_unit_once() {
     assert_eq!(app.sent_messages().await, ["rma.created", "rma.received", "rma.received"]);
     assert_eq!(app.number("SELECT count(*) AS n FROM discrepancies").await, 0);
 }
+
+#[tokio::test]
+async fn a_wrong_close_hides_no_other_fault() {
+    let app = managed().await;
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    let faults = async |body: Value| {
+        let (status, response) = app.receive(&rma, &body).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{response}");
+        let errors = response["errors"].as_array().unwrap().iter();
+        errors.map(|it| it["field"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let both = json!({ "close": "yes", "findings": [{ "finding": "over" }], "other": 1 });
+    assert_eq!(faults(both).await, ["$.other", "$.close", "$.findings[0].quantity"]);
+    assert_eq!(faults(json!({ "close": "yes" })).await, ["$.close"]);
+    assert_eq!(faults(json!({ "close": false })).await, ["$.findings"]);
+}

@@ -31,6 +31,42 @@ async fn large_returns_are_read_in_chunks() {
 }
 
 #[tokio::test]
+async fn each_refund_of_a_return_sends_a_message() {
+    let app = TestApp::start().await;
+    let order = order("A", 3);
+    app.store("acme", &order).await;
+    let rma = app.start_return(&refund_of("A", &[1, 2, 3])).await;
+    // Two refunds in one snapshot, and one that names the return and no unit.
+    let mut two = refunded(&refunded(&order, "R1", 1, Some(&rma)), "R2", 1, None);
+    app.store("acme", &two).await;
+    two = refunded(&two, "R3", 1, Some(&rma));
+    two.refunds[2].refund_line_items.clear();
+    app.store("acme", &two).await;
+    app.store("acme", &later(&two, 1)).await;
+    assert_eq!(app.show(&rma).await["status"], "CREATED");
+    app.store("acme", &refunded(&later(&two, 1), "R4", 1, None)).await;
+    assert_eq!(app.show(&rma).await["status"], "REFUNDED");
+    let (_, timeline) = app.get(&format!("/v1/returns/{rma}/timeline"), "acme").await;
+    let entries = timeline["entries"].as_array().unwrap().iter().skip(1);
+    let line = |it: &Value| {
+        let units = it["detail"]["units"].as_array().map_or(0, Vec::len);
+        let text = |it: &Value| it.as_str().unwrap().to_owned();
+        assert!(it["delivery"].is_string(), "{it}");
+        format!("{} {} {units}", text(&it["event"]), text(&it["detail"]["refund_identifier"]))
+    };
+    let partially = "rma.partially_refunded";
+    let expected = [
+        format!("{partially} R1 1"),
+        format!("{partially} R2 1"),
+        format!("{partially} R3 0"),
+        "rma.refunded R4 1".to_owned(),
+    ];
+    assert_eq!(entries.map(line).collect::<Vec<_>>(), expected);
+    let sent = app.sent_messages().await;
+    assert_eq!(sent, ["rma.created", partially, partially, partially, "rma.refunded"]);
+}
+
+#[tokio::test]
 async fn a_return_without_held_units_is_not_locked() {
     let app = TestApp::start().await;
     let order = order("A", 1);

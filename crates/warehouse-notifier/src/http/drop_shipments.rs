@@ -8,7 +8,7 @@ use domain::warehouse::{
     DropShipmentPartialCancellation, sample,
 };
 use platform::Problem;
-use platform::http::{BadCursor, ErrorBody, Json, PageLimit, Sequential, json_response};
+use platform::http::{BadCursor, ErrorBody, Json, PageLimit, Query, Sequential, json_response};
 use platform::idempotency::KeyHeader;
 use platform::identity::{Access, Caller};
 use serde::Deserialize;
@@ -133,7 +133,7 @@ pub(crate) async fn cancel_drop_shipment_partially(
 pub(crate) async fn list_drop_shipments(
     app: web::Data<App>,
     caller: Caller,
-    query: web::Query<DropShipmentQuery>,
+    query: Query<DropShipmentQuery>,
 ) -> Result<HttpResponse, Problem> {
     let DropShipmentQuery { merchant, order_identifier: order, limit, after } = query.into_inner();
     let merchant = listed(&app, &caller, merchant.as_ref())?;

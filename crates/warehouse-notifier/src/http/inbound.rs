@@ -5,7 +5,7 @@ use actix_web::{HttpRequest, HttpResponse, get, post, put, web};
 use domain::json::Digest;
 use domain::warehouse::{InboundAsn, sample};
 use platform::Problem;
-use platform::http::{ErrorBody, Json, Sequential, json_response};
+use platform::http::{ErrorBody, Json, Query, Sequential, json_response};
 use platform::idempotency::KeyHeader;
 use platform::identity::Caller;
 
@@ -127,7 +127,7 @@ pub(crate) async fn show_asn(
 pub(crate) async fn list_asns(
     app: web::Data<App>,
     caller: Caller,
-    query: web::Query<ListQuery>,
+    query: Query<ListQuery>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = listed(&app, &caller, query.merchant.as_ref())?;
     let after = ListPosition::read(query.after.as_deref())?;

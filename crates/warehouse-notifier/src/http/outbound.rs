@@ -4,7 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, patch, post, web};
 use domain::warehouse::{OutboundShipment, ShipmentChange, sample};
 use platform::Problem;
-use platform::http::{ErrorBody, Json, Sequential, json_response};
+use platform::http::{ErrorBody, Json, Query, Sequential, json_response};
 use platform::idempotency::KeyHeader;
 use platform::identity::Caller;
 
@@ -130,7 +130,7 @@ pub(crate) async fn show_shipment(
 pub(crate) async fn list_shipments(
     app: web::Data<App>,
     caller: Caller,
-    query: web::Query<ListQuery>,
+    query: Query<ListQuery>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = listed(&app, &caller, query.merchant.as_ref())?;
     let after = ListPosition::read(query.after.as_deref())?;

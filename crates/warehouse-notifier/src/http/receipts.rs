@@ -5,7 +5,7 @@ use actix_web::{HttpResponse, get, post, web};
 use domain::access::MerchantId;
 use domain::warehouse::{ReceiptBatch, ReceiptsRequest, sample};
 use platform::Problem;
-use platform::http::{BadCursor, ErrorBody, Json, PageLimit, Sequential, json_response};
+use platform::http::{BadCursor, ErrorBody, Json, PageLimit, Query, Sequential, json_response};
 use platform::idempotency::KeyHeader;
 use platform::identity::{Access, Caller};
 use serde::Deserialize;
@@ -86,7 +86,7 @@ pub(crate) async fn receive_units(
 pub(crate) async fn list_receipts(
     app: web::Data<App>,
     caller: Caller,
-    listing: web::Query<ReceiptQuery>,
+    listing: Query<ReceiptQuery>,
 ) -> Result<HttpResponse, Problem> {
     let ReceiptQuery { merchant, asn_number, limit, after } = listing.into_inner();
     let merchant = listed(&app, &caller, merchant.as_ref())?;

@@ -3,7 +3,7 @@
 use actix_web::{HttpResponse, get, web};
 use domain::access::MerchantId;
 use platform::Problem;
-use platform::http::{ErrorBody, PageLimit};
+use platform::http::{ErrorBody, PageLimit, Query};
 use platform::identity::Caller;
 use serde::Deserialize;
 
@@ -60,7 +60,7 @@ pub(crate) struct RecordQuery {
 pub(crate) async fn find_records(
     app: web::Data<App>,
     caller: Caller,
-    query: web::Query<RecordQuery>,
+    query: Query<RecordQuery>,
 ) -> Result<HttpResponse, Problem> {
     let query = query.into_inner();
     let merchant = listed(&app, &caller, query.merchant.as_ref())?;

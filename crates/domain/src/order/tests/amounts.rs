@@ -159,7 +159,7 @@ fn refunds_above_the_amount_paid_for_a_line_or_the_order_are_warnings() {
             order["shipping_amount_cents"] = json!(100);
         },
         expect![[r#"
-            warning: .refunds[1].total_refund_amount_cents: invalid (the refunds of line L1 make 2208, but 2108 was paid for its units and shipping)
+            warning: .refunds[1].total_refund_amount_cents: invalid (the refunds of line L1 make 2208, but 2107 was paid for its units and shipping)
         "#]],
     );
     check(refunds(&[(3010, 3), (1010, 0)]), expect![""]);
@@ -175,5 +175,51 @@ fn refunds_above_the_amount_paid_for_a_line_or_the_order_are_warnings() {
             order["refunds"][0]["tags"] = json!(["ignore_refund"]);
         },
         expect![""],
+    );
+}
+
+#[test]
+fn refunds_of_a_line_are_not_rounded_up_one_by_one() {
+    // The three units of L1 cost 1004, 1003 and 1003.
+    check(refunds(&[(1004, 1), (1003, 1), (1003, 1)]), expect![""]);
+    check_with(
+        STRICT,
+        refunds(&[(1004, 1), (1004, 1)]),
+        expect![[r#"
+            .refunds[1].total_refund_amount_cents: invalid (the refunds of line L1 make 2008, but 2007 was paid for its units and shipping)
+        "#]],
+    );
+    // A line of 533 with two units, beside another line.
+    check(
+        |order| {
+            refunds(&[(267, 1), (267, 1)])(order);
+            let amounts = [("quantity", 2), ("quantity_shipped", 2), ("product_amount_cents", 533)];
+            for (key, value) in amounts.into_iter().chain([("tax_amount_cents", 0)]) {
+                order["items"][0][key] = json!(value);
+            }
+            order["items"][0]["unit_price_amount_cents"] = json!(266);
+            (order["product_amount_cents"], order["tax_amount_cents"]) = (json!(1533), json!(10));
+            order["total_amount_cents"] = json!(1543);
+        },
+        expect![[r#"
+            warning: .items[0].product_amount_cents: invalid (says 533, but the parts make 532)
+            warning: .refunds[1].total_refund_amount_cents: invalid (the refunds of line L1 make 534, but 533 was paid for its units and shipping)
+        "#]],
+    );
+}
+
+#[test]
+fn the_excess_of_a_line_is_reported_once() {
+    check(
+        refunds(&[(1005, 1), (1005, 1), (1005, 1)]),
+        expect![[r#"
+            warning: .refunds[0].total_refund_amount_cents: invalid (refunds 1005, but 1004 was paid for the units and shipping)
+        "#]],
+    );
+    check(
+        refunds(&[(4021, 0), (1, 0)]),
+        expect![[r#"
+            warning: .refunds[0].total_refund_amount_cents: invalid (the refunds of the order make 4021, but its total is 4020)
+        "#]],
     );
 }

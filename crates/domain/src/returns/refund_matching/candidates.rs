@@ -56,6 +56,10 @@ impl CandidateReturn {
         }
     }
 
+    pub fn is_canceled(&self) -> bool {
+        self.is_canceled
+    }
+
     /// Whether units of this order await a refund.
     pub fn awaits_refund(&self, order: &str) -> bool {
         self.unrefunded.contains_key(order)

@@ -6,8 +6,10 @@ use super::{Change, Rma};
 use crate::returns::{RefundedUnit, RmaStatus, ServiceEvent, TransitionError};
 
 impl Rma {
-    /// Records which of its units refunds cover, and ignores units of other returns. The return
-    /// is refunded once refunds cover every unit. All refunds of one snapshot are one change.
+    /// Records which of its units a refund covers, and ignores units of other returns. The return
+    /// is refunded once refunds cover every unit. A refund that names the return and covers no
+    /// unit is a change too, because the merchant is told about each refund. A repeated refund is
+    /// late.
     pub fn refund(
         &mut self,
         refunded_units: &[RefundedUnit],
@@ -34,9 +36,15 @@ impl Rma {
                 None => change.late.push(refunded.unit.clone()),
             }
         }
-        if !change.units.is_empty() && self.update_refund_status() {
-            change = self.with_message(ServiceEvent::Refunded, change, now);
+        if change.units.is_empty() && !refunded_units.is_empty() {
+            return Ok(change);
         }
-        Ok(change)
+        self.update_refund_status();
+        let event = if self.status == RmaStatus::Refunded {
+            ServiceEvent::Refunded
+        } else {
+            ServiceEvent::PartiallyRefunded
+        };
+        Ok(self.with_message(event, change, now))
     }
 }

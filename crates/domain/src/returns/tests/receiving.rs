@@ -120,6 +120,35 @@ fn closing_a_refunded_return_sends_no_message() {
 }
 
 #[test]
+fn each_refund_sends_a_message_and_the_status_changes_with_the_last_unit() {
+    let mut rma = rma("RMA-1", &["A/L1/1", "A/L1/2"]);
+    let first = refunded_units("R1", "RMA-1", &["A/L1/1"]);
+    let last = refunded_units("R3", "RMA-1", &["A/L1/2"]);
+    let mut step = |units: &[RefundedUnit], minutes| {
+        let change = summary(&rma.refund(units, minute(minutes)));
+        format!("{change}: {} {}\n", rma.status, (rma.updated_at - minute(0)).num_minutes())
+    };
+    let log = [
+        step(&first, 1),
+        step(&first, 2),
+        // A refund of shipping names the return and no unit.
+        step(&[], 3),
+        step(&last, 4),
+        step(&[], 5),
+        step(&refunded_units("R9", "RMA-2", &["A/L1/2"]), 6),
+    ];
+    expect![[r"
+        rma.partially_refunded; changed A/L1/1: CREATED 1
+        no message; late A/L1/1: CREATED 1
+        rma.partially_refunded: CREATED 3
+        rma.refunded; changed A/L1/2: REFUNDED 4
+        rma.refunded: REFUNDED 5
+        no message: REFUNDED 5
+    "]]
+    .assert_eq(&log.concat());
+}
+
+#[test]
 fn a_refund_after_closing_completes_the_return() {
     let mut rma = rma("RMA-1", &["A/L1/1", "A/L1/2"]);
     rma.receive(&receipt(vec![received("A/L1/1")]), minute(1)).unwrap();
@@ -269,13 +298,19 @@ fn every_invalid_field_of_a_finding_is_reported() {
         finding(json!({ "finding": "undo" })),
     ] });
     assert_eq!(json!(read(&body).unwrap()), body);
-    let invalid = json!({ "findings": [{ "finding": "lost" }, { "finding": "over" }, { "finding": "undo" }] });
+    let invalid = json!({ "findings": [
+        { "finding": "lost", "unit": "one", "note": 7 }, { "finding": "over" }, { "finding": "undo" },
+    ] });
     let errors = |body: &serde_json::Value| {
         let errors = read(body).unwrap_err().errors;
         errors.iter().map(|error| format!("{error}\n")).collect::<String>()
     };
     expect![[r#"
         $.findings[0].finding: invalid (must be one of received, damaged, short, wrong, over, undo)
+        $.findings[0].note: invalid_type (expected a string, found an integer)
+        $.findings[0].order_identifier: missing_field
+        $.findings[0].order_line_item_identifier: missing_field
+        $.findings[0].unit: invalid_type (expected an integer, found a string)
         $.findings[1].quantity: missing_field
         $.findings[2].order_identifier: missing_field
         $.findings[2].order_line_item_identifier: missing_field

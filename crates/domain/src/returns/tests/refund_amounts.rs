@@ -61,6 +61,23 @@ fn refunds_of_a_line_and_of_an_order_are_summed() {
 }
 
 #[test]
+fn a_line_and_an_order_have_one_discrepancy() {
+    let above = (602, &[("L1", 1)][..]);
+    check(&[above, above], "");
+    check(&[(2102, &[]), (1, &[])], "");
+    check(&[(99_999, &[("L1", 1)]), (1, &[("L1", 1)])], "");
+    // Another line, and a refund of several lines, have their own.
+    check(
+        &[above, (1101, &[("L2", 1)])],
+        "refund R2: 1101 cents are refunded of line L2 of order A, but at most 1100 cents were paid",
+    );
+    check(
+        &[above, (1602, &[("L1", 1), ("L2", 1)])],
+        "refund R2: 1602 cents are refunded of order A, but at most 1601 cents were paid",
+    );
+}
+
+#[test]
 fn units_that_did_not_ship_have_no_known_amount() {
     check(&[(1500, &[("L1", 3)])], "");
     check(

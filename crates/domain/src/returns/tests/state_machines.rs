@@ -157,6 +157,7 @@ fn every_service_event_has_the_text_of_the_contract() {
         "rma.in_transit",
         "rma.dropped_off",
         "rma.received",
+        "rma.partially_refunded",
         "rma.refunded",
         "rma.canceled",
         "rma.exchange_placed",
