@@ -32,7 +32,7 @@ use crate::replayer::Replayer;
 use crate::sender::Sender;
 use crate::settings::Settings;
 use crate::settled_ids::SettledIds;
-use crate::store::{self, NewDelivery, NewMessage, Partitions};
+use crate::store::{self, ErasedMessages, NewDelivery, NewMessage, Partitions};
 
 /// Every replica maintains the partitions. While a backup reads the history, each maintenance that
 /// creates or drops a partition makes all writers wait for half a second.
@@ -161,16 +161,16 @@ impl Deliveries {
         store::delete_settled(conn, id).await
     }
 
-    /// Applies `erase` to the bodies of all messages with these ordering keys, and replaces the merchant's
-    /// responses to them. Returns the number of changed messages. A message that is in the broker is sent as
+    /// Applies `erase` to the bodies of the shopper's messages, and replaces the merchant's responses to them. Returns the number of changed messages. A message that is in the broker is sent as
     /// it was; a retry or a replay sends the erased body.
     pub async fn erase(
         conn: &mut AsyncPgConnection,
         merchant: &MerchantId,
-        ordering_keys: &[String],
+        messages: ErasedMessages<'_>,
+        is_of_shopper: impl Fn(&Value) -> bool,
         erase: impl Fn(&mut Value),
     ) -> Result<usize, DatabaseError> {
-        store::erase(conn, merchant, ordering_keys, erase).await
+        store::erase(conn, merchant, messages, is_of_shopper, erase).await
     }
 
     /// Returns the client for other requests to merchants' endpoints.

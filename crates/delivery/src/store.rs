@@ -55,6 +55,7 @@ pub(crate) use endpoint_states::{
 pub(crate) use endpoints::{
     EndpointDetails, disabled_endpoints, enable_endpoint, endpoint_details,
 };
+pub use erase::ErasedMessages;
 pub(crate) use erase::erase;
 pub(crate) use latencies::{
     EndpointBucket, HourBucket, endpoint_latencies, hourly_latencies, recent_latencies,

@@ -13,7 +13,10 @@ mod rules;
 pub use email_digest::EmailDigest;
 pub use events::{ErasureConfirmed, ErasureCounts, KeptReturn, ReturnsErased, ShopperErased};
 pub use order_document::{erase_order, erase_order_document};
-pub use rules::{ERASED, ERASED_EMAIL, erase, erase_email, erase_history, erase_text, is_erased};
+pub use rules::{
+    ERASED, ERASED_EMAIL, erase, erase_email, erase_history, erase_report, erase_text, is_erased,
+    is_report_about,
+};
 
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::erasing;
 use crate::error::Error;
-use crate::store::confirmations;
+use crate::store::{confirmations, erasures};
 
 pub(crate) struct Confirmations {
     pub(crate) clock: Clock,
@@ -32,9 +32,11 @@ impl Handler for Confirmations {
         events: &[&Envelope<ReturnConfirmed>],
     ) -> Result<(), HandleError> {
         let now = self.clock.now();
+        let confirmed = events.iter().map(|event| &event.data);
+        erasures::wait_for_erasures(conn, confirmed).await.map_err(Error::from)?;
         for event in events {
             check(&event.data)?;
-            let confirmed = erasing::without_erased(conn, event).await?;
+            let confirmed = erasing::without_erased(conn, &event.data).await?;
             confirmations::insert(conn, &confirmed, event.traceparent.as_deref(), now).await?;
         }
         Ok(())

@@ -1,14 +1,17 @@
 //! Consumes `returns.erased`: erases the shopper's data in confirmations and exchange orders.
+//!
+//! The event names every return that is erased. Another return of the same order keeps its data, so an erasure
+//! that comes late erases nothing that is newer.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
-use delivery::Deliveries;
+use delivery::{Deliveries, ErasedMessages};
 use diesel_async::AsyncPgConnection;
-use domain::erasure::{
-    EmailDigest, ErasureConfirmed, ErasureCounts, ReturnsErased, erase, erase_email,
-};
+use domain::access::MerchantId;
+use domain::erasure::{ErasureConfirmed, ErasureCounts, ReturnsErased, erase, erase_email};
 use domain::returns::ReturnConfirmed;
-use messaging::{Envelope, HandleError, Handler, Outbox};
+use messaging::{Envelope, ErasedEvents, HandleError, Handler, Outbox};
 use platform::database::DatabaseError;
 use platform::{Clock, Service as _};
 use serde_json::Value;
@@ -38,7 +41,7 @@ impl Handler for Erasures {
         events: &[&Envelope<ReturnsErased>],
     ) -> Result<(), HandleError> {
         for event in events {
-            self.erase(conn, event).await.map_err(Error::from)?;
+            self.erase(conn, &event.data).await.map_err(Error::from)?;
         }
         Ok(())
     }
@@ -48,17 +51,19 @@ impl Erasures {
     async fn erase(
         &self,
         conn: &mut AsyncPgConnection,
-        event: &Envelope<ReturnsErased>,
+        event: &ReturnsErased,
     ) -> Result<(), DatabaseError> {
-        let (sequence, event) = (event.sequence_number(), &event.data);
-        let (merchant, orders) = (&event.merchant, &event.order_identifiers);
-        erasures::add_erased_orders(conn, merchant, orders, sequence).await?;
-        let mut records = erasures::erase_orders(conn, merchant, orders, erase).await?;
-        let mut deliveries =
-            Deliveries::erase(conn, merchant, &ordering_keys(orders), erase).await?;
+        let ReturnsErased { merchant, rma_identifiers: returns, .. } = event;
+        erasures::lock_returns(conn, event).await?;
+        erasures::add_erased_returns(conn, merchant, returns, None).await?;
+        let (mut records, mut deliveries) = erase_returns(conn, merchant, returns, erase).await?;
         if let Some(email) = &event.email_sha256 {
-            let (gifts, sent) = erase_gifts(conn, event, email).await?;
-            records += gifts;
+            // The other data of a gift is the buyer's.
+            let gifts = &event.gift_rma_identifiers;
+            erasures::add_erased_returns(conn, merchant, gifts, Some(email)).await?;
+            let erase = |value: &mut Value| erase_email(value, email);
+            let (gift_records, sent) = erase_returns(conn, merchant, gifts, erase).await?;
+            records += gift_records;
             deliveries += sent;
         }
         let counts = ErasureCounts { records, events: 0, deliveries };
@@ -79,36 +84,60 @@ impl Erasures {
     }
 }
 
-fn ordering_keys(orders: &[String]) -> Vec<String> {
-    orders.iter().map(|order| format!("order:{order}")).collect()
-}
-
-/// Erases the giftee in exchange orders of gifts. The other data is the buyer's. Returns the numbers of
-/// records and messages.
-async fn erase_gifts(
+/// Applies `erase` to the records and messages of these returns, and returns the numbers of those that changed.
+async fn erase_returns(
     conn: &mut AsyncPgConnection,
-    event: &ReturnsErased,
-    email: &EmailDigest,
+    merchant: &MerchantId,
+    returns: &[String],
+    erase: impl Fn(&mut Value) + Copy,
 ) -> Result<(usize, usize), DatabaseError> {
-    let merchant = &event.merchant;
-    let orders = erasures::orders_of(conn, merchant, &event.gift_rma_identifiers).await?;
-    let erase = |value: &mut Value| erase_email(value, email);
-    let records = erasures::erase_orders(conn, merchant, &orders, erase).await?;
-    let deliveries = Deliveries::erase(conn, merchant, &ordering_keys(&orders), erase).await?;
+    let orders = erasures::orders_of(conn, merchant, returns).await?;
+    let keys: Vec<_> = orders.iter().map(|order| format!("order:{order}")).collect();
+    let names: HashSet<_> = returns.iter().map(String::as_str).collect();
+    let is_of_returns = |message: &Value| {
+        message["rma_identifier"].as_str().is_some_and(|name| names.contains(name))
+    };
+    let records = erasures::erase_returns(conn, merchant, returns, erase).await?;
+    let messages = ErasedMessages { ordering_keys: &keys, before: None };
+    let deliveries = Deliveries::erase(conn, merchant, messages, is_of_returns, erase).await?;
     Ok((records, deliveries))
 }
 
-/// The confirmed return of an event. A confirmation from before the erasure of its order is erased, because
-/// events of different types may overtake each other.
+/// Confirmations of returns whose shopper was erased.
+pub(crate) struct ErasedConfirmations;
+
+impl ErasedEvents for ErasedConfirmations {
+    type Event = ReturnConfirmed;
+
+    async fn are_erased(
+        &self,
+        conn: &mut AsyncPgConnection,
+        events: &[Envelope<ReturnConfirmed>],
+    ) -> Result<Vec<bool>, DatabaseError> {
+        let mut erased = Vec::with_capacity(events.len());
+        for Envelope { data, .. } in events {
+            let found = erasures::of_return(conn, &data.merchant, &data.rma_identifier).await?;
+            erased.push(!found.is_empty());
+        }
+        Ok(erased)
+    }
+}
+
+/// A confirmed return. If its shopper was erased, the data is erased, because events of different types may
+/// overtake each other. The caller has waited for erasures of the return.
 pub(crate) async fn without_erased<'e>(
     conn: &mut AsyncPgConnection,
-    event: &'e Envelope<ReturnConfirmed>,
+    confirmed: &'e ReturnConfirmed,
 ) -> Result<Cow<'e, ReturnConfirmed>, Error> {
-    let confirmed = &event.data;
-    let (merchant, order) = (&confirmed.merchant, &confirmed.original_order_id);
-    let erased = erasures::erased_before(conn, merchant, order).await?;
-    if erased.is_none_or(|until| event.sequence_number() >= until) {
-        return Ok(Cow::Borrowed(confirmed));
+    let mut confirmed = Cow::Borrowed(confirmed);
+    let erased = erasures::of_return(conn, &confirmed.merchant, &confirmed.rma_identifier).await?;
+    for giftee in erased {
+        confirmed = Cow::Owned(match giftee {
+            Some(email) => {
+                erasures::erased_confirmation(&confirmed, |value| erase_email(value, &email))
+            }
+            None => erasures::erased_confirmation(&confirmed, erase),
+        }?);
     }
-    Ok(Cow::Owned(erasures::erased_confirmation(confirmed)?))
+    Ok(confirmed)
 }

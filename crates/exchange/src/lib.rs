@@ -30,7 +30,7 @@ use delivery::Deliveries;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use domain::message_kind::MessageKind;
 use merchants::Merchants;
-use messaging::{Backlog, Broker, Topology, consume};
+use messaging::{Backlog, Broker, Topology, consume, remove_erased_events};
 use platform::database::Pool;
 use platform::identity::Verifier;
 use platform::sealing::Sealer;
@@ -41,7 +41,7 @@ use utoipa::openapi::OpenApi;
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use confirmations::Confirmations;
-use erasing::Erasures;
+use erasing::{ErasedConfirmations, Erasures};
 use order_settlement::OrderSettlement;
 use placing::{MAX_CONCURRENT_DECISIONS, Placer};
 use renames::Renames;
@@ -133,6 +133,7 @@ impl Service for App {
         consume(&broker, Self::NAME, process, Confirmations { clock, new_confirmations });
         consume(&broker, Self::NAME, process, Renames);
         consume(&broker, Self::NAME, process, Erasures { outbox, clock: process.clock.clone() });
+        remove_erased_events(&broker, Self::NAME, process, ErasedConfirmations);
         let pool = process.pool.clone();
         let proof_keys = Arc::new(ProofKeys::new(&shopper, process.clock.clone())?);
         let app = Self {

@@ -2,6 +2,7 @@ mod app;
 mod check;
 mod claiming;
 mod contract;
+mod erasing;
 mod limits;
 mod placing;
 mod reading;

@@ -16,13 +16,13 @@ mod write;
 mod write_mode;
 
 pub(crate) use activity::{add_activity, count_orders, counts_since, order_times, rejected_orders};
-pub(crate) use erase_orders::{erase_orders, orders_of_shopper};
+pub(crate) use erase_orders::{erase_orders, orders_of_shopper, release_placeholders};
 pub(crate) use erasure_views::{
     ConfirmationRow, ErasureRow, Selected, confirmations, erasures, kept_returns,
 };
 pub(crate) use erasures::{
-    NewErasure, RunningErasure, confirm_erasure, finish_batch, insert_erasure, lock_running,
-    next_orders,
+    NewErasure, RunningErasure, confirm_erasure, finish_batch, insert_erasure, is_any_running,
+    lock_running, next_orders,
 };
 pub(crate) use error::WriteError;
 pub(crate) use load_stored::load_stored;

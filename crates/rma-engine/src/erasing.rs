@@ -2,18 +2,22 @@
 //!
 //! Open returns need the data: the warehouse, the merchant and the exchange order depend on it. Unless the
 //! event forces it, their orders keep the data, and order-intake learns which these are.
+//!
+//! An erasure may come late. Snapshots with a higher sequence number than the erasure, and returns that were
+//! started from such snapshots, keep the data.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
-use delivery::Deliveries;
+use delivery::{Deliveries, ErasedMessages};
 use diesel_async::AsyncPgConnection;
 use domain::erasure::{
     ErasureConfirmed, ErasureCounts, KeptReturn, ReturnsErased, ShopperErased, erase, erase_order,
 };
 use domain::order::OrderStored;
 use domain::returns::RmaStatus;
-use messaging::{Envelope, Outbox, erase_events};
+use messaging::{Envelope, ErasedEvents, Outbox, erase_events};
+use platform::database::DatabaseError;
 use platform::{Service as _, Timestamp, idempotency};
 
 use crate::App;
@@ -28,10 +32,12 @@ pub(crate) async fn erase_shopper(
     event: &Envelope<ShopperErased>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let (sequence, event) = (event.sequence_number(), &event.data);
+    let (sequence, erased_at, event) = (event.sequence_number(), event.time, &event.data);
     let merchant = &event.merchant;
-    erasures::lock_orders(conn, merchant, &event.order_identifiers).await?;
-    let of_orders = erasures::lock_returns(conn, merchant, &event.order_identifiers).await?;
+    let orders = &event.order_identifiers;
+    erased_orders::lock(conn, merchant, orders).await?;
+    erasures::lock_orders(conn, merchant, orders).await?;
+    let of_orders = erasures::lock_returns(conn, merchant, orders, sequence).await?;
     let of_giftee = match &event.email_sha256 {
         Some(email) => erasures::lock_gift_returns(conn, merchant, email).await?,
         None => Vec::new(),
@@ -54,6 +60,7 @@ pub(crate) async fn erase_shopper(
         rma_identifiers: identifiers(&plan.returns),
         gift_rma_identifiers: identifiers(&plan.gifts),
         email_sha256: event.email_sha256.clone(),
+        erased_at,
     };
     outbox.append(conn, now, [erased]).await?;
     outbox.append(conn, now, [confirmed]).await?;
@@ -124,7 +131,7 @@ async fn apply(
 ) -> Result<ErasureCounts, Error> {
     let merchant = &event.merchant;
     erased_orders::add(conn, merchant, &plan.orders, sequence).await?;
-    let orders = erasures::erase_orders(conn, merchant, &plan.orders).await?;
+    let orders = erasures::erase_orders(conn, merchant, &plan.orders, sequence).await?;
     let returns = [&plan.returns[..], &plan.gifts[..]].concat();
     erasures::erase_returns(conn, merchant, &returns).await?;
     let names = identifiers(&returns);
@@ -133,26 +140,47 @@ async fn apply(
     let subjects: Vec<_> = names.iter().map(|name| format!("{merchant}/{name}")).collect();
     let events = erase_events(conn, &subjects, erase).await?;
     let keys: Vec<_> = names.iter().map(|name| format!("rma:{name}")).collect();
-    let deliveries = Deliveries::erase(conn, merchant, &keys, erase).await?;
+    let messages = ErasedMessages { ordering_keys: &keys, before: None };
+    let deliveries = Deliveries::erase(conn, merchant, messages, |_| true, erase).await?;
     Ok(ErasureCounts { records: orders + returns.len(), events, deliveries })
 }
 
+/// Snapshots from before the erasure of their order.
+pub(crate) struct ErasedSnapshots;
+
+impl ErasedEvents for ErasedSnapshots {
+    type Event = OrderStored;
+
+    async fn are_erased(
+        &self,
+        conn: &mut AsyncPgConnection,
+        events: &[Envelope<OrderStored>],
+    ) -> Result<Vec<bool>, DatabaseError> {
+        let keys: Vec<_> = events.iter().map(|event| key(&event.data)).collect();
+        let erased = erased_orders::find(conn, &keys).await?;
+        Ok(events.iter().map(|event| is_erased(&erased, event)).collect())
+    }
+}
+
+fn key(stored: &OrderStored) -> Key<'_> {
+    (stored.merchant.as_str(), stored.order.identifier.as_str())
+}
+
+fn is_erased(erased: &HashMap<Key<'_>, i64>, event: &Envelope<OrderStored>) -> bool {
+    erased.get(&key(&event.data)).is_some_and(|until| event.sequence_number() < *until)
+}
+
 /// The snapshots of a batch. Those from before the erasure of their order are erased, because events of
-/// different types may overtake each other.
+/// different types may overtake each other. The caller has locked nothing yet.
 pub(crate) async fn without_erased<'e>(
     conn: &mut AsyncPgConnection,
     events: &[&'e Envelope<OrderStored>],
 ) -> Result<Vec<Cow<'e, OrderStored>>, Error> {
-    let key = |stored: &'e OrderStored| -> Key<'e> {
-        (stored.merchant.as_str(), stored.order.identifier.as_str())
-    };
     let keys: Vec<_> = events.iter().map(|event| key(&event.data)).collect();
     let erased = erased_orders::find(conn, &keys).await?;
     let snapshot = |event: &&'e Envelope<OrderStored>| {
         let stored = &event.data;
-        let is_erased =
-            erased.get(&key(stored)).is_some_and(|until| event.sequence_number() < *until);
-        Ok::<_, Error>(if is_erased {
+        Ok::<_, Error>(if is_erased(&erased, event) {
             Cow::Owned(OrderStored { order: erase_order(&stored.order)?, ..stored.clone() })
         } else {
             Cow::Borrowed(stored)

@@ -94,6 +94,11 @@ impl OrderUnits {
         is_of_line.then_some(view)
     }
 
+    /// The sequence number of the event with the snapshot of a unit's order.
+    pub(crate) fn sequence(&self, id: &UnitId) -> i64 {
+        self.orders.get(&id.order_identifier).map(|it| it.sequence).unwrap_or_default()
+    }
+
     /// All units of an order, sorted by line and number.
     pub(crate) fn unit_refs(projected: &Projected) -> Vec<UnitRef> {
         let of_line = |(index, line): (usize, &OrderLine)| {

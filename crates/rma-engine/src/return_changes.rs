@@ -13,6 +13,7 @@ use platform::database::DatabaseError;
 use platform::{Timestamp, telemetry};
 use serde_json::{Value, json};
 
+use crate::order_units::OrderUnits;
 use crate::store::return_rows::{self, InsertError, ReturnRow, WriteMode};
 use crate::store::timeline::NewEntry;
 use crate::store::{MAX_BATCH_BYTES, discrepancies};
@@ -63,6 +64,7 @@ impl ReturnChanges {
     pub(crate) fn add_new(
         &mut self,
         rma: &Rma,
+        order_units: &OrderUnits,
         customer_email: Option<&str>,
         cause: Cause<'_>,
         now: Timestamp,
@@ -72,7 +74,7 @@ impl ReturnChanges {
             units: rma.units.iter().map(|unit| unit.id.clone()).collect(),
             ..Change::default()
         };
-        let row = ReturnRow::new(rma, customer_email)?;
+        let row = ReturnRow::new(rma, customer_email, |unit| order_units.sequence(unit))?;
         self.bytes += row.bytes();
         self.new.push(row);
         self.add_entry(rma, &change, cause, now)
@@ -92,7 +94,7 @@ impl ReturnChanges {
         }
         if !change.is_empty() {
             let key = (rma.merchant.clone(), rma.rma_identifier.clone());
-            let row = ReturnRow::new(rma, None)?;
+            let row = ReturnRow::changed(rma)?;
             self.bytes += row.bytes();
             self.changed.insert(key, row);
         }

@@ -75,7 +75,7 @@ pub(crate) fn open(
         orders.filter_map(|projected| projected.order.customer.email_address()).next()
     });
     let cause = Cause { actor, action: "confirmation", detail: overrides(request, &assessment) };
-    changes.add_new(&rma, email, cause, now)?;
+    changes.add_new(&rma, order_units, email, cause, now)?;
     Ok(rma)
 }
 

@@ -2,9 +2,11 @@
 
 use std::collections::HashSet;
 
-use delivery::Deliveries;
+use delivery::{Deliveries, ErasedMessages};
 use diesel_async::AsyncPgConnection;
-use domain::erasure::{ErasureConfirmed, ErasureCounts, ReturnsErased, erase};
+use domain::erasure::{
+    ErasureConfirmed, ErasureCounts, ReturnsErased, erase, erase_report, is_report_about,
+};
 use messaging::{Envelope, HandleError, Handler, Outbox, erase_events};
 use platform::database::DatabaseError;
 use platform::{Clock, Service as _};
@@ -55,6 +57,8 @@ impl Handler for Erasures {
     }
 }
 
+/// Erases what the warehouse reported before the erasure. A later report keeps the data, as a new snapshot of an
+/// order does.
 async fn erase_records(
     conn: &mut AsyncPgConnection,
     event: &ReturnsErased,
@@ -68,65 +72,39 @@ async fn erase_records(
     let of_kind = |kind: RecordKind| -> Vec<String> {
         numbers.iter().filter(|(it, _)| *it == kind).map(|(_, number)| number.clone()).collect()
     };
-    let erase_named = |value: &mut Value| erase_if_named(value, &names);
-
+    let before = event.erased_at;
     let shipments = of_kind(RecordKind::OutboundShipment);
+    let shipments = erasures::lock_shipments(conn, merchant, &shipments, before).await?;
     let asns = of_kind(RecordKind::InboundAsn);
+    let is_named = |value: &Value| is_report_about(value, &names);
+    let erase_named = |value: &mut Value| {
+        if is_named(value) {
+            erase_report(value);
+        }
+    };
     let mut records = erasures::erase_shipments(conn, merchant, &shipments, erase_named).await?;
-    records += erasures::erase_receipts(conn, merchant, &asns, erase_named).await?;
-    let keys = [("asn", &shipments), ("inbound_asn", &asns)];
-    let keys = keys.into_iter().flat_map(|(kind, numbers)| ordering_keys(kind, numbers));
-    let keys: Vec<_> = keys.collect();
-    let mut deliveries = Deliveries::erase(conn, merchant, &keys, erase_named).await?;
-    deliveries += Deliveries::erase(conn, merchant, &ordering_keys("order", orders), erase).await?;
+    records += erasures::erase_asns(conn, merchant, &asns, before, is_named).await?;
+    records += erasures::erase_receipts(conn, merchant, &asns, before, erase_named).await?;
+
+    // A message about an older shipment repeats its address, also if the message is newer.
+    let parts = erasures::parts(conn, merchant, &shipments).await?;
+    let keys = ordering_keys("asn", shipments.iter().map(|it| &it.asn_number).chain(&parts));
+    let messages = ErasedMessages { ordering_keys: &keys, before: None };
+    let mut deliveries = Deliveries::erase(conn, merchant, messages, is_named, erase_named).await?;
+    let units = erasures::received_units(conn, merchant, &asns).await?;
+    let keys = ordering_keys("inbound_asn", asns.iter().chain(&units));
+    let messages = ErasedMessages { ordering_keys: &keys, before: Some(before) };
+    deliveries += Deliveries::erase(conn, merchant, messages, is_named, erase_named).await?;
+    let keys = ordering_keys("order", orders.iter());
+    let messages = ErasedMessages { ordering_keys: &keys, before: Some(before) };
+    deliveries += Deliveries::erase(conn, merchant, messages, |_| true, erase).await?;
+
     let subjects: Vec<_> =
         event.rma_identifiers.iter().map(|name| format!("{merchant}/{name}")).collect();
-    let events = erase_events(conn, &subjects, erase).await?;
+    let events = erase_events(conn, &subjects, erase_report).await?;
     Ok(ErasureCounts { records, events, deliveries })
 }
 
-fn ordering_keys(kind: &str, numbers: &[String]) -> Vec<String> {
-    numbers.iter().map(|number| format!("{kind}:{number}")).collect()
-}
-
-/// Erases a shipment or receipt that is about one of these orders or returns. Others of the same ASN, and
-/// shipments of many orders to a store, belong to no single shopper.
-fn erase_if_named(value: &mut Value, names: &HashSet<&str>) {
-    let is_named = |pointer| match value.pointer(pointer) {
-        Some(Value::String(text)) => names.contains(text.as_str()),
-        Some(Value::Number(number)) => names.contains(number.to_string().as_str()),
-        _ => false,
-    };
-    let pointers =
-        ["/shipment_identifier", "/reference/identifier", "/reference/alternate_identifier"];
-    if pointers.into_iter().any(is_named) {
-        erase(value);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn only_records_of_the_shopper_are_erased() {
-        let names = HashSet::from(["1001", "7"]);
-        let erased = |mut value: Value| {
-            erase_if_named(&mut value, &names);
-            value["reject_reason"].clone()
-        };
-        for named in [
-            json!({ "reference": { "identifier": "1001" }, "reject_reason": "x" }),
-            json!({ "reference": { "identifier": 7 }, "reject_reason": "x" }),
-            json!({ "shipment_identifier": "1001", "reject_reason": "x" }),
-        ] {
-            assert_eq!(erased(named), "erased");
-        }
-        assert_eq!(
-            erased(json!({ "reference": { "identifier": "2" }, "reject_reason": "x" })),
-            "x"
-        );
-    }
+fn ordering_keys<'a>(kind: &str, numbers: impl Iterator<Item = &'a String>) -> Vec<String> {
+    numbers.map(|number| format!("{kind}:{number}")).collect()
 }

@@ -12,7 +12,7 @@ use platform::http::PageLimit;
 use platform::{Timestamp, idempotency};
 
 use self::views::ShipmentSummary;
-pub(crate) use self::views::{ShipmentPage, ShipmentView};
+pub(crate) use self::views::{ShipmentDetails, ShipmentPage, ShipmentView};
 use crate::App;
 use crate::error::Error;
 use crate::list_position::{ListPosition, cursor_of};
@@ -115,12 +115,12 @@ pub(crate) async fn show(
     app: &App,
     merchant: &MerchantId,
     number: &str,
-) -> Result<ShipmentView, Error> {
+) -> Result<ShipmentDetails, Error> {
     let mut conn = app.pool.get().await?;
     let stored = store::find(&mut conn, merchant, number, Lock::None).await?;
     let stored = stored.ok_or_else(|| not_found(number))?;
     let parts = parts_store::load_numbers(&mut conn, merchant, number).await?;
-    Ok(ShipmentView::from_stored(&stored, &parts))
+    Ok(ShipmentDetails::new(stored, &parts))
 }
 
 /// Lists the shipments of a merchant or of all merchants, sorted by merchant and number.

@@ -1,6 +1,7 @@
 mod access;
 mod contract;
 mod drop_shipments;
+mod erasing;
 mod inbound;
 mod outbound;
 mod reading;

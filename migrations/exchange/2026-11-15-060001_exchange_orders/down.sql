@@ -1,3 +1,3 @@
-DROP TABLE erased_orders;
+DROP TABLE erased_returns;
 DROP TABLE exchange_orders;
 DROP TABLE confirmations;

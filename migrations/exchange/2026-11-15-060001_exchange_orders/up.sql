@@ -94,11 +94,11 @@ CREATE INDEX exchange_orders_by_state ON exchange_orders (merchant, state, confi
 CREATE INDEX exchange_orders_of_all ON exchange_orders (state, confirmation)
     WHERE merchant IS DISTINCT FROM '';
 
--- Orders whose shopper was erased, with the sequence number of the event. A confirmation with a lower number
--- that arrives later is erased before it is stored.
-CREATE TABLE erased_orders (
+-- Returns whose shopper was erased. A confirmation that arrives later is erased before it is stored.
+CREATE TABLE erased_returns (
     merchant TEXT COLLATE "C" NOT NULL,
-    original_order_id TEXT COLLATE "C" NOT NULL,
-    sequence BIGINT NOT NULL,
-    CONSTRAINT erased_orders_pkey PRIMARY KEY (merchant, original_order_id)
+    rma_identifier TEXT COLLATE "C" NOT NULL,
+    -- SHA-256 of the giftee's e-mail address if only the giftee was erased; empty if all data was erased.
+    giftee_email_sha256 TEXT COLLATE "C" NOT NULL,
+    CONSTRAINT erased_returns_pkey PRIMARY KEY (merchant, rma_identifier, giftee_email_sha256)
 );

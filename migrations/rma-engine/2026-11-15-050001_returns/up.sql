@@ -18,7 +18,7 @@ CREATE TABLE orders (
 );
 
 -- Orders whose shopper was erased, with the sequence number of the event. A snapshot with a lower number
--- that arrives later is erased before it is stored.
+-- that arrives later is erased before it is stored. One with a higher number stays.
 CREATE TABLE erased_orders (
     merchant TEXT COLLATE "C" NOT NULL,
     identifier TEXT COLLATE "C" NOT NULL,
@@ -81,6 +81,9 @@ CREATE TABLE return_units (
     -- An exchange was requested for the unit, so its order cannot have another exchange.
     exchanged BOOLEAN NOT NULL,
     tracking_number TEXT COLLATE "C",
+    -- Sequence number of the event with the snapshot that the return was started from. An erasure with a lower
+    -- number does not concern the return.
+    order_sequence BIGINT NOT NULL,
     -- Begins with the order, to find the returns of an order in one merchant and in all merchants.
     CONSTRAINT return_units_pkey
         PRIMARY KEY (order_identifier, merchant, rma_identifier, line_identifier, unit)
@@ -124,13 +127,14 @@ CREATE TABLE lookup_failures (
     position BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at TIMESTAMPTZ NOT NULL,
     merchant TEXT COLLATE "C" NOT NULL,
-    -- As the shopper wrote it, whether the order exists or not; NULL for a deep link that is not valid.
-    order_identifier TEXT COLLATE "C",
+    -- Digest of the order identifier as the shopper wrote it, whether the order exists or not; NULL for a deep link
+    -- that is not valid.
+    order_digest BYTEA,
     -- The network of the shopper.
     address TEXT COLLATE "C" NOT NULL
 );
 
-CREATE INDEX lookup_failures_by_order ON lookup_failures (merchant, order_identifier, at);
+CREATE INDEX lookup_failures_by_order ON lookup_failures (merchant, order_digest, at);
 CREATE INDEX lookup_failures_by_address ON lookup_failures (address, at);
 
 -- Discrepancies between a merchant's data and ours, for people to look at. Rows with a fingerprint

@@ -2,16 +2,32 @@
 
 use std::sync::LazyLock;
 
-use diesel::sql_types::{Array, Binary, Text};
+use diesel::sql_types::{Array, Binary, Integer, Nullable, Text, Timestamptz};
 use diesel::{QueryableByName, sql_query};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
 use domain::erasure::{ERASED, erase_text};
-use platform::database::{DatabaseError, prepared};
+use platform::Timestamp;
+use platform::database::{DatabaseError, parts_by_bytes, prepared};
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::ordering_key::messages_of_key;
+/// The messages among which an erasure looks for those of the shopper.
+#[derive(Debug, Clone, Copy)]
+pub struct ErasedMessages<'a> {
+    pub ordering_keys: &'a [String],
+    /// Later messages stay as they are.
+    pub before: Option<Timestamp>,
+}
+
+#[derive(QueryableByName)]
+struct Size {
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
+    id: Uuid,
+    #[diesel(sql_type = Integer)]
+    bytes: i32,
+}
 
 #[derive(QueryableByName)]
 struct Row {
@@ -23,11 +39,15 @@ struct Row {
 
 /// `LATERAL` uses the index on the ordering key for each of them.
 static FIND: LazyLock<String> = LazyLock::new(|| {
+    let condition = "AND merchant = $1 AND ($3 IS NULL OR created_at < $3)";
     format!(
         "SELECT message.* FROM unnest($2) AS wanted (ordering_key), LATERAL ({}) AS message",
-        messages_of_key("id, body", "AND merchant = $1")
+        messages_of_key("id, octet_length(body) AS bytes", condition)
     )
 });
+const READ: &str = "SELECT message.* FROM unnest($1) AS wanted (id), LATERAL ( \
+     SELECT id, body FROM delivery_messages AS own WHERE own.id = wanted.id \
+ ) AS message";
 const UPDATE_BODIES: &str = "UPDATE delivery_messages AS message SET body = new.body, is_erased = true \
  FROM unnest($1, $2) AS new (id, body) WHERE message.id = new.id";
 /// A response may repeat texts of the message in its body or its headers.
@@ -35,21 +55,43 @@ const UPDATE_RESPONSES: &str = "UPDATE delivery_attempts \
  SET response_body = CASE WHEN response_body = '' THEN '' ELSE $2 END, response_headers = '' \
  WHERE delivery = ANY ($1) AND (response_body <> '' OR response_headers <> '')";
 
-/// Applies `erase` to the bodies of messages, and replaces the responses to all of them. Returns the number
-/// of changed messages.
+/// Applies `erase` to the bodies of the shopper's messages, and replaces the responses to them. Returns the number of changed messages. Bodies are read in parts, because an ASN may have thousands of
+/// messages.
 pub(crate) async fn erase(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
-    ordering_keys: &[String],
+    ErasedMessages { ordering_keys, before }: ErasedMessages<'_>,
+    is_of_shopper: impl Fn(&Value) -> bool,
     erase: impl Fn(&mut Value),
 ) -> Result<usize, DatabaseError> {
     let query = sql_query(FIND.as_str())
         .bind::<Text, _>(merchant.as_str())
-        .bind::<Array<Text>, _>(ordering_keys);
-    let found: Vec<Row> = prepared(query).load(conn).await?;
-    let ids: Vec<_> = found.iter().map(|row| row.id).collect();
-    let (mut changed, mut bodies) = (Vec::new(), Vec::new());
-    for Row { id, body } in found {
+        .bind::<Array<Text>, _>(ordering_keys)
+        .bind::<Nullable<Timestamptz>, _>(before);
+    let found: Vec<Size> = prepared(query).load(conn).await?;
+    let mut changed = 0;
+    for part in parts_by_bytes(&found, |row| usize::try_from(row.bytes).unwrap_or_default()) {
+        let ids: Vec<_> = part.iter().map(|row| row.id).collect();
+        let query = sql_query(READ).bind::<Array<diesel::sql_types::Uuid>, _>(ids);
+        let rows: Vec<Row> = prepared(query).load(conn).await?;
+        changed += erase_part(conn, rows, &is_of_shopper, &erase).await?;
+    }
+    Ok(changed)
+}
+
+async fn erase_part(
+    conn: &mut AsyncPgConnection,
+    rows: Vec<Row>,
+    is_of_shopper: impl Fn(&Value) -> bool,
+    erase: impl Fn(&mut Value),
+) -> Result<usize, DatabaseError> {
+    let (mut of_shopper, mut changed, mut bodies) = (Vec::new(), Vec::new(), Vec::new());
+    for Row { id, body } in rows {
+        let is_of_other = serde_json::from_slice(&body).is_ok_and(|value| !is_of_shopper(&value));
+        if is_of_other {
+            continue;
+        }
+        of_shopper.push(id);
         if let Some(erased) = erase_text(&String::from_utf8_lossy(&body), &erase) {
             changed.push(id);
             bodies.push(erased.into_bytes());
@@ -60,7 +102,7 @@ pub(crate) async fn erase(
         .bind::<Array<Binary>, _>(bodies);
     let changed = prepared(update).execute(conn).await?;
     let update = sql_query(UPDATE_RESPONSES)
-        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
+        .bind::<Array<diesel::sql_types::Uuid>, _>(of_shopper)
         .bind::<Text, _>(ERASED);
     prepared(update).execute(conn).await?;
     Ok(changed)

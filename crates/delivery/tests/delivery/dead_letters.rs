@@ -87,7 +87,9 @@ async fn a_purge_removes_the_dead_letter_of_an_erased_message() {
     let kept = app.append_dead(message(Some("rma:2"), "rma.created", 2)).await;
     let (merchant, keys) = ("acme".parse().unwrap(), ["rma:1".to_owned()]);
     let mut conn = app.pool.get().await.unwrap();
-    let changed = Deliveries::erase(&mut conn, &merchant, &keys, domain::erasure::erase).await;
+    let messages = delivery::ErasedMessages { ordering_keys: &keys, before: None };
+    let erase = domain::erasure::erase;
+    let changed = Deliveries::erase(&mut conn, &merchant, messages, |_| true, erase).await;
     assert_eq!(changed.unwrap(), 1);
     drop(conn);
     // A replay is followed by a purge; without one the purge comes within an hour.

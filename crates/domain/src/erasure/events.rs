@@ -38,13 +38,15 @@ pub struct ReturnsErased {
     pub merchant: MerchantId,
     /// The orders, without those that have an open return.
     pub order_identifiers: Vec<String>,
-    /// The returns of these orders.
+    /// The returns of these orders that were started before the erasure.
     pub rma_identifiers: Vec<String>,
     /// Returns of other orders in which the shopper is the giftee.
     pub gift_rma_identifiers: Vec<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(required = false, nullable = false)]
     pub email_sha256: Option<EmailDigest>,
+    /// The time at which order-intake erased the orders. Later reports of a warehouse keep the data.
+    pub erased_at: DateTime<Utc>,
 }
 
 /// A service erased the personal data that it stored.

@@ -1,5 +1,7 @@
 //! The rules by which personal data in JSON is replaced.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::EmailDigest;
@@ -33,6 +35,8 @@ const TEXTS: [&str; 14] = [
 const EMAILS: [&str; 3] = ["email", "giftee_email", "customer_email"];
 /// Texts of people in the history of a return.
 const REMARKS: [&str; 2] = ["detail", "reason"];
+/// Texts of people in reports of a warehouse. In a return, the reason is one of the merchant's codes.
+const REPORTED: [&str; 1] = ["return_reason"];
 /// Texts of an object about a person that stay.
 const KEPT: [&str; 4] = ["country_code", "country", "created_at", "updated_at"];
 const IDENTIFIERS: [&str; 2] = ["identifier", "id"];
@@ -50,6 +54,25 @@ pub fn erase(value: &mut Value) {
 /// Replaces the personal data in an entry of a history, where people also write reasons and details.
 pub fn erase_history(value: &mut Value) {
     erase_members(value, &REMARKS);
+}
+
+/// Replaces the personal data in an inbound ASN, a shipment or a receipt, where people also write the reason of a
+/// return.
+pub fn erase_report(value: &mut Value) {
+    erase_members(value, &REPORTED);
+}
+
+/// Whether a shipment, a receipt or a line of an inbound ASN is about one of these orders or returns. Others of the
+/// same ASN, and shipments of many orders to a store, belong to no single shopper.
+pub fn is_report_about(report: &Value, names: &HashSet<&str>) -> bool {
+    let is_named = |pointer| match report.pointer(pointer) {
+        Some(Value::String(text)) => names.contains(text.as_str()),
+        Some(Value::Number(number)) => names.contains(number.to_string().as_str()),
+        _ => false,
+    };
+    let pointers =
+        ["/shipment_identifier", "/reference/identifier", "/reference/alternate_identifier"];
+    pointers.into_iter().any(is_named)
 }
 
 /// Applies an erasure to JSON in a text. Returns `None` if that changes nothing, so that the text can stay

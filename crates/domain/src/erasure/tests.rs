@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
@@ -162,6 +164,31 @@ fn a_history_loses_remarks() {
         json!({ "reason": "PLANTED rang", "detail": "with neighbour PLANTED", "units": 2 });
     erase_history(&mut entry);
     assert_eq!(entry, json!({ "reason": ERASED, "detail": ERASED, "units": 2 }));
+}
+
+#[test]
+fn a_report_of_a_warehouse_loses_the_reason_of_a_return_and_a_return_keeps_its_code() {
+    let receipt = json!({ "return_reason": "PLANTED gained weight", "sku": "TENT" });
+    let mut report = receipt.clone();
+    erase_report(&mut report);
+    assert_eq!(report, json!({ "return_reason": ERASED, "sku": "TENT" }));
+    let mut unit = json!({ "return_reason": "TOO_SMALL" });
+    erase(&mut unit);
+    assert_eq!(unit["return_reason"], "TOO_SMALL");
+}
+
+#[test]
+fn only_reports_about_the_shopper_are_named() {
+    let names = HashSet::from(["1001", "7"]);
+    for named in [
+        json!({ "reference": { "identifier": "1001" } }),
+        json!({ "reference": { "identifier": 7 } }),
+        json!({ "reference": { "alternate_identifier": "7" } }),
+        json!({ "shipment_identifier": "1001" }),
+    ] {
+        assert!(is_report_about(&named, &names), "{named}");
+    }
+    assert!(!is_report_about(&json!({ "reference": { "identifier": "2" } }), &names));
 }
 
 #[test]

@@ -1,61 +1,89 @@
 //! Replaces a shopper's data in confirmations and exchange orders. Most statements are planned each time,
 //! because they run rarely and the tables grow.
 
+use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Text};
-use diesel::{OptionalExtension as _, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
-use domain::erasure::{erase, erase_text};
+use domain::erasure::{EmailDigest, ReturnsErased, erase_text};
 use domain::returns::ReturnConfirmed;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, NameLock, prepared};
 use serde_json::Value;
 
 use super::{from_json, to_json};
 
-/// Records that the confirmations of these orders before this sequence number are erased.
-pub(crate) async fn add_erased_orders(
+const ERASURE: NameLock = NameLock::new(0x0065_7261);
+
+fn name(merchant: &MerchantId, rma_identifier: &str) -> String {
+    format!("{merchant}/{rma_identifier}")
+}
+
+/// Makes the erasure of these returns and the insertion of their confirmations wait for each other, although the
+/// confirmations may not be stored yet.
+pub(crate) async fn lock_returns(
+    conn: &mut AsyncPgConnection,
+    event: &ReturnsErased,
+) -> Result<(), DatabaseError> {
+    let returns = event.rma_identifiers.iter().chain(&event.gift_rma_identifiers);
+    let names: Vec<_> = returns.map(|rma| name(&event.merchant, rma)).collect();
+    ERASURE.exclude(conn, &names).await
+}
+
+/// Waits for erasures of the returns of these confirmations.
+pub(crate) async fn wait_for_erasures(
+    conn: &mut AsyncPgConnection,
+    confirmed: impl Iterator<Item = &ReturnConfirmed>,
+) -> Result<(), DatabaseError> {
+    let names: Vec<_> = confirmed.map(|it| name(&it.merchant, &it.rma_identifier)).collect();
+    ERASURE.share(conn, &names).await
+}
+
+/// Records that confirmations of these returns are erased when they arrive: all data, or a giftee's address.
+pub(crate) async fn add_erased_returns(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
-    orders: &[String],
-    sequence: i64,
+    returns: &[String],
+    giftee: Option<&EmailDigest>,
 ) -> Result<(), DatabaseError> {
     let insert = diesel::sql_query(
-        "INSERT INTO erased_orders AS stored (merchant, original_order_id, sequence) \
-         SELECT $1, name, $3 FROM unnest($2) AS new (name) ORDER BY name \
-         ON CONFLICT ON CONSTRAINT erased_orders_pkey DO UPDATE \
-         SET sequence = greatest(stored.sequence, excluded.sequence)",
+        "INSERT INTO erased_returns (merchant, rma_identifier, giftee_email_sha256) \
+         SELECT $1, name, $3 FROM unnest($2) AS new (name) ORDER BY name ON CONFLICT DO NOTHING",
     )
     .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(orders)
-    .bind::<BigInt, _>(sequence);
+    .bind::<Array<Text>, _>(returns)
+    .bind::<Text, _>(giftee.map(EmailDigest::as_str).unwrap_or_default());
     prepared(insert).execute(conn).await?;
     Ok(())
 }
 
 #[derive(QueryableByName)]
-struct Sequence {
-    #[diesel(sql_type = BigInt)]
-    sequence: i64,
+struct Erased {
+    #[diesel(sql_type = Text)]
+    giftee_email_sha256: String,
 }
 
-/// The sequence number before which confirmations of an order are erased, if it was erased.
-pub(crate) async fn erased_before(
+/// The erasures of a return: `None` for all data, or the giftee whose address was erased.
+pub(crate) async fn of_return(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
-    order: &str,
-) -> Result<Option<i64>, DatabaseError> {
+    rma_identifier: &str,
+) -> Result<Vec<Option<EmailDigest>>, DatabaseError> {
     let query = diesel::sql_query(
-        "SELECT sequence FROM erased_orders WHERE merchant = $1 AND original_order_id = $2",
+        "SELECT giftee_email_sha256 FROM erased_returns WHERE merchant = $1 AND rma_identifier = $2",
     )
     .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(order);
-    let row: Option<Sequence> = prepared(query).get_result(conn).await.optional()?;
-    Ok(row.map(|row| row.sequence))
+    .bind::<Text, _>(rma_identifier);
+    let rows: Vec<Erased> = prepared(query).load(conn).await?;
+    let giftee = |row: Erased| {
+        (!row.giftee_email_sha256.is_empty()).then(|| EmailDigest::from(row.giftee_email_sha256))
+    };
+    Ok(rows.into_iter().map(giftee).collect())
 }
 
-/// A confirmed return without personal data.
+/// A confirmed return after an erasure.
 pub(crate) fn erased_confirmation(
     confirmed: &ReturnConfirmed,
+    erase: impl Fn(&mut Value),
 ) -> Result<ReturnConfirmed, DatabaseError> {
     let document = to_json(confirmed)?;
     from_json(&erase_text(&document, erase).unwrap_or(document))
@@ -92,29 +120,31 @@ struct Row {
 }
 
 const CONFIRMATIONS: &str = "SELECT position, document FROM confirmations \
-     WHERE merchant = $1 AND original_order_id = ANY ($2) ORDER BY position FOR UPDATE";
+     WHERE merchant = $1 AND rma_identifier = ANY ($2) ORDER BY position FOR UPDATE";
 const UPDATE_CONFIRMATIONS: &str = "UPDATE confirmations SET document = new.document, erased = true \
      FROM unnest($1, $2) AS new (position, document) WHERE confirmations.position = new.position";
 const MESSAGES: &str = "SELECT confirmation AS position, message AS document FROM exchange_orders \
-     WHERE merchant = $1 AND original_order_id = ANY ($2) FOR UPDATE";
+     WHERE confirmation IN ( \
+         SELECT position FROM confirmations WHERE merchant = $1 AND rma_identifier = ANY ($2) \
+     ) ORDER BY confirmation FOR UPDATE";
 const UPDATE_MESSAGES: &str = "UPDATE exchange_orders SET message = new.message, \
          abandon_note = CASE WHEN abandon_note IS NOT NULL THEN 'erased' END \
      FROM unnest($1, $2) AS new (confirmation, message) \
      WHERE exchange_orders.confirmation = new.confirmation";
 
-/// Applies `erase` to the confirmations and exchange orders of these orders, and returns the number of those
+/// Applies `erase` to the confirmations and exchange orders of these returns, and returns the number of those
 /// that changed.
-pub(crate) async fn erase_orders(
+pub(crate) async fn erase_returns(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
-    orders: &[String],
+    returns: &[String],
     erase: impl Fn(&mut Value),
 ) -> Result<usize, DatabaseError> {
     let mut changed = 0;
     for (select, update) in [(CONFIRMATIONS, UPDATE_CONFIRMATIONS), (MESSAGES, UPDATE_MESSAGES)] {
         let query = diesel::sql_query(select)
             .bind::<Text, _>(merchant.as_str())
-            .bind::<Array<Text>, _>(orders);
+            .bind::<Array<Text>, _>(returns);
         let found: Vec<Row> = query.load(conn).await?;
         let erased = |row: Row| Some((row.position, erase_text(&row.document, &erase)?));
         let (positions, documents): (Vec<_>, Vec<_>) = found.into_iter().filter_map(erased).unzip();

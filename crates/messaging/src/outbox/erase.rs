@@ -3,11 +3,11 @@
 use std::sync::LazyLock;
 
 use diesel::QueryableByName;
-use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
+use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use platform::{
     Timestamp,
-    database::{DatabaseError, prepared},
+    database::{DatabaseError, parts_by_bytes, prepared},
 };
 use serde_json::Value;
 
@@ -15,6 +15,26 @@ use crate::envelope::Envelope;
 
 /// The subject of an event as JSON writes it; the expression of the index on kept events.
 const SUBJECT: &str = r#"substring(event FROM '"subject":"((?:[^"\\]|\\.)*)"')"#;
+
+/// Rows of the outbox that one statement searches: the outbox has no index on the subject, and millions of rows
+/// after an outage of the broker.
+const OUTBOX_PAGE: i64 = 10_000;
+
+#[derive(QueryableByName)]
+struct LastRow {
+    #[diesel(sql_type = Nullable<BigInt>)]
+    last: Option<i64>,
+}
+
+#[derive(QueryableByName)]
+struct Key {
+    #[diesel(sql_type = Timestamptz)]
+    at: Timestamp,
+    #[diesel(sql_type = BigInt)]
+    sequence: i64,
+    #[diesel(sql_type = Integer)]
+    bytes: i32,
+}
 
 #[derive(QueryableByName)]
 struct Row {
@@ -26,29 +46,50 @@ struct Row {
     event: String,
 }
 
+const PAGE_END: &str = "SELECT max(sequence) AS last FROM ( \
+    SELECT sequence FROM outbox WHERE sequence > $1 ORDER BY sequence LIMIT $2 \
+    ) AS page";
 /// Waits for a relay that is moving one of the events; such an event is then among the kept ones.
 static WAITING: LazyLock<String> = LazyLock::new(|| {
     format!(
-        "SELECT created_at AS at, sequence, event FROM outbox \
-         WHERE {SUBJECT} = ANY ($1) ORDER BY sequence FOR UPDATE"
+        "SELECT created_at AS at, sequence, octet_length(event) AS bytes FROM outbox \
+         WHERE {SUBJECT} = ANY ($1) AND sequence > $2 AND sequence <= $3 \
+         ORDER BY sequence FOR UPDATE"
     )
 });
 /// `LATERAL` uses the index on the subject for each of them.
 static KEPT: LazyLock<String> = LazyLock::new(|| {
     format!(
         "SELECT kept.* FROM unnest($1) AS wanted (subject), LATERAL ( \
-             SELECT published_at AS at, sequence, event FROM published_events \
-             WHERE {SUBJECT} = wanted.subject \
+             SELECT published_at AS at, sequence, octet_length(event) AS bytes \
+             FROM published_events WHERE {SUBJECT} = wanted.subject \
          ) AS kept"
     )
 });
-const UPDATE_WAITING: &str = "\
-    UPDATE outbox SET event = new.event FROM unnest($1, $2, $3) AS new (at, sequence, event) \
-    WHERE outbox.sequence = new.sequence";
-const UPDATE_KEPT: &str = "\
-    UPDATE published_events AS kept SET event = new.event \
-    FROM unnest($1, $2, $3) AS new (at, sequence, event) \
-    WHERE kept.published_at = new.at AND kept.sequence = new.sequence";
+
+/// The statements that read and update events of one table by their keys.
+struct Table {
+    read: &'static str,
+    update: &'static str,
+}
+
+const OUTBOX: Table = Table {
+    read: "SELECT own.* FROM unnest($1, $2) AS wanted (at, sequence), LATERAL ( \
+        SELECT created_at AS at, sequence, event FROM outbox WHERE sequence = wanted.sequence \
+        ) AS own",
+    update: "UPDATE outbox SET event = new.event \
+        FROM unnest($1, $2, $3) AS new (at, sequence, event) \
+        WHERE outbox.sequence = new.sequence",
+};
+const PUBLISHED: Table = Table {
+    read: "SELECT own.* FROM unnest($1, $2) AS wanted (at, sequence), LATERAL ( \
+        SELECT published_at AS at, sequence, event FROM published_events AS kept \
+        WHERE kept.published_at = wanted.at AND kept.sequence = wanted.sequence \
+        ) AS own",
+    update: "UPDATE published_events AS kept SET event = new.event \
+        FROM unnest($1, $2, $3) AS new (at, sequence, event) \
+        WHERE kept.published_at = new.at AND kept.sequence = new.sequence",
+};
 
 /// Applies `erase` to the data of all events with these subjects, in the caller's transaction. Returns the
 /// number of events that changed. The outbox is first, because the relay moves events to the kept ones.
@@ -63,12 +104,49 @@ pub async fn erase_events(
         return Ok(0);
     }
     let mut changed = 0;
-    for (select, update) in [(&*WAITING, UPDATE_WAITING), (&*KEPT, UPDATE_KEPT)] {
-        let query = diesel::sql_query(select).bind::<Array<Text>, _>(&subjects);
-        let found: Vec<Row> = prepared(query).load(conn).await?;
-        let erased: Vec<_> = found.iter().filter_map(|row| erased(row, &erase)).collect();
+    let mut after = 0;
+    while let Some(last) = end_of_page(conn, after).await? {
+        let query = diesel::sql_query(&*WAITING)
+            .bind::<Array<Text>, _>(&subjects)
+            .bind::<BigInt, _>(after)
+            .bind::<BigInt, _>(last);
+        let found = prepared(query).load(conn).await?;
+        changed += erase_rows(conn, &OUTBOX, &found, &erase).await?;
+        after = last;
+    }
+    let query = diesel::sql_query(&*KEPT).bind::<Array<Text>, _>(&subjects);
+    let found = prepared(query).load(conn).await?;
+    Ok(changed + erase_rows(conn, &PUBLISHED, &found, &erase).await?)
+}
+
+/// The sequence number of the last event of the next page of the outbox.
+async fn end_of_page(
+    conn: &mut AsyncPgConnection,
+    after: i64,
+) -> Result<Option<i64>, DatabaseError> {
+    let query = diesel::sql_query(PAGE_END).bind::<BigInt, _>(after).bind::<BigInt, _>(OUTBOX_PAGE);
+    let row: LastRow = prepared(query).get_result(conn).await?;
+    Ok(row.last)
+}
+
+/// Erases events in parts: those of one order may have hundreds of megabytes together.
+async fn erase_rows(
+    conn: &mut AsyncPgConnection,
+    table: &Table,
+    found: &[Key],
+    erase: impl Fn(&mut Value),
+) -> Result<usize, DatabaseError> {
+    let mut changed = 0;
+    for part in parts_by_bytes(found, |key| usize::try_from(key.bytes).unwrap_or_default()) {
+        let (times, sequences): (Vec<_>, Vec<_>) =
+            part.iter().map(|key| (key.at, key.sequence)).unzip();
+        let query = diesel::sql_query(table.read)
+            .bind::<Array<Timestamptz>, _>(times)
+            .bind::<Array<BigInt>, _>(sequences);
+        let rows: Vec<Row> = prepared(query).load(conn).await?;
+        let erased: Vec<_> = rows.iter().filter_map(|row| erased(row, &erase)).collect();
         changed += erased.len();
-        write(conn, update, erased).await?;
+        write(conn, table.update, erased).await?;
     }
     Ok(changed)
 }
@@ -111,3 +189,6 @@ async fn write(
     prepared(statement).execute(conn).await?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -46,8 +46,50 @@ struct OrderRow {
     document: String,
 }
 
+/// The digest of a row that stands for an order that is not stored. No document has an empty digest.
+const PLACEHOLDER: &str = "''::bytea";
+
+/// Locks orders until the end of the transaction. An order that is not stored gets a placeholder: a writer of the
+/// order waits for it, and the event of the writer's snapshot then has a later sequence number. `WHERE false` only
+/// locks the rows that exist. One statement locks all in the order in which writers do.
+async fn lock_orders(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    identifiers: &[String],
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let statement = diesel::sql_query(format!(
+        "INSERT INTO orders (merchant, identifier, status, line_identifiers, created_at, \
+             updated_at, digest, document, received_at) \
+         SELECT $1, name, '', '{{}}', $3, $3, {PLACEHOLDER}, '', $3 \
+         FROM unnest($2) AS wanted (name) ORDER BY name COLLATE \"C\" \
+         ON CONFLICT ON CONSTRAINT orders_pkey DO UPDATE SET status = '' WHERE false"
+    ))
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(identifiers)
+    .bind::<Timestamptz, _>(now);
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+/// Deletes the placeholders of this transaction. The caller has appended its event.
+pub(crate) async fn release_placeholders(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    identifiers: &[String],
+) -> Result<(), DatabaseError> {
+    let statement = diesel::sql_query(format!(
+        "DELETE FROM orders \
+         WHERE merchant = $1 AND identifier = ANY ($2) AND digest = {PLACEHOLDER}"
+    ))
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(identifiers);
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
 /// Locks orders until the end of the transaction and replaces the shopper's data. Returns the number of
-/// orders that are stored. Events that are appended after this have later sequence numbers than those of
+/// orders that are stored. The caller releases the placeholders. Events that are appended after this have later sequence numbers than those of
 /// earlier snapshots.
 pub(crate) async fn erase_orders(
     conn: &mut AsyncPgConnection,
@@ -55,10 +97,11 @@ pub(crate) async fn erase_orders(
     identifiers: &[String],
     now: Timestamp,
 ) -> Result<usize, DatabaseError> {
-    let query = diesel::sql_query(
-        "SELECT identifier, document FROM orders WHERE merchant = $1 AND identifier = ANY ($2) \
-         ORDER BY identifier FOR UPDATE",
-    )
+    lock_orders(conn, merchant, identifiers, now).await?;
+    let query = diesel::sql_query(format!(
+        "SELECT identifier, document FROM orders \
+         WHERE merchant = $1 AND identifier = ANY ($2) AND digest <> {PLACEHOLDER}"
+    ))
     .bind::<Text, _>(merchant.as_str())
     .bind::<Array<Text>, _>(identifiers);
     let found: Vec<OrderRow> = prepared(query).load(conn).await?;

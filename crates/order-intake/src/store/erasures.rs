@@ -83,14 +83,16 @@ struct RunningRow {
     batches: i32,
 }
 
-/// Locks the oldest running erasure that no other replica works on.
+/// Locks the oldest running erasure, other than these, that no other transaction has locked.
 pub(crate) async fn lock_running(
     conn: &mut AsyncPgConnection,
+    others: &[Uuid],
 ) -> Result<Option<RunningErasure>, DatabaseError> {
     let query = sql_query(
         "SELECT id, merchant, email_sha256, force, force_before, batches FROM erasures \
-         WHERE state = 'running' ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED",
-    );
+         WHERE state = 'running' AND id <> ALL ($1) ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED",
+    )
+    .bind::<Array<diesel::sql_types::Uuid>, _>(others);
     let row: Option<RunningRow> = prepared(query).get_result(conn).await.optional()?;
     let running = |row: RunningRow| {
         Ok(RunningErasure {
@@ -106,6 +108,17 @@ pub(crate) async fn lock_running(
         })
     };
     row.map(running).transpose()
+}
+
+/// Whether an erasure other than these is running.
+pub(crate) async fn is_any_running(
+    conn: &mut AsyncPgConnection,
+    others: &[Uuid],
+) -> Result<bool, DatabaseError> {
+    let query =
+        sql_query("SELECT 1 FROM erasures WHERE state = 'running' AND id <> ALL ($1) LIMIT 1")
+            .bind::<Array<diesel::sql_types::Uuid>, _>(others);
+    Ok(prepared(query).execute(conn).await? > 0)
 }
 
 #[derive(QueryableByName)]

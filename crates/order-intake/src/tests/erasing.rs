@@ -1,11 +1,18 @@
 //! Tests of `/v1/erasures` and of the retention of personal data.
 
-use diesel_async::RunQueryDsl as _;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use diesel_async::{RunQueryDsl as _, SimpleAsyncConnection as _};
 use domain::erasure::{EmailDigest, ErasureConfirmed, ErasureCounts, KeptReturn, ShopperErased};
 use domain::event::Event as _;
+use messaging::Outbox;
+use platform::{Clock, Service as _};
 use uuid::Uuid;
 
 use super::*;
+use crate::eraser::{Eraser, Step};
+use crate::store::{self, NewErasure, insert_erasure};
 
 const SOON: Duration = Duration::from_secs(300);
 const EMAIL: &str = "Planted@mail.example";
@@ -212,7 +219,7 @@ async fn the_data_of_old_orders_is_erased() {
     app.service.database.execute_raw("UPDATE retention_scan SET finished_at = NULL").await;
     let (database, namespace) = app.service.stop().await;
     let settings: Vec<_> = app.issuer.settings().into_iter().collect();
-    let clock = platform::Clock::system();
+    let clock = Clock::system();
     let service = TestService::on::<App>(&settings, clock, database, namespace).await;
     testkit::eventually("the old order is erased", SOON, || async {
         let erased = "SELECT count(*) AS n FROM orders WHERE erased_at IS NOT NULL";
@@ -222,4 +229,99 @@ async fn the_data_of_old_orders_is_erased() {
     let requested =
         "SELECT count(*) AS n FROM erasures WHERE requested_by = 'retention' AND orders = 1";
     assert_eq!(service.database.count(requested).await, 1);
+}
+
+#[tokio::test]
+async fn an_erasure_that_fails_does_not_delay_those_of_other_merchants() {
+    let app = TestApp::start().await;
+    assert_eq!(app.publish("acme", &order_message(&planted_orders(1))).await.0, StatusCode::OK);
+    let pool = app.service.database.pool();
+    let mut lock = pool.get().await.unwrap();
+    lock.batch_execute("BEGIN; SELECT FROM orders WHERE identifier = 'P-0' FOR UPDATE")
+        .await
+        .unwrap();
+    let failing = erased(&app, &json!({ "order_identifiers": ["P-0"] })).await;
+    let other = erased(&app, &json!({ "order_identifiers": ["N-1"] })).await;
+    wait_for(&app, other, "waiting").await;
+    assert_eq!(show(&app, failing).await["state"], "running");
+    lock.batch_execute("ROLLBACK").await.unwrap();
+    wait_for(&app, failing, "waiting").await;
+}
+
+/// A database with a running erasure of one order, and the task that erases.
+async fn running_erasure() -> (testkit::Database, Eraser) {
+    let database = testkit::Database::create(App::migrations()).await;
+    let (pool, clock) = (database.pool(), Clock::system());
+    let new = NewErasure {
+        id: Uuid::now_v7(),
+        merchant: &"acme".parse().unwrap(),
+        email: None,
+        force: false,
+        force_before: None,
+        requested_by: "test",
+        orders: &["P-0".to_owned()],
+        at: clock.now(),
+    };
+    insert_erasure(&mut *pool.get().await.unwrap(), &new).await.unwrap();
+    let (outbox, wake) = (Outbox::new(App::NAME), Arc::default());
+    (database, Eraser { pool, clock, outbox, wake, failed: HashMap::new() })
+}
+
+#[tokio::test]
+async fn an_erasure_that_a_confirmation_has_locked_is_tried_again_soon() {
+    let (database, mut eraser) = running_erasure().await;
+    let pool = database.pool();
+    let mut lock = pool.get().await.unwrap();
+    lock.batch_execute("BEGIN; SELECT FROM erasures FOR UPDATE").await.unwrap();
+    assert_eq!(eraser.step().await.unwrap(), Step::Locked);
+    lock.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(eraser.step().await.unwrap(), Step::Done);
+    assert_eq!(eraser.step().await.unwrap(), Step::Idle);
+}
+
+#[tokio::test]
+async fn a_snapshot_that_waits_for_the_erasure_of_an_unknown_order_is_later_than_the_erasure() {
+    let app = TestApp::start().await;
+    let orders = planted_orders(1);
+    let pool = app.service.database.pool();
+    let mut erasure = pool.get().await.unwrap();
+    erasure.batch_execute("BEGIN").await.unwrap();
+    let (merchant, names) = ("acme".parse().unwrap(), ["P-0".to_owned()]);
+    let now = Clock::system().now();
+    assert_eq!(store::erase_orders(&mut erasure, &merchant, &names, now).await.unwrap(), 0);
+    let message = order_message(&orders);
+    let publish = app.publish("acme", &message);
+    let commit = async {
+        let waits_or_done = "SELECT (SELECT count(*) FROM pg_stat_activity \
+                                 WHERE datname = current_database() AND wait_event_type = 'Lock') \
+                             + (SELECT count(*) FROM outbox WHERE routing_key = 'order.stored.v1') \
+                             + (SELECT count(*) FROM published_events \
+                                 WHERE routing_key = 'order.stored.v1') AS n";
+        testkit::eventually("the snapshot waits, or is stored", SOON, || async {
+            (app.service.database.count(waits_or_done).await > 0).then_some(())
+        })
+        .await;
+        let event = ShopperErased {
+            erasure_id: Uuid::now_v7(),
+            batch: 1,
+            merchant: merchant.clone(),
+            order_identifiers: names.to_vec(),
+            email_sha256: None,
+            force: false,
+            force_before: None,
+        };
+        Outbox::new(App::NAME).append(&erasure, now, [event]).await.unwrap();
+        store::release_placeholders(&mut erasure, &merchant, &names).await.unwrap();
+        erasure.batch_execute("COMMIT").await.unwrap();
+    };
+    let ((status, _), ()) = futures_util::join!(publish, commit);
+    assert_eq!(status, StatusCode::OK);
+    let in_order = "WITH all_events AS ( \
+            SELECT routing_key, sequence FROM outbox \
+            UNION SELECT routing_key, sequence FROM published_events \
+        ) SELECT count(*) AS n FROM all_events AS erased, all_events AS stored \
+        WHERE erased.routing_key = 'shopper.erased.v1' AND stored.routing_key = 'order.stored.v1' \
+            AND erased.sequence < stored.sequence";
+    assert_eq!(app.service.database.count(in_order).await, 1);
+    assert_eq!(app.get("/v1/orders/P-0", "acme").await.status(), StatusCode::OK);
 }

@@ -1,4 +1,7 @@
 //! Orders whose shopper was erased.
+//!
+//! An erasure and a projection of the same order wait for each other, also while the order is not stored: the
+//! erasure then either sees the order, or the projection sees the erasure.
 
 use std::collections::HashMap;
 
@@ -6,9 +9,25 @@ use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, NameLock, prepared};
 
 use super::orders::Key;
+
+const ERASURE: NameLock = NameLock::new(0x0065_7261);
+
+fn name((merchant, identifier): Key<'_>) -> String {
+    format!("{merchant}/{identifier}")
+}
+
+/// Waits for projections of these orders, and makes later ones wait.
+pub(crate) async fn lock(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    identifiers: &[String],
+) -> Result<(), DatabaseError> {
+    let names: Vec<_> = identifiers.iter().map(|it| name((merchant.as_str(), it))).collect();
+    ERASURE.exclude(conn, &names).await
+}
 
 /// Records that the snapshots before the event with this sequence number are erased.
 pub(crate) async fn add(
@@ -38,11 +57,13 @@ struct Row {
     sequence: i64,
 }
 
-/// The sequence numbers before which the snapshots of these orders are erased.
+/// The sequence numbers before which the snapshots of these orders are erased. Waits for their erasures.
 pub(crate) async fn find<'a>(
     conn: &mut AsyncPgConnection,
     keys: &[Key<'a>],
 ) -> Result<HashMap<Key<'a>, i64>, DatabaseError> {
+    let names: Vec<_> = keys.iter().map(|key| name(*key)).collect();
+    ERASURE.share(conn, &names).await?;
     let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
     let query = diesel::sql_query(
         "SELECT requested.place, erased.sequence \

@@ -40,20 +40,22 @@ struct ReturnRow {
 const RETURNS: &str = "SELECT rma_identifier, status, updated_at, document \
      FROM returns AS own WHERE own.merchant = $1";
 
-/// Locks a merchant's returns with units of these orders.
+/// Locks a merchant's returns with units of these orders, as they were before the event with this sequence number.
 pub(crate) async fn lock_returns(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     orders: &[String],
+    sequence: i64,
 ) -> Result<Vec<LockedReturn>, DatabaseError> {
     let query = diesel::sql_query(format!(
         "{RETURNS} AND own.rma_identifier IN ( \
              SELECT rma_identifier FROM return_units \
-             WHERE merchant = $1 AND order_identifier = ANY ($2)) \
+             WHERE merchant = $1 AND order_identifier = ANY ($2) AND order_sequence < $3) \
          ORDER BY rma_identifier FOR NO KEY UPDATE"
     ))
     .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(orders);
+    .bind::<Array<Text>, _>(orders)
+    .bind::<BigInt, _>(sequence);
     read(query.load(conn).await?)
 }
 
@@ -130,17 +132,21 @@ pub(crate) async fn lock_orders(
     Ok(())
 }
 
-/// Erases locked orders and returns the number of those that changed.
+/// Erases locked orders with snapshots from before the event with this sequence number. Returns the number of
+/// those that changed.
 pub(crate) async fn erase_orders(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     orders: &[String],
+    sequence: i64,
 ) -> Result<usize, DatabaseError> {
     let query = diesel::sql_query(
-        "SELECT identifier, document FROM orders WHERE merchant = $1 AND identifier = ANY ($2)",
+        "SELECT identifier, document FROM orders \
+         WHERE merchant = $1 AND identifier = ANY ($2) AND sequence < $3",
     )
     .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(orders);
+    .bind::<Array<Text>, _>(orders)
+    .bind::<BigInt, _>(sequence);
     let found: Vec<OrderRow> = query.load(conn).await?;
     let erased = |row: OrderRow| Some((row.identifier, erase_text(&row.document, erase)?));
     let (identifiers, documents): (Vec<_>, Vec<_>) = found.into_iter().filter_map(erased).unzip();

@@ -4,9 +4,10 @@
 //! look-ups therefore see each other, and the limits hold for them together.
 
 use diesel::QueryableByName;
-use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
+use diesel::sql_types::{BigInt, Binary, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
+use domain::json::Digest;
 use domain::order::{Address, Customer};
 use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
@@ -22,6 +23,13 @@ pub(crate) struct Attempt<'a> {
     pub(crate) order_identifier: Option<&'a str>,
     pub(crate) address: &'a str,
     pub(crate) at: Timestamp,
+}
+
+impl Attempt<'_> {
+    /// The digest that is stored: a shopper may write an e-mail address or a name in place of the number.
+    fn order_digest(&self) -> Option<Vec<u8>> {
+        self.order_identifier.map(|order| Digest::of_text(order).as_bytes().to_vec())
+    }
 }
 
 /// The failures that make further look-ups wait.
@@ -61,12 +69,12 @@ pub(crate) async fn insert(
     attempt: &Attempt<'_>,
 ) -> Result<i64, DatabaseError> {
     let statement = diesel::sql_query(
-        "INSERT INTO lookup_failures (at, merchant, order_identifier, address) \
+        "INSERT INTO lookup_failures (at, merchant, order_digest, address) \
          VALUES ($1, $2, $3, $4) RETURNING position",
     )
     .bind::<Timestamptz, _>(attempt.at)
     .bind::<Text, _>(attempt.merchant.as_str())
-    .bind::<Nullable<Text>, _>(attempt.order_identifier)
+    .bind::<Nullable<Binary>, _>(attempt.order_digest())
     .bind::<Text, _>(attempt.address);
     Ok(prepared(statement).get_result::<PositionRow>(conn).await?.position)
 }
@@ -102,7 +110,7 @@ pub(crate) async fn find(
              (SELECT document FROM orders WHERE merchant = $1 AND identifier = $2) AS document, \
              greatest( \
                  (SELECT at FROM lookup_failures \
-                  WHERE merchant = $1 AND order_identifier = $2 AND at > $4 AND position <> $5 \
+                  WHERE merchant = $1 AND order_digest = $8 AND at > $4 AND position <> $5 \
                   ORDER BY at DESC OFFSET $6 LIMIT 1), \
                  (SELECT at FROM lookup_failures \
                   WHERE address = $3 AND at > $4 AND position <> $5 \
@@ -115,7 +123,8 @@ pub(crate) async fn find(
     .bind::<Timestamptz, _>(limits.since)
     .bind::<BigInt, _>(position)
     .bind::<BigInt, _>(i64::from(limits.of_order) - 1)
-    .bind::<BigInt, _>(i64::from(limits.of_address) - 1);
+    .bind::<BigInt, _>(i64::from(limits.of_address) - 1)
+    .bind::<Nullable<Binary>, _>(attempt.order_digest());
     let row: LookedUpRow = prepared(query).get_result(conn).await?;
     let facts = row.document.as_deref().map(read).transpose()?;
     Ok(LookedUp { facts, limited_since: row.limited_since })

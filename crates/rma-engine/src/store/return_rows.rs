@@ -1,6 +1,6 @@
 //! Writes returns with their units and timeline entries, many in one statement.
 
-use diesel::sql_types::{Array, Bool, Integer, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, BigInt, Bool, Integer, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::erasure::EmailDigest;
@@ -35,7 +35,7 @@ impl From<diesel::result::Error> for InsertError {
 pub(crate) enum WriteMode {
     Insert,
     /// Replaces locked returns. Canceled units become returnable again. `exchanged` stays as it is; see
-    /// [`release_exchange`](super::units::release_exchange).
+    /// [`release_exchange`](super::units::release_exchange). `order_sequence` stays too.
     Replace,
 }
 
@@ -57,16 +57,24 @@ struct UnitRow {
     held: bool,
     exchanged: bool,
     tracking_number: Option<String>,
+    /// Sequence number of the event with the snapshot of the order; 0 if the return is stored already.
+    order_sequence: i64,
 }
 
 impl ReturnRow {
-    pub(crate) fn new(rma: &Rma, customer_email: Option<&str>) -> Result<Self, DatabaseError> {
+    /// The columns of a new return.
+    pub(crate) fn new(
+        rma: &Rma,
+        customer_email: Option<&str>,
+        order_sequence: impl Fn(&UnitId) -> i64,
+    ) -> Result<Self, DatabaseError> {
         let giftee = rma.giftee_email.as_deref().map(EmailDigest::of);
         let units = rma.units.iter().map(|unit| UnitRow {
             id: unit.id.clone(),
             held: unit.canceled_at.is_none(),
             exchanged: unit.exchange_status.is_some(),
             tracking_number: unit.tracking_number.clone(),
+            order_sequence: order_sequence(&unit.id),
         });
         Ok(Self {
             merchant: rma.merchant.clone(),
@@ -79,6 +87,11 @@ impl ReturnRow {
             updated_at: rma.updated_at,
             units: units.collect(),
         })
+    }
+
+    /// The columns of a stored return.
+    pub(crate) fn changed(rma: &Rma) -> Result<Self, DatabaseError> {
+        Self::new(rma, None, |_| 0)
     }
 
     /// The size of the document.
@@ -135,6 +148,9 @@ pub(crate) async fn write(
         .bind::<Array<Bool>, _>(units.iter().map(|(_, unit)| unit.exchanged).collect::<Vec<_>>())
         .bind::<Array<Nullable<Text>>, _>(
             units.iter().map(|(_, unit)| unit.tracking_number.as_deref()).collect::<Vec<_>>(),
+        )
+        .bind::<Array<BigInt>, _>(
+            units.iter().map(|(_, unit)| unit.order_sequence).collect::<Vec<_>>(),
         );
     prepared(statement).execute(&mut conn).await?;
     Ok(())
@@ -147,8 +163,9 @@ const INSERT_RETURNS: &str = "INSERT INTO returns (merchant, rma_identifier, sta
 const REPLACE_RETURN: &str = " ON CONFLICT ON CONSTRAINT returns_pkey DO UPDATE SET \
          status = excluded.status, document = excluded.document, updated_at = excluded.updated_at";
 const INSERT_UNITS: &str = "INSERT INTO return_units AS kept (merchant, rma_identifier, \
-         order_identifier, line_identifier, unit, held, exchanged, tracking_number) \
-     SELECT * FROM unnest((SELECT $16), $17, $18, $19, $20, $21, $22, $23)";
+         order_identifier, line_identifier, unit, held, exchanged, tracking_number, \
+         order_sequence) \
+     SELECT * FROM unnest((SELECT $16), $17, $18, $19, $20, $21, $22, $23, $24)";
 const REPLACE_UNIT: &str = " ON CONFLICT ON CONSTRAINT return_units_pkey DO UPDATE SET \
          held = excluded.held, tracking_number = excluded.tracking_number \
      WHERE (kept.held, kept.tracking_number) IS DISTINCT FROM (excluded.held, excluded.tracking_number)";

@@ -1,10 +1,14 @@
 //! Tests of the erasure of a shopper's data.
 
 use diesel::sql_types::Text;
+use diesel_async::SimpleAsyncConnection as _;
+use domain::access::MerchantId;
 use domain::erasure::{EmailDigest, ErasureConfirmed, ReturnsErased, ShopperErased};
+use messaging::Outbox;
 use uuid::Uuid;
 
 use super::*;
+use crate::erasing;
 
 fn planted(order: &str) -> Order {
     let mut order = bodies_order(order);
@@ -126,4 +130,152 @@ async fn a_snapshot_that_the_erasure_overtook_is_erased() {
     app.publish_event_at(stored, Some(999)).await;
     app.projected("acme", &order).await;
     assert_eq!(marked(&app).await, Vec::<String>::new());
+}
+
+/// Starts an erasure in a transaction that stays open.
+async fn hold(
+    app: &TestApp,
+    event: &ShopperErased,
+    sequence: i64,
+) -> platform::database::Connection {
+    let mut conn = app.pool.get().await.unwrap();
+    conn.batch_execute("BEGIN").await.unwrap();
+    let now = Clock::system().now();
+    let mut envelope = json!(Envelope::new("order-intake", now, event));
+    envelope["sequence"] = json!(format!("{sequence:019}"));
+    let envelope: Envelope<ShopperErased> = serde_json::from_value(envelope).unwrap();
+    let outbox = Outbox::new(App::NAME);
+    erasing::erase_shopper(&mut conn, &outbox, &envelope, now).await.unwrap();
+    conn
+}
+
+/// Publishes a snapshot while an erasure with a later sequence number has not committed, and checks that the
+/// snapshot is erased.
+async fn check_projection_during_erasure(app: &TestApp, order: &Order) {
+    let mut erasure = hold(app, &erased(&["A"], false), 1000).await;
+    let merchant = "acme".parse().unwrap();
+    app.publish_event_at(
+        OrderStored { merchant, order: order.clone(), is_reset: false },
+        Some(999),
+    )
+    .await;
+    let waits_or_done = format!(
+        "SELECT (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+                 AND wait_event_type = 'Lock') \
+             + (SELECT count(*) FROM orders WHERE updated_at = '{}') AS n",
+        order.updated_at
+    );
+    eventually("the projection waits, or is done", SOON, || async {
+        (app.number(&waits_or_done).await > 0).then_some(())
+    })
+    .await;
+    erasure.batch_execute("COMMIT").await.unwrap();
+    drop(erasure);
+    app.projected("acme", order).await;
+    assert_eq!(marked(app).await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_snapshot_that_waits_for_the_erasure_of_its_order_is_erased() {
+    let app = TestApp::start().await;
+    app.store("acme", &planted("A")).await;
+    let mut newer = planted("A");
+    newer.updated_at += chrono::TimeDelta::seconds(1);
+    check_projection_during_erasure(&app, &newer).await;
+}
+
+#[tokio::test]
+async fn a_first_snapshot_that_waits_for_the_erasure_of_its_order_is_erased() {
+    let app = TestApp::start().await;
+    check_projection_during_erasure(&app, &planted("A")).await;
+}
+
+#[tokio::test]
+async fn a_late_erasure_keeps_newer_snapshots_and_the_returns_of_them() {
+    let app = TestApp::start().await;
+    let merchant: MerchantId = "acme".parse().unwrap();
+    let (older, mut newer) = (planted("A"), planted("A"));
+    newer.updated_at += chrono::TimeDelta::seconds(1);
+    let mut returns = Vec::new();
+    for (unit, sequence, order) in [(1, 998, older), (2, 1001, newer)] {
+        let merchant = merchant.clone();
+        let stored = OrderStored { merchant, order: order.clone(), is_reset: false };
+        app.publish_event_at(stored, Some(sequence)).await;
+        app.projected("acme", &order).await;
+        returns.push(app.start_return(&refund_of("A", &[unit])).await);
+    }
+    app.publish_event_at(erased(&["A"], true), Some(1000)).await;
+    let followed: ReturnsErased = event(&app, "exchange", |_| true).await;
+    assert_eq!(followed.rma_identifiers, returns[..1]);
+    assert_eq!(followed.order_identifiers, ["A"], "the warehouse has older reports");
+    let kept = "SELECT count(*) AS n FROM orders WHERE document LIKE '%PLANTED%'";
+    assert_eq!(app.number(kept).await, 1, "the newer snapshot stays");
+    let of_shopper = |rma: &str| {
+        format!(
+            "SELECT count(*) AS n FROM returns WHERE rma_identifier = '{rma}' \
+             AND customer_email = 'planted@mail.example'"
+        )
+    };
+    assert_eq!(app.number(&of_shopper(&returns[0])).await, 0);
+    assert_eq!(app.number(&of_shopper(&returns[1])).await, 1);
+}
+
+#[tokio::test]
+async fn the_responses_of_a_return_are_found_among_all_keys_of_a_merchant() {
+    let database = testkit::Database::create(App::migrations()).await;
+    let rows = testkit::fill_rows();
+    let fill = format!(
+        "INSERT INTO idempotency_keys (merchant, operation, key, request_digest, response, completed_at) \
+         SELECT 'acme', CASE WHEN n % 5 = 0 THEN 'returns' ELSE 'carrier_events' END, n, '', \
+             '{{\"rma_identifier\":\"R-' || n || '\",\"note\":\"PLANTED\"}}', now() \
+         FROM generate_series(1, {rows}) AS n"
+    );
+    database.execute_raw(&fill).await;
+    database.execute_raw("VACUUM ANALYZE idempotency_keys").await;
+    let pool = database.pool();
+    let mut conn = pool.get().await.unwrap();
+    let merchant = "acme".parse().unwrap();
+    let names: Vec<_> = (1..=100).map(|number| format!("R-{number}")).collect();
+    let (erased, read) = testkit::reads(&mut conn, async |conn| {
+        platform::idempotency::erase_responses(conn, &merchant, &names, domain::erasure::erase)
+            .await
+            .unwrap();
+        let left = "SELECT count(*) AS n FROM idempotency_keys WHERE merchant = 'acme' \
+                    AND rma_identifier = ANY (ARRAY['R-5', 'R-100']) AND response LIKE '%PLANTED%'";
+        testkit::count(conn, left).await
+    })
+    .await;
+    assert_eq!(erased, 0, "the responses are erased");
+    assert!(read.rows < 500, "{read:?}");
+}
+
+#[tokio::test]
+async fn a_dead_lettered_snapshot_of_an_erased_order_is_removed() {
+    let app = TestApp::start().await;
+    app.publish_event_at(erased(&["A"], false), Some(1000)).await;
+    let _: ErasureConfirmed = event(&app, "order-intake", |_| true).await;
+    let queue = format!("{}.{}.dead", App::NAME, OrderStored::TYPE);
+    let merchant: MerchantId = "acme".parse().unwrap();
+    for (order, sequence) in [("A", 999), ("A", 1001), ("B", 999)] {
+        let stored =
+            OrderStored { merchant: merchant.clone(), order: planted(order), is_reset: false };
+        let mut envelope = Envelope::new("order-intake", Clock::system().now(), &stored);
+        envelope.sequence = Some(format!("{sequence:019}"));
+        app.service.namespace.publish_raw(&queue, &json!(envelope).to_string()).await;
+    }
+    // The search starts with the process, and then every hour.
+    let (database, namespace) = app.service.stop().await;
+    let settings = [
+        ("SEALING__KEYS", testkit::sealing_keys()),
+        ("SHOPPER__PROOF_KEYS", testkit::sealing_keys()),
+    ];
+    let settings: Vec<_> = app.issuer.settings().into_iter().chain(settings).collect();
+    let service = TestService::on::<App>(&settings, Clock::system(), database, namespace).await;
+    eventually("only the other events are left", SOON, || async {
+        let left = service.namespace.peek(&queue).await;
+        let left: Vec<_> = left.iter().map(|it| it["payload"].as_str().unwrap()).collect();
+        let is_erased = |it: &&str| it.contains("/A\"") && it.contains("0000000999");
+        (left.len() == 2 && !left.iter().any(is_erased)).then_some(())
+    })
+    .await;
 }

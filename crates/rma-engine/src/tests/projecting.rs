@@ -337,7 +337,7 @@ async fn a_query_plan_from_an_empty_table_stays_good() {
                 FROM generate_series(1, 5000) AS n; \
                 INSERT INTO returns SELECT 'acme', 'R' || n, 'CREATED', NULL, NULL, '{}', now(), now() \
                 FROM generate_series(1, 5000) AS n; \
-                INSERT INTO return_units SELECT 'acme', 'R' || n, 'A' || n, 'L', 1, true, false \
+                INSERT INTO return_units SELECT 'acme', 'R' || n, 'A' || n, 'L', 1, true, false, NULL, 0 \
                 FROM generate_series(1, 5000) AS n; \
                 BEGIN";
     conn.batch_execute(fill).await.unwrap();

@@ -75,7 +75,8 @@ async fn the_database_rejects_a_unit_in_two_returns() {
     let copy = "INSERT INTO returns SELECT merchant, 'other', status, customer_email, \
                 giftee_email_sha256, document, created_at, updated_at FROM returns; \
                 INSERT INTO return_units SELECT merchant, 'other', order_identifier, \
-                line_identifier, unit, held, exchanged, tracking_number FROM return_units";
+                line_identifier, unit, held, exchanged, tracking_number, order_sequence \
+                FROM return_units";
     let mut conn = app.pool.get().await.unwrap();
     let refused = diesel_async::SimpleAsyncConnection::batch_execute(&mut *conn, copy).await;
     assert!(refused.unwrap_err().to_string().contains("return_units_held"));

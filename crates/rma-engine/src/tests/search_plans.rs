@@ -21,8 +21,8 @@ fn fill(rows: i64) -> String {
          SELECT m, 'R-' || m || '-' || n, CASE WHEN n = 1 THEN 'REFUNDED' ELSE 'CREATED' END, \
              n || '@shop.example', '{{}}', now() - n * interval '1 minute', now() FROM numbers; \
          INSERT INTO return_units (merchant, rma_identifier, order_identifier, line_identifier, \
-             unit, held, exchanged, tracking_number) \
-         SELECT m, 'R-' || m || '-' || n, 'A-' || n, 'L', 1, true, false, '1Z' || n FROM numbers; \
+             unit, held, exchanged, tracking_number, order_sequence) \
+         SELECT m, 'R-' || m || '-' || n, 'A-' || n, 'L', 1, true, false, '1Z' || n, n FROM numbers; \
          INSERT INTO discrepancies (merchant, at, kind, order_identifier, rma_identifier, detail, \
              resolved_at, resolved_by, resolution_note) \
          SELECT m, now(), CASE WHEN n = 1 THEN 'rare' ELSE 'usual' END, 'A-' || n, 'R-' || n, \

@@ -9,7 +9,8 @@ use super::*;
 /// request waits for it.
 async fn response_beside(app: &TestApp, statement: &str) -> (StatusCode, Value) {
     let mut conn = app.pool.get().await.unwrap();
-    let taken = "INSERT INTO return_units VALUES ('acme', 'other', 'A', 'A-1', 1, true, false)";
+    let taken =
+        "INSERT INTO return_units VALUES ('acme', 'other', 'A', 'A-1', 1, true, false, NULL, 0)";
     conn.batch_execute(&format!("BEGIN; {statement}; {taken}")).await.unwrap();
     let committing = async {
         let waiting = "SELECT count(*) AS n FROM pg_stat_activity \

@@ -11,7 +11,7 @@ use platform::identity::Caller;
 use super::{ListQuery, listed, reader, warehouse};
 use crate::App;
 use crate::list_position::ListPosition;
-use crate::outbound::{self, ShipmentPage, ShipmentView};
+use crate::outbound::{self, ShipmentDetails, ShipmentPage, ShipmentView};
 use crate::request::Request;
 
 /// Report a shipment
@@ -82,7 +82,7 @@ pub(crate) async fn change_shipment(
 
 /// Show a shipment
 ///
-/// Shows the shipment with its current date and status and its messages.
+/// Shows the shipment with its parties, its current date and status and its messages.
 #[utoipa::path(
     tag = "outbound shipments",
     security(("bearer" = ["warehouse"]), ("bearer" = ["orders"]), ("bearer" = ["read"])),
@@ -91,7 +91,7 @@ pub(crate) async fn change_shipment(
         ("X-Service-Id" = Option<String>, Header),
     ),
     responses(
-        (status = 200, body = ShipmentView), (status = 401, body = ErrorBody),
+        (status = 200, body = ShipmentDetails), (status = 401, body = ErrorBody),
         (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
         (status = 503, body = ErrorBody),
     )

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use domain::access::MerchantId;
 use domain::warehouse::{AsnPart, AsnStatus, OutboundHeader};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use crate::store::outbound::StoredShipment;
@@ -24,6 +25,19 @@ pub(crate) struct ShipmentView {
     messages: Vec<MessageView>,
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
+}
+
+/// A shipment with its parties. The responses to reports leave them out: they are stored, and must have no personal
+/// data.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ShipmentDetails {
+    #[serde(flatten)]
+    shipment: ShipmentView,
+    #[schema(value_type = Object)]
+    from: Value,
+    /// With the address.
+    #[schema(value_type = Object)]
+    to: Value,
 }
 
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
@@ -83,6 +97,13 @@ impl ShipmentView {
     pub(crate) fn from_stored(stored: &StoredShipment, parts: &[AsnPart]) -> Self {
         let StoredShipment { shipment_type, header, created_at, updated_at, .. } = stored;
         Self { updated_at: *updated_at, ..Self::new(shipment_type, header, parts, *created_at) }
+    }
+}
+
+impl ShipmentDetails {
+    pub(crate) fn new(stored: StoredShipment, parts: &[AsnPart]) -> Self {
+        let shipment = ShipmentView::from_stored(&stored, parts);
+        Self { shipment, from: json!(stored.header.from), to: json!(stored.header.to) }
     }
 }
 

@@ -2,12 +2,13 @@
 //! rarely and the tables grow.
 
 use diesel::QueryableByName;
-use diesel::sql_types::{Array, Binary, Text};
+use diesel::sql_types::{Array, Binary, Integer, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
-use domain::erasure::erase_text;
+use domain::erasure::{erase_report, erase_text};
 use domain::json::Digest;
-use platform::database::DatabaseError;
+use platform::Timestamp;
+use platform::database::{DatabaseError, parts_by_bytes};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -38,30 +39,44 @@ pub(crate) async fn numbers(
     rows.into_iter().map(read).collect()
 }
 
+/// A locked outbound shipment.
 #[derive(QueryableByName)]
-struct ShipmentRow {
+pub(crate) struct LockedShipment {
     #[diesel(sql_type = Text)]
-    asn_number: String,
+    pub(crate) asn_number: String,
     #[diesel(sql_type = Text)]
     header: String,
 }
 
-/// Applies `erase` to outbound shipments and returns the number of those that changed.
-pub(crate) async fn erase_shipments(
+/// Locks those of a merchant's outbound shipments that were reported before a time.
+pub(crate) async fn lock_shipments(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     numbers: &[String],
-    erase: impl Fn(&mut Value),
-) -> Result<usize, DatabaseError> {
+    before: Timestamp,
+) -> Result<Vec<LockedShipment>, DatabaseError> {
     let query = diesel::sql_query(
         "SELECT asn_number, header FROM outbound_shipments \
-         WHERE merchant = $1 AND asn_number = ANY ($2) ORDER BY asn_number FOR UPDATE",
+         WHERE merchant = $1 AND asn_number = ANY ($2) AND created_at < $3 \
+         ORDER BY asn_number FOR UPDATE",
     )
     .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(numbers);
-    let found: Vec<ShipmentRow> = query.load(conn).await?;
-    let erased = |row: ShipmentRow| Some((row.asn_number, erase_text(&row.header, &erase)?));
-    let (numbers, headers): (Vec<_>, Vec<_>) = found.into_iter().filter_map(erased).unzip();
+    .bind::<Array<Text>, _>(numbers)
+    .bind::<Timestamptz, _>(before);
+    Ok(query.load(conn).await?)
+}
+
+/// Applies `erase` to locked outbound shipments and returns the number of those that changed.
+pub(crate) async fn erase_shipments(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    shipments: &[LockedShipment],
+    erase: impl Fn(&mut Value),
+) -> Result<usize, DatabaseError> {
+    let erased = |shipment: &LockedShipment| {
+        Some((shipment.asn_number.clone(), erase_text(&shipment.header, &erase)?))
+    };
+    let (numbers, headers): (Vec<_>, Vec<_>) = shipments.iter().filter_map(erased).unzip();
     let statement = diesel::sql_query(
         "UPDATE outbound_shipments AS own SET header = new.header \
          FROM unnest($2, $3) AS new (asn_number, header) \
@@ -74,6 +89,136 @@ pub(crate) async fn erase_shipments(
 }
 
 #[derive(QueryableByName)]
+struct NumberRow {
+    #[diesel(sql_type = Text)]
+    number: String,
+}
+
+/// The numbers of the messages that outbound shipments were split into.
+pub(crate) async fn parts(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    shipments: &[LockedShipment],
+) -> Result<Vec<String>, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT asn_number AS number FROM outbound_parts \
+         WHERE merchant = $1 AND shipment = ANY ($2) AND asn_number <> shipment",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(shipments.iter().map(|it| &it.asn_number).collect::<Vec<_>>());
+    let rows: Vec<NumberRow> = query.load(conn).await?;
+    Ok(rows.into_iter().map(|row| row.number).collect())
+}
+
+/// The received units of inbound ASNs, as `<number>/<unit>`.
+pub(crate) async fn received_units(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    numbers: &[String],
+) -> Result<Vec<String>, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT asn_number || '/' || unit_identifier AS number FROM receipts \
+         WHERE merchant = $1 AND asn_number = ANY ($2)",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(numbers);
+    let rows: Vec<NumberRow> = query.load(conn).await?;
+    Ok(rows.into_iter().map(|row| row.number).collect())
+}
+
+#[derive(QueryableByName)]
+struct HeaderRow {
+    #[diesel(sql_type = Text)]
+    asn_number: String,
+    #[diesel(sql_type = Text)]
+    header: String,
+}
+
+#[derive(QueryableByName)]
+struct LineRow {
+    #[diesel(sql_type = Text)]
+    line_identifier: String,
+    #[diesel(sql_type = Text)]
+    line: String,
+}
+
+/// Erases inbound ASNs from before a time, and returns the number of those that changed: all lines of an ASN that
+/// is about the shopper, and otherwise the lines that are.
+pub(crate) async fn erase_asns(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    numbers: &[String],
+    before: Timestamp,
+    is_named: impl Fn(&Value) -> bool,
+) -> Result<usize, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT asn_number, header FROM inbound_asns \
+         WHERE merchant = $1 AND asn_number = ANY ($2) AND updated_at < $3 \
+         ORDER BY asn_number FOR UPDATE",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(numbers)
+    .bind::<Timestamptz, _>(before);
+    let found: Vec<HeaderRow> = query.load(conn).await?;
+    let mut changed = 0;
+    for HeaderRow { asn_number, header } in found {
+        let is_of_shopper = serde_json::from_str(&header).is_ok_and(|header| is_named(&header));
+        let erase_named = |value: &mut Value| {
+            if is_of_shopper || is_named(value) {
+                erase_report(value);
+            }
+        };
+        let header = erase_text(&header, erase_named);
+        let lines = erase_lines(conn, merchant, &asn_number, erase_named).await?;
+        changed += usize::from(header.is_some() || lines > 0);
+        let Some(header) = header else { continue };
+        let statement = diesel::sql_query(
+            "UPDATE inbound_asns SET header = $3 WHERE merchant = $1 AND asn_number = $2",
+        )
+        .bind::<Text, _>(merchant.as_str())
+        .bind::<Text, _>(asn_number)
+        .bind::<Text, _>(header);
+        statement.execute(conn).await?;
+    }
+    Ok(changed)
+}
+
+async fn erase_lines(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    asn_number: &str,
+    erase: impl Fn(&mut Value),
+) -> Result<usize, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT line_identifier, line FROM inbound_lines WHERE merchant = $1 AND asn_number = $2",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(asn_number);
+    let found: Vec<LineRow> = query.load(conn).await?;
+    let erased = |row: LineRow| Some((row.line_identifier, erase_text(&row.line, &erase)?));
+    let (identifiers, lines): (Vec<_>, Vec<_>) = found.into_iter().filter_map(erased).unzip();
+    let statement = diesel::sql_query(
+        "UPDATE inbound_lines AS own SET line = new.line \
+         FROM unnest($3, $4) AS new (line_identifier, line) \
+         WHERE own.merchant = $1 AND own.asn_number = $2 \
+             AND own.line_identifier = new.line_identifier",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(asn_number)
+    .bind::<Array<Text>, _>(identifiers)
+    .bind::<Array<Text>, _>(lines);
+    Ok(statement.execute(conn).await?)
+}
+
+#[derive(QueryableByName)]
+struct ReceiptSize {
+    #[diesel(sql_type = diesel::sql_types::Uuid)]
+    id: Uuid,
+    #[diesel(sql_type = Integer)]
+    bytes: i32,
+}
+
+#[derive(QueryableByName)]
 struct ReceiptRow {
     #[diesel(sql_type = diesel::sql_types::Uuid)]
     id: Uuid,
@@ -81,27 +226,56 @@ struct ReceiptRow {
     message: String,
 }
 
-/// Applies `erase` to the receipts of inbound ASNs and returns the number of those that changed.
+/// Applies `erase` to the receipts of inbound ASNs from before a time, and returns the number of those that
+/// changed. An ASN may have thousands of receipts of other shoppers, which are read in parts and not locked. A
+/// receipt that another one replaces meanwhile is newer, and stays.
 pub(crate) async fn erase_receipts(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     numbers: &[String],
+    before: Timestamp,
     erase: impl Fn(&mut Value),
 ) -> Result<usize, DatabaseError> {
     let query = diesel::sql_query(
-        "SELECT id, message FROM receipts WHERE merchant = $1 AND asn_number = ANY ($2) \
-         ORDER BY asn_number, unit_identifier FOR UPDATE",
+        "SELECT id, octet_length(message) AS bytes FROM receipts \
+         WHERE merchant = $1 AND asn_number = ANY ($2) AND received_at < $3 \
+         ORDER BY asn_number, unit_identifier",
     )
     .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(numbers);
-    let found: Vec<ReceiptRow> = query.load(conn).await?;
-    let erased = |row: ReceiptRow| Some((row.id, erase_text(&row.message, &erase)?));
-    let (ids, messages): (Vec<_>, Vec<_>) = found.into_iter().filter_map(erased).unzip();
+    .bind::<Array<Text>, _>(numbers)
+    .bind::<Timestamptz, _>(before);
+    let found: Vec<ReceiptSize> = query.load(conn).await?;
+    let mut changed = 0;
+    for part in parts_by_bytes(&found, |row| usize::try_from(row.bytes).unwrap_or_default()) {
+        let ids: Vec<_> = part.iter().map(|row| row.id).collect();
+        let query = diesel::sql_query("SELECT id, message FROM receipts WHERE id = ANY ($1)")
+            .bind::<Array<diesel::sql_types::Uuid>, _>(ids);
+        let rows: Vec<ReceiptRow> = query.load(conn).await?;
+        changed += update_receipts(conn, &rows, &erase).await?;
+    }
+    Ok(changed)
+}
+
+async fn update_receipts(
+    conn: &mut AsyncPgConnection,
+    rows: &[ReceiptRow],
+    erase: impl Fn(&mut Value),
+) -> Result<usize, DatabaseError> {
+    let (mut ids, mut before, mut after) = (Vec::new(), Vec::new(), Vec::new());
+    for row in rows {
+        if let Some(erased) = erase_text(&row.message, &erase) {
+            ids.push(row.id);
+            before.push(row.message.as_str());
+            after.push(erased);
+        }
+    }
     let statement = diesel::sql_query(
-        "UPDATE receipts SET message = new.message FROM unnest($1, $2) AS new (id, message) \
-         WHERE receipts.id = new.id",
+        "UPDATE receipts SET message = new.after \
+         FROM unnest($1, $2, $3) AS new (id, before, after) \
+         WHERE receipts.id = new.id AND receipts.message = new.before",
     )
     .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
-    .bind::<Array<Text>, _>(messages);
+    .bind::<Array<Text>, _>(before)
+    .bind::<Array<Text>, _>(after);
     Ok(statement.execute(conn).await?)
 }

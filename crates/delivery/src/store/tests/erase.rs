@@ -1,5 +1,8 @@
 //! Erasing the data of a shopper in messages.
 
+use platform::database::DatabaseError;
+
+use super::super::ErasedMessages;
 use super::*;
 
 #[derive(QueryableByName)]
@@ -11,6 +14,42 @@ struct Line {
 async fn lines(conn: &mut AsyncPgConnection, query: &str) -> Vec<String> {
     let lines: Vec<Line> = diesel::sql_query(query).load(conn).await.unwrap();
     lines.into_iter().map(|row| row.line).collect()
+}
+
+/// Erases the messages of a merchant with these ordering keys.
+async fn erase(
+    conn: &mut AsyncPgConnection,
+    merchant: &str,
+    keys: &[String],
+) -> Result<usize, DatabaseError> {
+    let messages = ErasedMessages { ordering_keys: keys, before: None };
+    let merchant = merchant.parse().unwrap();
+    super::super::erase(conn, &merchant, messages, |_| true, domain::erasure::erase).await
+}
+
+#[tokio::test]
+async fn only_messages_of_the_shopper_from_before_the_erasure_change() {
+    let now = Clock::system().now();
+    let (_database, pool) = database(now).await;
+    let mut conn = pool.get().await.unwrap();
+    let keys = ["asn:1".to_owned()];
+    for (shopper, at) in [("one", now), ("two", now), ("one", now + TimeDelta::seconds(1))] {
+        let body = format!(r#"{{"note":"{shopper}","shopper":"{shopper}"}}"#);
+        let message = NewMessage { body: body.into(), ..message(Some("asn:1")) };
+        let id = super::super::append(&conn, at, &[message]).await.unwrap()[0];
+        settle(&mut conn, settlement(id, Decision::Dead, Signal::Hold, at)).await;
+    }
+    conn.batch_execute("UPDATE delivery_attempts SET response_body = 'thanks'").await.unwrap();
+    let before = Some(now + TimeDelta::seconds(1));
+    let messages = ErasedMessages { ordering_keys: &keys, before };
+    let is_of_shopper = |message: &serde_json::Value| message["shopper"] == "one";
+    let (merchant, erase) = ("acme".parse().unwrap(), domain::erasure::erase);
+    let changed =
+        super::super::erase(&mut conn, &merchant, messages, is_of_shopper, erase).await.unwrap();
+    assert_eq!(changed, 1);
+    let stored = "SELECT convert_from(body, 'UTF8')::json ->> 'note' || '/' || response_body AS line \
+                  FROM delivery_messages JOIN delivery_attempts ON id = delivery ORDER BY sequence";
+    assert_eq!(lines(&mut conn, stored).await, ["erased/erased", "two/thanks", "one/thanks"]);
 }
 
 #[tokio::test]
@@ -27,11 +66,9 @@ async fn bodies_and_responses_of_an_ordering_key_are_erased() {
     let responses =
         "UPDATE delivery_attempts SET response_body = 'thanks', response_headers = 'x-name: one'";
     conn.batch_execute(responses).await.unwrap();
-    let merchant = "acme".parse().unwrap();
     let keys = ["rma:1".to_owned(), "rma:none".to_owned()];
     for expected in [1, 0] {
-        let erased =
-            super::super::erase(&mut conn, &merchant, &keys, domain::erasure::erase).await.unwrap();
+        let erased = erase(&mut conn, "acme", &keys).await.unwrap();
         assert_eq!(erased, expected);
     }
     let bodies =
@@ -39,9 +76,8 @@ async fn bodies_and_responses_of_an_ordering_key_are_erased() {
     assert_eq!(lines(&mut conn, bodies).await, [r#"{"note":"erased","weight":1.5}"#, &body("two")]);
     let responses = "SELECT response_body || '/' || response_headers AS line FROM delivery_attempts JOIN delivery_messages ON id = delivery ORDER BY ordering_key";
     assert_eq!(lines(&mut conn, responses).await, ["erased/", "thanks/x-name: one"]);
-    let rival = "rival".parse().unwrap();
     let keys = ["rma:2".to_owned()];
-    let erased = super::super::erase(&mut conn, &rival, &keys, domain::erasure::erase).await;
+    let erased = erase(&mut conn, "rival", &keys).await;
     assert_eq!(erased.unwrap(), 0, "another merchant's message stays");
 }
 
@@ -57,8 +93,8 @@ async fn dead_letters_of_erased_and_expired_messages_are_outdated() {
         settle(&mut conn, settlement(id, Decision::Dead, Signal::Hold, now)).await;
         dead.push(id);
     }
-    let (merchant, keys) = ("acme".parse().unwrap(), ["rma:1".to_owned()]);
-    super::super::erase(&mut conn, &merchant, &keys, domain::erasure::erase).await.unwrap();
+    let keys = ["rma:1".to_owned()];
+    erase(&mut conn, "acme", &keys).await.unwrap();
     let expired = super::super::new_id(now - TimeDelta::days(31));
     // The database was restored from a backup that is older than this message.
     let unknown = super::super::new_id(now);

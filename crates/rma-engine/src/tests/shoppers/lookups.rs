@@ -137,10 +137,10 @@ async fn rows_read(conn: &mut AsyncPgConnection) -> i64 {
 }
 
 /// 20,000 failures of other orders and addresses, and 300 of order A-1 and of one address.
-const FILL: &str = "INSERT INTO lookup_failures (at, merchant, order_identifier, address) \
-     SELECT now() - n * interval '1 second', 'acme', 'B-' || n, '10.0.' || n FROM generate_series(1, 20000) AS n; \
-     INSERT INTO lookup_failures (at, merchant, order_identifier, address) \
-     SELECT now() - n * interval '1 second', 'acme', 'A-1', '192.0.2.1' FROM generate_series(1, 300) AS n; \
+const FILL: &str = "INSERT INTO lookup_failures (at, merchant, order_digest, address) \
+     SELECT now() - n * interval '1 second', 'acme', sha256(('B-' || n)::bytea), '10.0.' || n FROM generate_series(1, 20000) AS n; \
+     INSERT INTO lookup_failures (at, merchant, order_digest, address) \
+     SELECT now() - n * interval '1 second', 'acme', sha256('A-1'), '192.0.2.1' FROM generate_series(1, 300) AS n; \
      INSERT INTO orders SELECT 'acme', 'A-' || n, now(), 1, '{}', '{}', now() FROM generate_series(1, 5000) AS n; \
      ANALYZE lookup_failures; ANALYZE orders";
 
@@ -170,4 +170,15 @@ async fn a_look_up_does_the_same_work_whether_the_order_exists_or_not() {
     }
     done.dedup();
     assert_eq!(done.len(), 1, "{done:?}");
+}
+
+#[tokio::test]
+async fn a_failed_look_up_does_not_store_what_the_shopper_wrote() {
+    let app = TestApp::with_settings(&PORTAL, |_| {}).await;
+    let body = json!({ "order_identifier": "planted@mail.example", "email": EMAIL });
+    assert_eq!(look_up(&app, "192.0.2.1", &body).await.0, StatusCode::NOT_FOUND);
+    let stored = "SELECT count(*) AS n FROM lookup_failures AS own \
+                  WHERE row_to_json(own)::text LIKE '%planted%'";
+    assert_eq!(app.number("SELECT count(*) AS n FROM lookup_failures").await, 1);
+    assert_eq!(app.number(stored).await, 0);
 }
