@@ -151,8 +151,7 @@ async fn the_revocation_of_a_token_expires_with_the_token() {
 async fn the_revocation_of_a_client_outlives_its_longest_token() {
     let app = TestApp::start_with(&[("TOKENS__LIFETIME", "1h")]).await;
     let (id, _) = app.create_client(None, &["warehouse"]).await;
-    let longest_token_expires_at =
-        platform::Clock::system().now() + TimeDelta::seconds(90_000);
+    let longest_token_expires_at = platform::Clock::system().now() + TimeDelta::seconds(90_000);
     app.call(Method::POST, &format!("/v1/clients/{id}/revoke"), None).await;
     assert!(expires_at(&published_revocation(&app).await) > longest_token_expires_at);
     app.stop().await;
