@@ -28,7 +28,7 @@ const press = (page, name) => page.getByRole("button", { name, exact: true }).cl
 /** Accepts an invitation as a person would. @returns the key of the authenticator app */
 async function accept(page, url) {
   await page.goto(url);
-  const secret = await page.locator("#secret").innerText();
+  const secret = (await page.locator("#secret").innerText()).replaceAll(" ", "");
   await page.getByLabel("Password", { exact: true }).fill(PASSWORD);
   await page.getByLabel("The same password again").fill("something else");
   await page.getByLabel("Code that the app shows now").fill(totp(secret));

@@ -1,21 +1,25 @@
-//! The own account of a signed-in person: password and recovery codes.
+//! The own account of a signed-in person: password, authenticator app and recovery codes.
+
+mod proof;
 
 use std::net::IpAddr;
 
-use domain::json::Object;
+use diesel_async::AsyncPgConnection;
+use domain::json::{Object, text};
 use platform::identity::Caller;
 use secrecy::SecretString;
 use serde::Serialize;
 use serde_json::json;
-use tokio::time::Instant;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+pub(crate) use self::proof::Proof;
 use crate::{
     App,
     email::Email,
     ended_sessions,
     error::Error,
+    invitations::is_totp_required,
     passwords, people, recovery_codes,
     sign_in::secret,
     store::{
@@ -23,7 +27,10 @@ use crate::{
         people::{self as stored_people, Person},
         recovery_codes as stored_codes,
     },
+    totp::{self, TotpSetup},
 };
+
+const PASSWORD: &str = "$.password";
 
 /// The person who sent a request.
 pub(crate) struct SignedIn {
@@ -49,16 +56,39 @@ pub(crate) struct RecoveryCodes {
 
 /// A change of the own password.
 pub(crate) struct PasswordChange {
-    current: SecretString,
+    proof: Proof,
     new: SecretString,
 }
 
 impl PasswordChange {
     pub(crate) fn read(body: &Object<'_>) -> Option<Self> {
-        body.reject_unknown(&["current_password", "new_password"]);
-        let current = body.required("current_password", secret);
+        body.reject_unknown(&["current_password", "totp_code", "new_password"]);
+        let proof = Proof::read(body, "current_password", "$.current_password");
         let new = body.required("new_password", passwords::read_new);
-        Some(Self { current: current?, new: new? })
+        Some(Self { proof: proof?, new: new? })
+    }
+}
+
+/// Reads the proof for new recovery codes.
+pub(crate) fn read_proof(body: &Object<'_>) -> Option<Proof> {
+    body.reject_unknown(&["password", "totp_code"]);
+    Proof::read(body, "password", PASSWORD)
+}
+
+/// A change of the own authenticator app.
+pub(crate) struct TotpChange {
+    proof: Proof,
+    setup: String,
+    code: SecretString,
+}
+
+impl TotpChange {
+    pub(crate) fn read(body: &Object<'_>) -> Option<Self> {
+        body.reject_unknown(&["password", "totp_code", "totp_setup", "new_totp_code"]);
+        let proof = Proof::read(body, "password", PASSWORD);
+        let setup = body.required("totp_setup", text(0..=1000));
+        let code = body.required("new_totp_code", secret);
+        Some(Self { proof: proof?, setup: setup?, code: code? })
     }
 }
 
@@ -69,17 +99,14 @@ pub(crate) async fn change_password(
     change: PasswordChange,
     address: IpAddr,
 ) -> Result<(), Error> {
-    let PasswordChange { current, new } = change;
-    let verified = verify(app, signed_in, "$.current_password", current, address).await?;
-    passwords::check("$.new_password", &new, &verified.email)?;
+    let PasswordChange { proof, new } = change;
+    // A code works once, so a new password that is not allowed must not use it up.
+    passwords::check("$.new_password", &new, &signed_in.email)?;
+    let verified = proof.verify(app, signed_in, address).await?;
     let hash = app.passwords.hash(new).await?;
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
-        let mut person = stored_people::lock(conn, &verified.email).await?;
-        // Another request may have changed the password meanwhile.
-        if person.password_hash != verified.password_hash {
-            return Err(passwords::wrong("$.current_password").into());
-        }
+        let mut person = proof::lock(conn, signed_in, &verified).await?;
         person.password_hash = Some(hash);
         stored_people::save(conn, &person).await?;
         let (actor, current) = (person.email.as_str(), Some(signed_in.session));
@@ -94,44 +121,74 @@ pub(crate) async fn change_password(
 pub(crate) async fn replace_recovery_codes(
     app: &App,
     signed_in: &SignedIn,
-    password: SecretString,
+    proof: Proof,
     address: IpAddr,
 ) -> Result<RecoveryCodes, Error> {
-    let person = verify(app, signed_in, "$.password", password, address).await?;
-    if person.totp_secret.is_none() {
-        return Err(Error::NoTotp(person.email));
+    let verified = proof.verify(app, signed_in, address).await?;
+    if verified.totp_secret.is_none() {
+        return Err(Error::NoTotp(verified.email));
     }
-    let recovery_codes = recovery_codes::generate()?;
-    let hashes = recovery_codes.iter().map(|code| recovery_codes::hash(code)).collect();
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
-        // Two requests at the same time would otherwise leave the codes of both.
-        stored_people::lock(conn, &person.email).await?;
-        stored_codes::replace(conn, &person.email, hashes).await?;
+        let person = proof::lock(conn, signed_in, &verified).await?;
+        let recovery_codes = new_recovery_codes(conn, &person).await?;
         let actor = person.email.as_str();
         let record = people::record(actor, "recovery_codes.replaced", &person, json!({}));
-        audit::insert(conn, record, app.clock.now()).await
+        audit::insert(conn, record, app.clock.now()).await?;
+        Ok(RecoveryCodes { recovery_codes })
     })
-    .await?;
-    Ok(RecoveryCodes { recovery_codes })
+    .await
 }
 
-/// The signed-in person, if the password is right. `field` is the password's field in the request.
-async fn verify(
+async fn new_recovery_codes(
+    conn: &mut AsyncPgConnection,
+    person: &Person,
+) -> Result<Vec<String>, Error> {
+    let codes = recovery_codes::generate()?;
+    let hashes = codes.iter().map(|code| recovery_codes::hash(code)).collect();
+    stored_codes::replace(conn, &person.email, hashes).await?;
+    Ok(codes)
+}
+
+/// A new secret for the authenticator app of the signed-in person. `setup` is that of a form that was
+/// rejected.
+pub(crate) async fn show_totp_setup(
     app: &App,
     signed_in: &SignedIn,
-    field: &str,
-    password: SecretString,
-    address: IpAddr,
-) -> Result<Person, Error> {
-    let (started_at, account) = (Instant::now(), Some(signed_in.email.as_str()));
-    app.brute_force.check(address, account)?;
+    setup: Option<String>,
+) -> Result<TotpSetup, Error> {
     let person = people::find(&mut *app.pool.get().await?, &signed_in.email).await?;
-    let hash = person.as_ref().and_then(|person| person.password_hash.as_deref());
-    let is_right = app.passwords.matches(password, hash).await?;
-    if let Some(person) = person.filter(|_| is_right) {
-        return Ok(person);
-    }
-    app.brute_force.refuse(address, account, started_at).await;
-    Err(passwords::wrong(field).into())
+    let person = person.ok_or(Error::SessionEnded)?;
+    form(app, signed_in).show(setup, is_totp_required(&person))
+}
+
+/// Replaces the authenticator app and the recovery codes, and ends all other sessions.
+pub(crate) async fn change_totp(
+    app: &App,
+    signed_in: &SignedIn,
+    change: TotpChange,
+    address: IpAddr,
+) -> Result<RecoveryCodes, Error> {
+    let TotpChange { proof, setup, code } = change;
+    let form = form(app, signed_in);
+    let (totp_secret, step) = form.verify(setup, "$.new_totp_code", &code, app.clock.now())??;
+    let verified = proof.verify(app, signed_in, address).await?;
+    let mut conn = app.pool.get().await?;
+    conn.transaction(async |conn| {
+        let mut person = proof::lock(conn, signed_in, &verified).await?;
+        (person.totp_secret, person.totp_step) = (Some(totp_secret), Some(step));
+        stored_people::save(conn, &person).await?;
+        let recovery_codes = new_recovery_codes(conn, &person).await?;
+        let (actor, current) = (person.email.as_str(), Some(signed_in.session));
+        ended_sessions::end_all(app, conn, actor, &person, current).await?;
+        let record = people::record(actor, "totp.changed", &person, json!({}));
+        audit::insert(conn, record, app.clock.now()).await?;
+        Ok(RecoveryCodes { recovery_codes })
+    })
+    .await
+}
+
+fn form<'a>(app: &'a App, signed_in: &'a SignedIn) -> totp::Form<'a> {
+    let (person, owner) = (&signed_in.email, signed_in.session.as_bytes());
+    totp::Form { sealer: &app.sealer, person, owner }
 }

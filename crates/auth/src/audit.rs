@@ -13,7 +13,7 @@ pub(crate) struct AuditRecord {
     pub(crate) id: i64,
     created_at: DateTime<Utc>,
     /// Id of the client, or e-mail address of the person, that made the change.
-    actor: String,
+    pub(crate) actor: String,
     #[schema(example = "merchant.updated")]
     action: String,
     #[schema(example = "merchant/acme")]
@@ -23,10 +23,21 @@ pub(crate) struct AuditRecord {
     detail: Value,
 }
 
+/// A record with the name of the client that made the change.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct AuditRecordView {
+    #[serde(flatten)]
+    pub(crate) record: AuditRecord,
+    /// The name of the client, if a client made the change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub(crate) actor_name: Option<String>,
+}
+
 /// A page of audit records, newest first.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct AuditPage {
-    pub(crate) records: Vec<AuditRecord>,
+    pub(crate) records: Vec<AuditRecordView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<String>,
 }

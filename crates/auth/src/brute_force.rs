@@ -1,9 +1,9 @@
 //! Protection against guessing client secrets, passwords and codes.
 //!
-//! An address with too many failed authentications is locked out, first of the account that it tried,
-//! then of all accounts. An account is a client id or the e-mail address of a person. IPv6 addresses
-//! count by network. Failed sign-ins of a person also count over all addresses: after some failures in a
-//! row, each further one doubles the time until the next attempt.
+//! An address with too many failed authentications is locked out of the account that it tried, and of no
+//! other: people and clients share addresses. An account is a client id or the e-mail address of a person.
+//! IPv6 addresses count by network. Failed sign-ins of a person also count over all addresses: after some
+//! failures in a row, each further one doubles the time until the next attempt.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -25,11 +25,10 @@ const MEMORY: Duration = Duration::from_secs(3600);
 
 pub(crate) struct BruteForceGuard {
     account_failures: PerMinute<(IpAddr, String)>,
-    address_failures: PerMinute<IpAddr>,
     /// Codes of a person whose password was right, from all addresses. A code has only six digits.
     code_attempts: PerMinute<String>,
-    /// End of each lockout, for one account or (with `None`) for all accounts.
-    lockouts: Cache<(IpAddr, Option<String>), Instant>,
+    /// End of each lockout.
+    lockouts: Cache<(IpAddr, String), Instant>,
     /// Failed sign-ins in a row from all addresses, by e-mail address, and the time of the next attempt.
     /// Addresses of nobody count too, so that the wait does not reveal which people exist.
     person_failures: Cache<String, (u32, Timestamp)>,
@@ -42,7 +41,6 @@ impl BruteForceGuard {
     pub(crate) fn new(settings: &settings::BruteForce, clock: Clock) -> Self {
         Self {
             account_failures: PerMinute::new(settings.account_failures_per_minute),
-            address_failures: PerMinute::new(settings.address_failures_per_minute),
             code_attempts: PerMinute::new(settings.account_failures_per_minute),
             lockouts: Cache::builder().max_capacity(MAX_LOCKOUTS).time_to_live(MAX_LOCKOUT).build(),
             person_failures: Cache::builder()
@@ -57,9 +55,7 @@ impl BruteForceGuard {
 
     /// The remaining lockout of an address. `account` is `None` if the presented id is invalid.
     pub(crate) fn lockout(&self, address: IpAddr, account: Option<&str>) -> Option<Duration> {
-        let address = network(address);
-        let keys = [(address, account.map(str::to_owned)), (address, None)];
-        let ends_at = keys.iter().filter_map(|key| self.lockouts.get(key)).max()?;
+        let ends_at = self.lockouts.get(&(network(address), account?.to_owned()))?;
         let remaining = ends_at.saturating_duration_since(Instant::now());
         (!remaining.is_zero()).then_some(remaining)
     }
@@ -69,13 +65,10 @@ impl BruteForceGuard {
         self.lockout(address, account).map_or(Ok(()), |remaining| Err(Error::LockedOut(remaining)))
     }
 
-    /// Rejects a sign-in before the wait after the person's last failures is over.
-    pub(crate) fn check_person(&self, person: &str) -> Result<(), Error> {
-        let next = self.person_failures.get(person).map(|(_, next)| next - self.clock.now());
-        match next.and_then(|wait| wait.to_std().ok()) {
-            Some(wait) if !wait.is_zero() => Err(Error::LockedOut(wait)),
-            _ => Ok(()),
-        }
+    /// The time until the next attempt as a person, after the person's last failures.
+    pub(crate) fn wait(&self, person: &str) -> Option<Duration> {
+        let (_, next) = self.person_failures.get(person)?;
+        (next - self.clock.now()).to_std().ok().filter(|wait| !wait.is_zero())
     }
 
     /// Counts a failed sign-in of a person.
@@ -100,19 +93,12 @@ impl BruteForceGuard {
         tokio::time::sleep_until(started_at + time).await;
     }
 
-    /// Counts a failed authentication. The number of accounts counted for an address is bounded by
-    /// the limit of the address.
+    /// Counts a failed authentication. The counters of all accounts are bounded by [`PerMinute`].
     fn record_failure(&self, address: IpAddr, account: Option<&str>) {
-        let address = network(address);
-        let now = self.clock.now();
-        let ends_at = |wait: Duration| Instant::now() + wait.min(MAX_LOCKOUT);
-        if let Err(wait) = self.address_failures.take(&address, now) {
-            self.lockouts.insert((address, None), ends_at(wait));
-            return;
-        }
         let Some(account) = account else { return };
-        if let Err(wait) = self.account_failures.take(&(address, account.to_owned()), now) {
-            self.lockouts.insert((address, Some(account.to_owned())), ends_at(wait));
+        let key = (network(address), account.to_owned());
+        if let Err(wait) = self.account_failures.take(&key, self.clock.now()) {
+            self.lockouts.insert(key, Instant::now() + wait.min(MAX_LOCKOUT));
         }
     }
 
@@ -160,34 +146,37 @@ mod tests {
         assert_eq!(rounded_up(milliseconds(7), Duration::ZERO), milliseconds(7));
     }
 
-    fn guard(per_account: u32, per_address: u32) -> BruteForceGuard {
-        let limit = |number| std::num::NonZeroU32::new(number).unwrap();
+    fn guard(per_account: u32) -> BruteForceGuard {
         let settings = settings::BruteForce {
-            account_failures_per_minute: limit(per_account),
-            address_failures_per_minute: limit(per_address),
+            account_failures_per_minute: std::num::NonZeroU32::new(per_account).unwrap(),
             min_failure_latency: Duration::ZERO,
         };
         BruteForceGuard::new(&settings, Clock::system())
     }
 
     #[test]
-    fn the_counters_of_an_address_are_bounded() {
-        let (guard, address) = (guard(3, 5), IpAddr::from([192, 0, 2, 1]));
+    fn failures_with_many_accounts_lock_an_address_out_of_none_of_them() {
+        let (guard, address) = (guard(3), IpAddr::from([192, 0, 2, 1]));
         for guess in 0..1000 {
             guard.record_failure(address, Some(&format!("client-{guess}")));
         }
-        assert_eq!(guard.account_failures.len(), 5);
-        guard.record_failure(IpAddr::from([192, 0, 2, 2]), None);
-        assert_eq!((guard.account_failures.len(), guard.address_failures.len()), (5, 2));
+        assert_eq!(guard.lockout(address, Some("client-1")), None);
+        for _ in 0..4 {
+            guard.record_failure(address, Some("client"));
+        }
+        assert!(guard.lockout(address, Some("client")).is_some());
+        assert_eq!(guard.lockout(address, Some("other")), None);
+        guard.record_failure(address, None);
+        assert_eq!(guard.lockout(address, None), None);
     }
 
     #[test]
     fn an_ipv6_network_counts_as_one_address() {
-        let guard = guard(10, 2);
+        let guard = guard(2);
         for host in 1..=3 {
             guard.record_failure(format!("2001:db8:0:1::{host}").parse().unwrap(), Some("client"));
         }
-        assert!(guard.lockout("2001:db8:0:1::9".parse().unwrap(), Some("other")).is_some());
+        assert!(guard.lockout("2001:db8:0:1::9".parse().unwrap(), Some("client")).is_some());
         assert!(guard.lockout("2001:db8:0:2::1".parse().unwrap(), Some("client")).is_none());
     }
 }

@@ -53,8 +53,17 @@ impl ClientCache {
         id: &str,
         secret: &str,
     ) -> Result<Option<AuthenticatedClient>, Arc<Error>> {
-        let cached = self.0.try_get_with_by_ref(id, load(app, id)).await?;
+        let cached = self.get(app, id).await?;
         Ok(cached.and_then(|cached| cached.authenticate(secret, app.clock.now())))
+    }
+
+    /// The id if a client has it. Any other text may be a secret in the wrong field, so it is not logged.
+    pub(crate) async fn known_id<'a>(&self, app: &App, id: &'a str) -> Option<&'a str> {
+        self.get(app, id).await.ok().flatten().map(|_known| id)
+    }
+
+    async fn get(&self, app: &App, id: &str) -> Result<Option<Arc<CachedClient>>, Arc<Error>> {
+        self.0.try_get_with_by_ref(id, load(app, id)).await
     }
 
     pub(crate) async fn remove(&self, id: &str) {

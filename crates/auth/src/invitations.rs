@@ -6,7 +6,6 @@ use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
 use diesel_async::AsyncPgConnection;
-use secrecy::ExposeSecret as _;
 use serde::Serialize;
 use serde_json::json;
 use tokio::time::Instant;
@@ -24,7 +23,7 @@ use crate::{
         invitations::{self, Invitation},
         people::{self as stored_people, Person, State},
     },
-    totp,
+    totp::{self, TotpSetup},
 };
 
 /// A new invitation. Only this response contains its token.
@@ -53,23 +52,6 @@ pub(crate) struct InvitationDetails {
     merchant: Option<String>,
     expires_at: DateTime<Utc>,
     totp: TotpSetup,
-}
-
-/// A new secret for an authenticator app. Nothing stores it until the invitation is accepted, so
-/// another reader of the link sees another secret.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct TotpSetup {
-    /// Whether the person cannot leave TOTP out.
-    required: bool,
-    /// In Base32.
-    secret: String,
-    /// For a QR code.
-    #[schema(
-        example = "otpauth://totp/Backhaul:ada%40acme.example?secret=GEZDGNBVGY3TQOJQ&issuer=Backhaul"
-    )]
-    uri: String,
-    /// The encrypted secret. Send it with the acceptance.
-    setup: String,
 }
 
 /// Creates a person and an invitation.
@@ -103,7 +85,6 @@ pub(crate) async fn renew(
     email: &Email,
 ) -> Result<InvitedPerson, Error> {
     check_passwords(app, Error::InvitationsDisabled)?;
-    let now = app.clock.now();
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
         let person = stored_people::lock(conn, email).await?;
@@ -111,13 +92,24 @@ pub(crate) async fn renew(
         if person.state == State::Disabled {
             return Err(Error::PersonDisabled(person.email));
         }
-        let invitation = create(app, conn, email).await?;
-        let detail = json!({ "expires_at": invitation.expires_at });
-        let record = people::record(manager.actor, "person.invitation_renewed", &person, detail);
-        audit::insert(conn, record, now).await?;
+        let invitation = renew_locked(app, conn, manager.actor, &person).await?;
         Ok(InvitedPerson { person: PersonView::from(&person), invitation })
     })
     .await
+}
+
+/// Invites a person again whom the caller locked.
+pub(crate) async fn renew_locked(
+    app: &App,
+    conn: &mut AsyncPgConnection,
+    actor: &str,
+    person: &Person,
+) -> Result<InvitationView, Error> {
+    let invitation = create(app, conn, &person.email).await?;
+    let detail = json!({ "expires_at": invitation.expires_at });
+    let record = people::record(actor, "person.invitation_renewed", person, detail);
+    audit::insert(conn, record, app.clock.now()).await?;
+    Ok(invitation)
 }
 
 /// Rejects a request that makes no sense while people cannot have passwords.
@@ -149,15 +141,9 @@ pub(crate) async fn show(
     check_passwords(app, Error::PasswordsDisabled)?;
     let (invitation, person) = find(app, token, address).await?;
     let token = credentials::hash(token);
-    let known = setup.and_then(|setup| totp::open_setup(&app.sealer, &token, setup));
-    let secret = known.map_or_else(totp::generate_secret, Ok)?;
+    let form = totp::Form { sealer: &app.sealer, person: &person.email, owner: &token };
     Ok(InvitationDetails {
-        totp: TotpSetup {
-            required: is_totp_required(&person),
-            uri: totp::uri(&person.email, &secret)?,
-            secret: secret.expose_secret().to_owned(),
-            setup: totp::seal_setup(&app.sealer, &token, &secret)?,
-        },
+        totp: form.show(setup, is_totp_required(&person))?,
         email: person.email.to_string(),
         name: person.name,
         role: person.role,
@@ -166,7 +152,7 @@ pub(crate) async fn show(
     })
 }
 
-fn is_totp_required(person: &Person) -> bool {
+pub(crate) fn is_totp_required(person: &Person) -> bool {
     person.role == Role::Operator
 }
 
@@ -181,7 +167,6 @@ async fn find(app: &App, token: &str, address: IpAddr) -> Result<(Invitation, Pe
         return Ok((invitation, person));
     }
     drop(conn);
-    app.brute_force.check(address, None)?;
     app.brute_force.refuse(address, None, started_at).await;
     Err(Error::InvitationNotFound)
 }

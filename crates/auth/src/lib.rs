@@ -11,6 +11,7 @@ mod browser;
 mod brute_force;
 mod client_cache;
 mod clients;
+mod codes;
 mod credentials;
 mod email;
 mod ended_sessions;
@@ -24,6 +25,7 @@ mod passwords;
 mod people;
 mod recovery_codes;
 mod revocations;
+mod rights;
 mod roles;
 mod routes;
 mod schema;
@@ -46,7 +48,8 @@ use domain::merchant::guard::Guard;
 use messaging::{Backlog, Broker, Outbox, Topology};
 use opentelemetry::metrics::Counter;
 use platform::{
-    Clock, Process, Service, database::Pool, identity::Verifier, sealing::Sealer, telemetry,
+    Clock, Process, Service, database::Pool, identity::Verifier, limits::PerMinute,
+    sealing::Sealer, telemetry,
 };
 use utoipa_actix_web::service_config::ServiceConfig;
 
@@ -69,6 +72,8 @@ pub struct App {
     sealer: Arc<Sealer>,
     client_cache: ClientCache,
     brute_force: BruteForceGuard,
+    /// The tokens that each client revoked.
+    revocations: PerMinute<String>,
     passwords: Passwords,
     session_tokens: SessionTokens,
     /// The OpenID provider, if there is one.
@@ -138,6 +143,7 @@ impl Service for App {
             sealer,
             client_cache: ClientCache::new(),
             brute_force,
+            revocations: PerMinute::new(tokens::MAX_REVOCATIONS_PER_MINUTE),
             passwords: Passwords::new(settings.people.password_hashers),
             session_tokens: SessionTokens::new(),
             oidc,

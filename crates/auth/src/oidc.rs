@@ -114,7 +114,6 @@ pub(crate) async fn finish(
 ) -> Result<StartedSession, Error> {
     let Oidc(provider) = app.oidc.as_ref().ok_or(Error::NoOidcProvider)?;
     let (started_at, address) = (Instant::now(), browser.address);
-    app.brute_force.check(address, None)?;
     let claims = match identify(app, provider, callback).await {
         Ok(claims) => claims,
         Err(Rejection::Provider(error)) if !matches!(error, ProviderError::InvalidCode) => {

@@ -24,6 +24,7 @@ use crate::{
     store::{
         audit, invitations,
         people::{self, Person, State},
+        recovery_codes,
     },
 };
 
@@ -109,44 +110,19 @@ pub(crate) async fn show(app: &App, manager: &Manager<'_>, email: &Email) -> Res
     Ok(person)
 }
 
-pub(crate) async fn update(
-    app: &App,
-    manager: &Manager<'_>,
-    email: &Email,
-    requested: PersonChange,
-) -> Result<PersonView, Error> {
-    manager.check_merchant(requested.merchant.as_ref().and_then(Option::as_ref))?;
-    let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| {
-        let mut person = lock(conn, email).await?;
-        manager.check(&person)?;
-        change(app, conn, manager.actor, &mut person, requested).await?;
-        Ok(PersonView::from(&person))
-    })
-    .await
-}
-
-/// Changes a person that [`lock`] locked. A new role or merchant ends the person's sessions.
-pub(crate) async fn change(
-    app: &App,
+/// Removes the password, TOTP and the recovery codes of a person that [`lock`] locked; the caller saves the
+/// person. A person whom no OpenID provider knows cannot sign in then and is `invited` again.
+pub(crate) async fn clear_credentials(
     conn: &mut AsyncPgConnection,
-    actor: &str,
     person: &mut Person,
-    requested: PersonChange,
 ) -> Result<(), Error> {
-    let (now, before) = (app.clock.now(), person.clone());
-    requested.apply(person)?;
-    let has_new_rights = (before.role, &before.merchant) != (person.role, &person.merchant);
-    if !has_new_rights && before.name == person.name {
-        return Ok(());
+    person.password_hash = None;
+    (person.totp_secret, person.totp_step) = (None, None);
+    person.wrong_codes = 0;
+    if person.state == State::Active && person.oidc.is_none() {
+        person.state = State::Invited;
     }
-    people::save(conn, person).await?;
-    if has_new_rights {
-        check_operator_remains(conn, &before).await?;
-        ended_sessions::end_all(app, conn, actor, person, None).await?;
-    }
-    let detail = json!({ "name": person.name, "role": person.role, "merchant": person.merchant });
-    audit::insert(conn, record(actor, "person.updated", person, detail), now).await
+    recovery_codes::replace(conn, &person.email, Vec::new()).await
 }
 
 /// Disables a person: the person cannot sign in, and all sessions end.
@@ -184,7 +160,7 @@ pub(crate) async fn disable_locked(
     Ok(person)
 }
 
-/// Enables a person with the old password. A person who never signed in is invited again.
+/// Enables a person with the old password. A person without a way to sign in is invited again.
 pub(crate) async fn enable(
     app: &App,
     manager: &Manager<'_>,
@@ -196,8 +172,8 @@ pub(crate) async fn enable(
         let mut person = lock(conn, email).await?;
         manager.check(&person)?;
         if person.state == State::Disabled {
-            let never_signed_in = person.last_signed_in_at.is_none();
-            person.state = if never_signed_in { State::Invited } else { State::Active };
+            let can_sign_in = person.password_hash.is_some() || person.oidc.is_some();
+            person.state = if can_sign_in { State::Active } else { State::Invited };
             people::save(conn, &person).await?;
             let record = record(manager.actor, "person.enabled", &person, json!({}));
             audit::insert(conn, record, now).await?;
@@ -208,7 +184,7 @@ pub(crate) async fn enable(
 }
 
 /// Rejects a change that removed the last active operator. `before` is the person before the change.
-async fn check_operator_remains(
+pub(crate) async fn check_operator_remains(
     conn: &mut AsyncPgConnection,
     before: &Person,
 ) -> Result<(), Error> {

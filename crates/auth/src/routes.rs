@@ -54,6 +54,8 @@ pub(crate) fn routes(config: &mut ServiceConfig<'_>) {
         .service(sessions::end_session)
         .service(account::change_password)
         .service(account::replace_recovery_codes)
+        .service(account::show_totp_setup)
+        .service(account::change_totp)
         .service(signing_keys::rotate_signing_key)
         .service(audit::list_audit_records)
         .configure(messaging::routes);

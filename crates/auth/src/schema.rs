@@ -84,6 +84,7 @@ diesel::table! {
         expires_at -> Timestamptz,
         address -> Text,
         user_agent -> Nullable<Text>,
+        refusals -> Int4,
     }
 }
 

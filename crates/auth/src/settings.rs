@@ -84,7 +84,6 @@ pub(crate) struct Secrets {
 #[serde(deny_unknown_fields)]
 pub(crate) struct BruteForce {
     pub(crate) account_failures_per_minute: NonZeroU32,
-    pub(crate) address_failures_per_minute: NonZeroU32,
     #[serde(deserialize_with = "range::time::<0, MAX_LATENCY, _>")]
     pub(crate) min_failure_latency: Duration,
 }

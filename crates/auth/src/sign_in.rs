@@ -5,9 +5,7 @@
 
 use std::net::IpAddr;
 
-use diesel_async::AsyncPgConnection;
 use domain::json::{Field, Object, text};
-use platform::{Timestamp, limits::network};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 use tokio::time::Instant;
@@ -15,27 +13,21 @@ use tokio::time::Instant;
 use crate::{
     App,
     browser::Browser,
+    codes::{self, Reason},
     email::Email,
     error::Error,
-    people as all_people, recovery_codes,
+    people as all_people,
     sessions::{self, StartedSession},
     store::{
         audit,
-        people::{self, Person, State},
-        recovery_codes as stored_codes,
+        people::{self, Person},
     },
-    totp,
 };
 
 /// Longer values are not read.
 const MAX_LENGTH: usize = 1000;
-/// A person with this many wrong codes in a row needs a new invitation.
-const MAX_WRONG_CODES: i32 = 100;
 /// Author of refused sign-ins in the audit log, because the person is not known.
 const ACTOR: &str = "sign_in";
-
-/// The reason why a sign-in of a person was refused, for the audit log.
-type Reason = &'static str;
 
 /// The credentials of a person.
 pub(crate) struct SignIn {
@@ -78,35 +70,30 @@ pub(crate) async fn sign_in(app: &App, credentials: SignIn) -> Result<StartedSes
     let (email, address) = (email.trim().parse::<Email>().ok(), browser.address);
     let account = email.as_ref().map(Email::as_str);
     app.brute_force.check(address, account)?;
+    let wait = account.and_then(|account| app.brute_force.wait(account));
     let person = match &email {
-        Some(email) => find(app, email, address).await?,
+        Some(email) => people::find(&mut *app.pool.get().await?, email).await?,
         None => None,
     };
-    // Without a person this takes as long as with one.
+    // Without a person, and during the wait, this takes as long as with one.
     let hash = person.as_ref().and_then(|person| person.password_hash.as_deref());
     let is_right = app.passwords.matches(password, hash).await?;
-    if let Some(person) = &person
+    // Others cannot lock a person out of the address of the last sign-in: there the right credentials work
+    // during the wait too. Wrong ones get the response that they get for a person who does not exist.
+    let may_try = |person: &&Person| wait.is_none() || person.signed_in_last_from(address);
+    if let Some(person) = person.as_ref().filter(may_try)
         && let Some(started) = admit(app, person, is_right, code.as_ref(), browser).await?
     {
         return Ok(started);
     }
-    if let Some(account) = account {
+    if let (Some(account), None) = (account, wait) {
         app.brute_force.record_person_failure(account);
     }
     app.brute_force.refuse(address, account, started_at).await;
-    Err(Error::SignInFailed(person.map(|person| person.email)))
-}
-
-/// The person with this e-mail address. Too many failures are an error, except at the address of the
-/// person's last sign-in: otherwise anyone could lock the person out.
-async fn find(app: &App, email: &Email, address: IpAddr) -> Result<Option<Person>, Error> {
-    let person = people::find(&mut *app.pool.get().await?, email).await?;
-    let address = network(address).to_string();
-    let last = person.as_ref().and_then(|person| person.last_address.as_ref());
-    if last != Some(&address) {
-        app.brute_force.check_person(email.as_str())?;
-    }
-    Ok(person)
+    Err(match wait {
+        Some(wait) => Error::LockedOut(wait),
+        None => Error::SignInFailed(person.map(|person| person.email)),
+    })
 }
 
 /// Starts a session if password and code are right. Otherwise the audit log gets the reason.
@@ -141,53 +128,10 @@ async fn start_session(
     code: Option<&SecretString>,
     browser: Browser,
 ) -> Result<Result<StartedSession, Reason>, Error> {
-    if code.is_some() && !app.brute_force.allows_code(verified.email.as_str()) {
-        return Ok(Err("too_many_codes"));
-    }
-    let now = app.clock.now();
     let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| {
-        let mut person = people::lock(conn, &verified.email).await?;
-        // The password may have changed while it was verified.
-        if person.password_hash != verified.password_hash {
-            return Ok(Err("password"));
-        }
-        if person.state != State::Active {
-            return Ok(Err("state"));
-        }
-        if person.wrong_codes >= MAX_WRONG_CODES {
-            return Ok(Err("new_invitation_needed"));
-        }
-        let is_accepted = accepts_code(app, conn, &mut person, code, now).await?;
-        person.wrong_codes = match (is_accepted, code) {
-            (true, _) => 0,
-            (false, Some(_)) => person.wrong_codes + 1,
-            (false, None) => person.wrong_codes,
-        };
-        people::save(conn, &person).await?;
-        if !is_accepted {
-            return Ok(Err("code"));
-        }
-        sessions::start(app, conn, &person, browser).await.map(Ok)
+    conn.transaction(async |conn| match codes::lock_person(app, conn, verified, code).await? {
+        Ok(person) => sessions::start(app, conn, &person, browser).await.map(Ok),
+        Err(reason) => Ok(Err(reason)),
     })
     .await
-}
-
-/// Whether a code is right and was not used before. A person without TOTP needs no code.
-async fn accepts_code(
-    app: &App,
-    conn: &mut AsyncPgConnection,
-    person: &mut Person,
-    code: Option<&SecretString>,
-    now: Timestamp,
-) -> Result<bool, Error> {
-    let Some(secret) = &person.totp_secret else { return Ok(true) };
-    let Some(code) = code.map(|code| code.expose_secret()) else { return Ok(false) };
-    let secret = totp::open(&app.sealer, &person.email, secret)?;
-    if let Some(step) = totp::step(&person.email, &secret, code, now)? {
-        let is_unused = person.totp_step.is_none_or(|last| step > last);
-        person.totp_step = person.totp_step.max(Some(step));
-        return Ok(is_unused);
-    }
-    stored_codes::take(conn, &person.email, recovery_codes::hash(code)).await
 }

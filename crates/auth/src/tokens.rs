@@ -3,7 +3,7 @@
 //! All failed authentications get the same response after the same minimum time, so that a caller
 //! cannot find out which clients exist.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{net::IpAddr, num::NonZeroU32, sync::Arc, time::Duration};
 
 use chrono::TimeDelta;
 use domain::access::{MerchantId, Scope, Scopes};
@@ -28,6 +28,9 @@ use crate::{
     store::{audit, clients::Client},
 };
 
+/// Tokens that one client can revoke in a minute. All services keep revoked tokens in memory until they expire.
+pub(crate) const MAX_REVOCATIONS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(300).unwrap();
+
 /// An error of the OAuth endpoints (RFC 6749, 5.2).
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum OauthError {
@@ -41,6 +44,8 @@ pub(crate) enum OauthError {
     InvalidScope,
     #[error("too many failed attempts, try again later")]
     LockedOut { client_id: Option<String>, remaining: Duration },
+    #[error("the client revokes too many tokens, try again later")]
+    TooManyRevocations(Duration),
     #[error("temporarily unavailable, try again later")]
     Unavailable,
     #[error("internal error")]
@@ -221,7 +226,8 @@ async fn authenticate_client(
     };
     let id = Some(client_id.as_str()).filter(|id| is_valid_client_id(id));
     if let Some(remaining) = app.brute_force.lockout(address, id) {
-        return Err(OauthError::LockedOut { client_id: id.map(str::to_owned), remaining });
+        let client_id = known_id(app, id).await;
+        return Err(OauthError::LockedOut { client_id, remaining });
     }
     if let Some(id) = id {
         let client = app.client_cache.authenticate(app, id, client_secret.expose_secret()).await;
@@ -229,8 +235,14 @@ async fn authenticate_client(
             return Ok(client);
         }
     }
+    let client_id = known_id(app, id).await;
     app.brute_force.refuse(address, id, started_at).await;
-    Err(OauthError::InvalidClient { client_id: id.map(str::to_owned), used_basic_auth })
+    Err(OauthError::InvalidClient { client_id, used_basic_auth })
+}
+
+/// The client id for the log, if a client has it.
+async fn known_id(app: &App, id: Option<&str>) -> Option<String> {
+    app.client_cache.known_id(app, id?).await.map(str::to_owned)
 }
 
 /// Revokes a token of the client (RFC 7009); an operator can revoke any token. An invalid token or a
@@ -238,6 +250,8 @@ async fn authenticate_client(
 pub(crate) async fn revoke(app: &App, client: &Client, token: &str) -> Result<(), OauthError> {
     let claims = if_valid(app.verifier.read(token).await)?;
     let Some(claims) = claims.filter(|claims| has_access(client, claims)) else { return Ok(()) };
+    let counted = app.revocations.take(&client.id, app.clock.now());
+    counted.map_err(OauthError::TooManyRevocations)?;
     let revoked = async {
         let now = app.clock.now();
         let mut conn = app.pool.get().await?;

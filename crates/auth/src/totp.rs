@@ -1,17 +1,21 @@
 //! Time-based one-time passwords (RFC 6238), as authenticator apps compute them: SHA-1, six digits, 30
 //! seconds.
 
-use domain::merchant::Sealed;
+use domain::{json::FieldError, merchant::Sealed};
 use platform::{
     Timestamp,
     sealing::{SealError, Sealer},
 };
 use secrecy::{ExposeSecret as _, SecretString};
+use serde::Serialize;
 use totp_rs::{Builder, Secret, Totp};
+use utoipa::ToSchema;
 
 use crate::{credentials, email::Email, error::Error};
 
 const ISSUER: &str = "Backhaul";
+/// The encrypted secret in requests.
+pub(crate) const SETUP: &str = "$.totp_setup";
 
 /// Generates a secret of 160 random bits in Base32.
 pub(crate) fn generate_secret() -> Result<SecretString, Error> {
@@ -31,24 +35,75 @@ fn sealing_context(email: &Email) -> String {
     format!("totp:{email}")
 }
 
-/// Encrypts a secret for the form that accepts an invitation. `token` is the hash of the invitation's
-/// token: another invitation cannot open the secret.
-pub(crate) fn seal_setup(
-    sealer: &Sealer,
-    token: &[u8],
-    secret: &SecretString,
-) -> Result<String, Error> {
-    Ok(sealer.seal(&setup_context(token), secret.expose_secret())?.0)
+/// A new secret for an authenticator app. Nothing stores it until the person sends a code of it.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct TotpSetup {
+    /// Whether the person cannot leave TOTP out.
+    required: bool,
+    /// In Base32.
+    secret: String,
+    /// For a QR code.
+    #[schema(
+        example = "otpauth://totp/Backhaul:ada%40acme.example?secret=GEZDGNBVGY3TQOJQ&issuer=Backhaul"
+    )]
+    uri: String,
+    /// The encrypted secret. Send it with the code.
+    setup: String,
 }
 
-/// The secret of a form, unless the value was changed or belongs to another invitation.
-pub(crate) fn open_setup(sealer: &Sealer, token: &[u8], setup: String) -> Option<SecretString> {
-    sealer.open(&setup_context(token), &Sealed(setup)).ok()
+/// A form with which a person sets up an authenticator app. It contains the encrypted secret.
+pub(crate) struct Form<'a> {
+    pub(crate) sealer: &'a Sealer,
+    pub(crate) person: &'a Email,
+    /// The hash of the invitation's token, or the id of the session. Another one cannot open the secret.
+    pub(crate) owner: &'a [u8],
 }
 
-fn setup_context(token: &[u8]) -> String {
-    let token: String = token.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("totp-setup:{token}")
+impl Form<'_> {
+    /// A new secret. A form that was rejected gets the secret of its `setup` again, because the person has
+    /// put it into the app already.
+    pub(crate) fn show(&self, setup: Option<String>, required: bool) -> Result<TotpSetup, Error> {
+        let known = setup.and_then(|setup| self.open(setup));
+        let secret = known.map_or_else(generate_secret, Ok)?;
+        Ok(TotpSetup {
+            required,
+            uri: uri(self.person, &secret)?,
+            setup: self.sealer.seal(&self.context(), secret.expose_secret())?.0,
+            secret: secret.expose_secret().to_owned(),
+        })
+    }
+
+    /// The encrypted secret of the person and the time step of the code, if the code in `field` is right.
+    pub(crate) fn verify(
+        &self,
+        setup: String,
+        field: &str,
+        code: &SecretString,
+        now: Timestamp,
+    ) -> Result<Result<(Sealed, i64), FieldError>, Error> {
+        let Some(secret) = self.open(setup) else {
+            return Ok(Err(FieldError::invalid(SETUP, "is not the setup of this person")));
+        };
+        match step(self.person, &secret, code.expose_secret(), now)? {
+            Some(step) => Ok(Ok((seal(self.sealer, self.person, &secret)?, step))),
+            None => Ok(Err(wrong_code(field))),
+        }
+    }
+
+    /// The secret of a form, unless the value was changed or belongs to another form.
+    fn open(&self, setup: String) -> Option<SecretString> {
+        self.sealer.open(&self.context(), &Sealed(setup)).ok()
+    }
+
+    fn context(&self) -> String {
+        let owner: String = self.owner.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("totp-setup:{owner}")
+    }
+}
+
+/// The error of a wrong code of a known person.
+pub(crate) fn wrong_code(field: &str) -> FieldError {
+    FieldError::invalid(field, "is not the code that the app shows now")
 }
 
 /// The URI that authenticator apps read from a QR code.

@@ -1,4 +1,6 @@
-//! The own account: sessions, password and recovery codes.
+//! The own account: sessions, password, authenticator app and recovery codes.
+
+mod authenticator;
 
 use actix_web::{HttpResponse, get, post, web};
 use askama::Template;
@@ -35,10 +37,12 @@ struct AccountPage {
 #[derive(Default)]
 struct AccountErrors {
     current_password: Field,
+    password_code: Field,
     new_password: Field,
     password_again: Field,
     /// The password in the form for new recovery codes.
     password: Field,
+    recovery_code: Field,
 }
 
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
@@ -46,7 +50,9 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
         .service(end_session)
         .service(end_all_sessions)
         .service(change_password)
-        .service(replace_recovery_codes);
+        .service(replace_recovery_codes)
+        .service(authenticator::show_authenticator)
+        .service(authenticator::change_authenticator);
 }
 
 async fn load(
@@ -89,6 +95,8 @@ async fn end_all_sessions(posted: Posted<NoFields>) -> Result<HttpResponse, Page
 #[derive(Deserialize)]
 struct PasswordForm {
     current_password: String,
+    #[serde(default)]
+    password_code: String,
     new_password: String,
     password_again: String,
 }
@@ -106,7 +114,8 @@ async fn change_password(
         return rejected(&load(&app, &signed_in, errors).await?);
     }
     let body = json!({
-        "current_password": form.current_password, "new_password": form.new_password,
+        "current_password": form.current_password, "totp_code": form.password_code,
+        "new_password": form.new_password,
     });
     let changed: Result<Value, _> = signed_in
         .api
@@ -118,6 +127,7 @@ async fn change_password(
         Ok(_) => Ok(Notice::PasswordChanged.redirect("/account")),
         Err(ApiError::Invalid(body)) => {
             errors.current_password.error = error(&body, "$.current_password");
+            errors.password_code.error = error(&body, "$.totp_code");
             errors.new_password.error = error(&body, "$.new_password");
             rejected(&load(&app, &signed_in, errors).await?)
         }
@@ -132,6 +142,8 @@ fn error(body: &ErrorBody, field: &str) -> Option<String> {
 #[derive(Deserialize)]
 struct CodesForm {
     password: String,
+    #[serde(default)]
+    recovery_code: String,
 }
 
 #[derive(Deserialize)]
@@ -145,7 +157,7 @@ async fn replace_recovery_codes(
     posted: Posted<CodesForm>,
 ) -> Result<HttpResponse, PageError> {
     let Posted { signed_in, form } = posted;
-    let body = json!({ "password": form.password });
+    let body = json!({ "password": form.password, "totp_code": form.recovery_code });
     let replaced: Result<NewCodes, _> = signed_in
         .api
         .clone()
@@ -155,9 +167,12 @@ async fn replace_recovery_codes(
     match replaced {
         Ok(new) => recovery_codes(signed_in.person.email, new.recovery_codes),
         Err(ApiError::Invalid(body)) => {
-            let text = error(&body, "$.password").unwrap_or_else(|| sentence(&body.message));
-            let password = Field { value: String::new(), error: Some(text) };
-            let errors = AccountErrors { password, ..AccountErrors::default() };
+            let mut errors = AccountErrors::default();
+            errors.recovery_code.error = error(&body, "$.totp_code");
+            errors.password.error = error(&body, "$.password");
+            if errors.recovery_code.is_valid() && errors.password.is_valid() {
+                errors.password.reject(sentence(&body.message));
+            }
             rejected(&load(&app, &signed_in, errors).await?)
         }
         Err(error) => Err(error.into()),
@@ -178,7 +193,7 @@ mod tests {
             let (sessions, errors) = (Part::Missing(Service::Auth), AccountErrors::default());
             AccountPage { page, sessions, end_session: "/x", errors }.render().unwrap()
         };
-        for form in ["Change your password", "New recovery codes"] {
+        for form in ["Change your password", "New recovery codes", "/account/authenticator"] {
             assert!(text(true).contains(form) && !text(false).contains(form), "{form}");
         }
         assert!(text(false).contains("with the account of your organisation"));

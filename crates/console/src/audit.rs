@@ -28,6 +28,8 @@ pub(crate) struct AuditRecord {
     pub(crate) id: i64,
     created_at: DateTime<Utc>,
     pub(crate) actor: String,
+    /// The name of the client that is the actor.
+    pub(crate) actor_name: Option<String>,
     pub(crate) action: String,
     #[serde(default)]
     pub(crate) subject: String,
@@ -37,7 +39,7 @@ pub(crate) struct AuditRecord {
 }
 
 /// Actions that the form suggests.
-pub(crate) const ACTIONS: [&str; 21] = [
+pub(crate) const ACTIONS: [&str; 24] = [
     "client.created",
     "client.revoked",
     "client.secret_rotated",
@@ -49,16 +51,19 @@ pub(crate) const ACTIONS: [&str; 21] = [
     "merchant.created",
     "merchant.updated",
     "password.changed",
+    "password.refused",
     "person.accepted",
     "person.disabled",
     "person.enabled",
     "person.invitation_renewed",
     "person.invited",
+    "person.linked",
     "person.updated",
     "recovery_codes.replaced",
     "session.ended",
     "session.started",
     "token.revoked",
+    "totp.changed",
 ];
 
 #[derive(Default, Deserialize)]

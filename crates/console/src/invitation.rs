@@ -40,12 +40,22 @@ struct Invitation {
 
 /// The secret for the authenticator app.
 #[derive(Deserialize)]
-struct Totp {
+pub(crate) struct Totp {
     required: bool,
     secret: String,
-    uri: String,
+    pub(crate) uri: String,
     /// The encrypted secret, which the form sends back.
-    setup: String,
+    pub(crate) setup: String,
+}
+
+impl Totp {
+    /// The secret in groups of four characters, for people who type it. Apps ignore the spaces.
+    pub(crate) fn key(&self) -> String {
+        let characters: Vec<char> = self.secret.chars().collect();
+        let groups: Vec<String> =
+            characters.chunks(4).map(|group| group.iter().collect()).collect();
+        groups.join(" ")
+    }
 }
 
 #[derive(Template)]

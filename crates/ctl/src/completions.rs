@@ -3,7 +3,7 @@
 use clap::{Args, Command};
 use clap_complete::{Shell, generate};
 
-use crate::output::print;
+use crate::output::print_own;
 
 /// Print the completions of a shell
 #[derive(Args)]
@@ -21,5 +21,5 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, mut command: Command) -> anyhow::Result<()> {
     let (name, mut script) = (command.get_name().to_owned(), Vec::new());
     generate(arguments.shell, &mut command, name, &mut script);
-    Ok(print(&String::from_utf8(script)?)?)
+    Ok(print_own(&String::from_utf8(script)?)?)
 }

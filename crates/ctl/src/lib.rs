@@ -153,13 +153,13 @@ fn exit_with(error: &clap::Error) -> ! {
     if !error.use_stderr() {
         error.exit();
     }
-    eprintln!("{}", output::wrapped_message(error.to_string().trim_end()));
+    output::message(&output::wrapped_message(error.to_string().trim_end()));
     std::process::exit(error.exit_code())
 }
 
 /// Prints an error and returns the exit code for it.
 pub fn exit_code(error: &anyhow::Error) -> ExitCode {
-    eprintln!("{}", output::wrapped_message(&format!("error: {error:#}")));
+    output::message(&output::wrapped_message(&format!("error: {error:#}")));
     if error.is::<UsageError>() || error.is::<settings::MissingSetting>() {
         ExitCode::from(2)
     } else if error.is::<Interrupted>() {

@@ -23,7 +23,7 @@ use url::Url;
 use crate::api_client::ApiClient;
 use crate::connection::OperatorArgs;
 use crate::delivery_services::DeliveryServiceArgs;
-use crate::output::{Format, print};
+use crate::output::{Format, message, print};
 use crate::usage_error;
 
 /// Part of the error about a listener that was away for too long.
@@ -110,7 +110,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     for service in services.clients(&auth)? {
         listeners.push(Listener::start(service, merchant.clone()).await?);
     }
-    eprintln!("waiting for new messages; copies go to {}", forwarder.url);
+    message(&format!("waiting for new messages; copies go to {}", forwarder.url));
     let (sender, mut copies) = mpsc::channel(MAX_QUEUED_COPIES);
     let mut polls = JoinSet::new();
     for listener in listeners {
@@ -161,7 +161,7 @@ impl Listener {
                 page.messages
             }
             Err(error) => {
-                eprintln!("warning: {error:#}");
+                message(&format!("warning: {error:#}"));
                 sleep(RETRY_DELAY).await;
                 if error.to_string().contains(TOO_OLD) {
                     self.start_again().await;

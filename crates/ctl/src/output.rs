@@ -2,18 +2,23 @@
 
 mod details;
 mod layout;
+mod shell;
 mod table;
-
-use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
+mod terminal;
 
 use iso_currency::Currency;
 use serde_json::Value;
 
 pub(crate) use details::{details, named_texts, paragraph, wrapped_message};
 pub(crate) use layout::Layout;
+pub(crate) use shell::shell_word;
 use table::take_left_out;
 pub(crate) use table::{
     Column, computed, exact_time, id, table, time, time_at, value, with_shown, without,
+};
+pub use terminal::print;
+pub(crate) use terminal::{
+    is_stderr_terminal, message, print_json, print_own, printable, write_own,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,14 +39,13 @@ impl Format {
         response: &Value,
         render: impl FnOnce(&Value) -> String,
     ) -> anyhow::Result<()> {
-        let text = match self {
-            Self::Json => format!("{response:#}\n"),
-            Self::Text => render(response),
-        };
-        print(&text)?;
+        match self {
+            Self::Json => print_json(response)?,
+            Self::Text => print(&render(response))?,
+        }
         let left_out = take_left_out();
-        if self == Self::Text && !left_out.is_empty() && io::stdout().is_terminal() {
-            eprintln!("columns left out: {}; --wide shows all", left_out.join(", "));
+        if self == Self::Text && !left_out.is_empty() && terminal::is_stdout_terminal() {
+            message(&format!("columns left out: {}; --wide shows all", left_out.join(", ")));
         }
         Ok(())
     }
@@ -57,9 +61,9 @@ impl Format {
         if self == Self::Text {
             let shown = items(response, pointer).len();
             if shown == 0 {
-                eprintln!("nothing found");
+                message("nothing found");
             } else if response.get("has_more") == Some(&Value::Bool(true)) {
-                eprintln!("only {shown} are shown, and there are more: see --limit");
+                message(&format!("only {shown} are shown, and there are more: see --limit"));
             }
         }
         Ok(())
@@ -68,15 +72,6 @@ impl Format {
     /// Prints one resource.
     pub(crate) fn print_details(self, response: &Value, fields: &[Column]) -> anyhow::Result<()> {
         self.print(response, |response| details(response, fields))
-    }
-}
-
-/// Prints to standard output. A closed pipe is not an error.
-pub fn print(text: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        printed => printed,
     }
 }
 

@@ -51,6 +51,9 @@ Example:
   backhaul person show joe@acme.example")]
     Show(Person),
     /// Give a person another role; the person's sessions end
+    ///
+    /// An invitation link that was not used stops working. A person who leaves a merchant also
+    /// loses the password and TOTP. The new link is shown once.
     #[command(after_help = "\
 Examples:
   backhaul person role joe@acme.example merchant-viewer --merchant acme
@@ -147,7 +150,8 @@ pub(crate) async fn run(arguments: OperatorCommand<Command>) -> anyhow::Result<(
         Command::Role { person, role, merchant } => {
             check_role(Some(&role), merchant.as_ref())?;
             let change = json!({ "role": role, "merchant": merchant });
-            auth.patch(&person.path(&[]), &change).await?
+            let response = auth.patch(&person.path(&[]), &change).await?;
+            return format.print(&response, describe_change);
         }
         Command::Disable(person) => auth.post(&person.path(&["disable"]), &json!({})).await?,
         Command::Enable(person) => auth.post(&person.path(&["enable"]), &json!({})).await?,
@@ -179,6 +183,19 @@ fn suggest_renew(error: anyhow::Error) -> anyhow::Error {
 /// The person, then the link with its expiry and the next step.
 fn describe_invitation(response: &Value) -> String {
     let person = response.get("person").unwrap_or(&Value::Null);
+    describe_link(person, response)
+}
+
+/// The changed person, and the new link if there is one.
+fn describe_change(person: &Value) -> String {
+    match person.get("invitation") {
+        Some(_) => describe_link(person, person),
+        None => details(person, COLUMNS),
+    }
+}
+
+/// A person, and the link of the invitation in a response.
+fn describe_link(person: &Value, response: &Value) -> String {
     format!(
         "{}\ninvitation: {}\nSend this link to {} by a secure channel.\n\
          It works once, expires at {} and is not shown again.\n\
@@ -224,6 +241,17 @@ mod tests {
             The person sets a password there and signs in to the console.
         "#]]
         .assert_eq(&describe_invitation(&response));
+    }
+
+    #[test]
+    fn a_new_role_shows_the_new_link() {
+        let mut person = joe();
+        assert_eq!(describe_change(&person), details(&person, COLUMNS));
+        person["invitation"] = json!({ "url": "http://localhost:8086/invitation?token=t0ken",
+            "token": "t0ken", "expires_at": "2026-11-18T03:48:13Z" });
+        let text = describe_change(&person);
+        assert!(text.contains("invitation: http://localhost:8086/invitation?token=t0ken\n"));
+        assert!(text.contains("by a secure channel"), "{text}");
     }
 
     #[test]

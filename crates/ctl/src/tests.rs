@@ -1,5 +1,8 @@
 //! Rules that every command follows.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use clap::{Command, CommandFactory as _, Parser as _};
 
 use super::{Cli, UsageError, run};
@@ -133,4 +136,32 @@ fn shell_words(line: &str) -> Vec<String> {
         }
     }
     words.into_iter().filter(|word| !word.is_empty()).collect()
+}
+
+/// The Rust files below a folder.
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn only_the_terminal_writer_writes_to_the_terminal() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&root, &mut files);
+    let allowed =
+        ["output/terminal.rs", "output/layout.rs", "tests.rs"].map(|path| root.join(path));
+    for file in files.iter().filter(|file| !allowed.contains(file)) {
+        let text = fs::read_to_string(file).unwrap();
+        for direct in ["print!(", "println!(", "io::stdout()", "io::stderr()", "dbg!("] {
+            assert!(!text.contains(direct), "{} uses {direct}", file.display());
+        }
+    }
+    assert!(files.len() > 80, "{} files", files.len());
 }

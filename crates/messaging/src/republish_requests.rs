@@ -5,7 +5,7 @@
 use actix_web::{HttpResponse, get, post, web};
 use chrono::{DateTime, Utc};
 use domain::access::Scope;
-use domain::json::{Object, array, object, read_fields, text, timestamp};
+use domain::json::{Field, Object, array, object, parsed, read_fields, timestamp};
 use platform::{
     ErrorKind, Failure, Problem,
     http::{ErrorBody, Json, PageLimit, Query, Sequential},
@@ -19,6 +19,7 @@ use crate::{
     backlog::Backlog,
     republish_view::{RepublishPage, RepublishView},
     republishes::{self, Republish, Selection},
+    topology::Topology,
 };
 
 const MAX_TYPES: usize = 20;
@@ -69,7 +70,7 @@ impl NewRepublish {
         {
             body.invalid("until", "must be after `since`");
         }
-        let types = body.optional("types", array(1..=MAX_TYPES, text(1..=MAX_TYPE_LENGTH)));
+        let types = body.optional("types", array(1..=MAX_TYPES, event_type));
         read_fields!(Self {
             since: since,
             until: until,
@@ -77,6 +78,15 @@ impl NewRepublish {
             dry_run: body.flag("dry_run"),
         })
     }
+}
+
+/// Reads an event type that has a queue. Nobody reads others.
+fn event_type(field: Field<'_>) -> Option<String> {
+    let known = |text: &str| match Topology::event_types().contains(text) {
+        true => Ok(text.to_owned()),
+        false => Err("is not the type of an event that a service consumes"),
+    };
+    parsed(1..=MAX_TYPE_LENGTH, known)(field)
 }
 
 /// Number of events that a request would publish again.

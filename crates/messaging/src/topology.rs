@@ -3,6 +3,8 @@
 //! Every service declares the whole topology whenever it connects. So the queues of a service exist
 //! before its first start, and a deleted queue is declared again.
 
+use std::collections::BTreeSet;
+
 use domain::message_kind::MessageKind;
 use lapin::{
     Channel, ExchangeKind,
@@ -116,6 +118,12 @@ impl Topology {
 
     pub fn events_exchange(&self) -> Exchange {
         Exchange(self.qualified(EVENTS_EXCHANGE))
+    }
+
+    /// The types of events that have a queue.
+    pub fn event_types() -> BTreeSet<&'static str> {
+        let topology = Self::backhaul("");
+        topology.queues.iter().flat_map(|queue| queue.bindings.iter().copied()).collect()
     }
 
     pub fn queues(&self) -> &[Queue] {

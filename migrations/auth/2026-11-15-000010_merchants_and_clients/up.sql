@@ -106,7 +106,9 @@ CREATE TABLE sessions (
     last_used_at TIMESTAMPTZ NOT NULL,
     expires_at TIMESTAMPTZ NOT NULL,
     address TEXT NOT NULL,
-    user_agent TEXT
+    user_agent TEXT,
+    -- Wrong passwords and codes with which the session tried to change credentials.
+    refusals INTEGER NOT NULL DEFAULT 0
 );
 
 CREATE INDEX sessions_person ON sessions (person, created_at);

@@ -1,26 +1,28 @@
 //! The own account of a signed-in person.
 
 use actix_web::{HttpRequest, HttpResponse, post, web};
-use domain::json::{Object, object};
+use domain::json::{Object, object, text};
 use platform::{
     Problem,
     http::{ClientIp, ErrorBody, Json, Sequential},
     identity::Caller,
 };
-use secrecy::SecretString;
 use utoipa::ToSchema;
 
 use super::sessions::record_rejection;
 use crate::{
     App,
-    account::{self, PasswordChange, RecoveryCodes, SignedIn},
-    sign_in::secret,
+    account::{self, PasswordChange, RecoveryCodes, SignedIn, TotpChange},
+    totp::TotpSetup,
 };
 
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct ChangePasswordRequest {
     current_password: String,
+    /// A TOTP code or a recovery code. Required if the person has TOTP.
+    #[schema(example = "287082")]
+    totp_code: Option<String>,
     /// Neither the e-mail address nor one of the most common passwords.
     #[schema(min_length = 8, max_length = 128)]
     new_password: String,
@@ -30,22 +32,48 @@ pub(crate) struct ChangePasswordRequest {
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct ReplaceRecoveryCodesRequest {
     password: String,
+    /// A TOTP code or a recovery code.
+    #[schema(example = "287082")]
+    totp_code: String,
 }
 
-fn read_password(body: &Object<'_>) -> Option<SecretString> {
-    body.reject_unknown(&["password"]);
-    body.required("password", secret)
+/// A new secret for the authenticator app.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
+pub(crate) struct ShowTotpSetupRequest {
+    /// The `setup` of an earlier response, to get the same secret again.
+    totp_setup: Option<String>,
+}
+
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
+pub(crate) struct ChangeTotpRequest {
+    password: String,
+    /// A code of the present authenticator app, or a recovery code. Required if the person has TOTP.
+    #[schema(example = "287082")]
+    totp_code: Option<String>,
+    /// The `setup` of `POST /v1/totp/setup`.
+    totp_setup: String,
+    /// A code of the new secret.
+    #[schema(example = "081804")]
+    new_totp_code: String,
+}
+
+fn read_setup(body: &Object<'_>) -> Option<Option<String>> {
+    body.reject_unknown(&["totp_setup"]);
+    body.optional("totp_setup", text(0..=1000))
 }
 
 /// Change the own password
 ///
-/// Ends all other sessions of the person. Needs the token of a person.
+/// Ends all other sessions of the person. Needs the token of a person. The fifth wrong password or code ends
+/// the session.
 #[utoipa::path(
     tag = "sessions", security(("bearer" = ["read"]), ("bearer" = ["operator"])),
     request_body(content = ChangePasswordRequest, example = json!({ "current_password": "a-long-password", "new_password": "a-longer-password" })),
     responses(
-        (status = 204), (status = 401, body = ErrorBody), (status = 403, description = "Not the token of a person", body = ErrorBody),
-        (status = 422, body = ErrorBody), (status = 429, description = "Too many failures from this address", body = ErrorBody),
+        (status = 204), (status = 401, description = "No valid token, or the session ended after wrong passwords", body = ErrorBody), (status = 403, description = "Not the token of a person", body = ErrorBody),
+        (status = 422, body = ErrorBody), (status = 429, description = "Too many failures from this address or of this person", body = ErrorBody),
         (status = 503, description = "Too many passwords are being checked", body = ErrorBody),
     )
 )]
@@ -68,11 +96,11 @@ pub(crate) async fn change_password(
 /// The old codes stop working. Only this response contains the new ones. Needs the token of a person.
 #[utoipa::path(
     tag = "sessions", security(("bearer" = ["read"]), ("bearer" = ["operator"])),
-    request_body(content = ReplaceRecoveryCodesRequest, example = json!({ "password": "a-long-password" })),
+    request_body(content = ReplaceRecoveryCodesRequest, example = json!({ "password": "a-long-password", "totp_code": "287082" })),
     responses(
-        (status = 201, body = RecoveryCodes), (status = 401, body = ErrorBody), (status = 403, description = "Not the token of a person", body = ErrorBody),
+        (status = 201, body = RecoveryCodes), (status = 401, description = "No valid token, or the session ended after wrong passwords", body = ErrorBody), (status = 403, description = "Not the token of a person", body = ErrorBody),
         (status = 409, description = "The person has no TOTP", body = ErrorBody), (status = 422, body = ErrorBody),
-        (status = 429, description = "Too many failures from this address", body = ErrorBody),
+        (status = 429, description = "Too many failures from this address or of this person", body = ErrorBody),
         (status = 503, description = "Too many passwords are being checked", body = ErrorBody),
     )
 )]
@@ -84,8 +112,59 @@ pub(crate) async fn replace_recovery_codes(
     Sequential(caller, Json(body)): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let signed_in = SignedIn::of(&caller)?;
-    let password = body.read(object(read_password))?;
-    let replaced = account::replace_recovery_codes(&app, &signed_in, password, address).await;
+    let proof = body.read(object(account::read_proof))?;
+    let replaced = account::replace_recovery_codes(&app, &signed_in, proof, address).await;
     Ok(HttpResponse::Created()
         .json(replaced.inspect_err(|error| record_rejection(&request, error))?))
+}
+
+/// Show a new authenticator secret
+///
+/// Nothing changes until `POST /v1/totp` gets a code of it. Needs the token of a person.
+#[utoipa::path(
+    tag = "sessions", security(("bearer" = ["read"]), ("bearer" = ["operator"])),
+    request_body(content = ShowTotpSetupRequest, example = json!({})),
+    responses(
+        (status = 200, body = TotpSetup), (status = 401, body = ErrorBody),
+        (status = 403, description = "Not the token of a person", body = ErrorBody), (status = 422, body = ErrorBody),
+    )
+)]
+#[post("/v1/totp/setup")]
+pub(crate) async fn show_totp_setup(
+    app: web::Data<App>,
+    Sequential(caller, Json(body)): Sequential<Caller, Json>,
+) -> Result<HttpResponse, Problem> {
+    let signed_in = SignedIn::of(&caller)?;
+    let setup = body.read(object(read_setup))?;
+    Ok(HttpResponse::Ok().json(account::show_totp_setup(&app, &signed_in, setup).await?))
+}
+
+/// Change the own authenticator app
+///
+/// Sets TOTP up or replaces it, replaces the recovery codes and ends all other sessions of the person. Only
+/// this response contains the new recovery codes. Needs the token of a person. The fifth wrong password or
+/// code ends the session.
+#[utoipa::path(
+    tag = "sessions", security(("bearer" = ["read"]), ("bearer" = ["operator"])),
+    request_body(content = ChangeTotpRequest, example = json!({ "password": "a-long-password", "totp_code": "287082", "totp_setup": "k1.c2VhbGVk", "new_totp_code": "081804" })),
+    responses(
+        (status = 201, body = RecoveryCodes),
+        (status = 401, description = "No valid token, or the session ended after wrong passwords", body = ErrorBody),
+        (status = 403, description = "Not the token of a person", body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 429, description = "Too many failures from this address or of this person", body = ErrorBody),
+        (status = 503, description = "Too many passwords are being checked", body = ErrorBody),
+    )
+)]
+#[post("/v1/totp")]
+pub(crate) async fn change_totp(
+    app: web::Data<App>,
+    request: HttpRequest,
+    ClientIp(address): ClientIp,
+    Sequential(caller, Json(body)): Sequential<Caller, Json>,
+) -> Result<HttpResponse, Problem> {
+    let signed_in = SignedIn::of(&caller)?;
+    let change = body.read(object(TotpChange::read))?;
+    let changed = account::change_totp(&app, &signed_in, change, address).await;
+    Ok(HttpResponse::Created()
+        .json(changed.inspect_err(|error| record_rejection(&request, error))?))
 }

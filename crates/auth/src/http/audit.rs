@@ -15,9 +15,12 @@ use utoipa::IntoParams;
 use super::{listed_merchant, require_read};
 use crate::{
     App,
-    audit::AuditPage,
+    audit::{AuditPage, AuditRecord, AuditRecordView},
     error::Error,
-    store::audit::{self, AuditFilter},
+    store::{
+        audit::{self, AuditFilter},
+        clients,
+    },
 };
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -91,5 +94,12 @@ pub(crate) async fn list_audit_records(
     let mut conn = app.pool.reader().await?;
     let mut records = audit::page(&mut conn, &filter, query.after, query.limit.rows()).await?;
     let next = query.limit.next(&mut records, |record| record.id.to_string());
+    let actors: Vec<&str> = records.iter().map(|record| record.actor.as_str()).collect();
+    let names = clients::names(&mut conn, &actors).await?;
+    let view = |record: AuditRecord| {
+        let actor_name = names.get(&record.actor).cloned();
+        AuditRecordView { record, actor_name }
+    };
+    let records = records.into_iter().map(view).collect();
     Ok(HttpResponse::Ok().json(AuditPage { records, next }))
 }

@@ -103,6 +103,7 @@ pub(crate) async fn issue_token(
         (status = 200, description = "The token is not valid any more"),
         (status = 400, body = OauthErrorBody),
         (status = 401, body = OauthErrorBody),
+        (status = 429, description = "Too many failures from this address, or the client revokes too many tokens", body = OauthErrorBody),
         (status = 503, body = OauthErrorBody),
     )
 )]
@@ -181,6 +182,9 @@ fn respond<T: Serialize>(request: &HttpRequest, result: Result<T, OauthError>) -
             rejections::record(request, Reason::LockedOut, client_id.as_deref(), None);
             response.insert_header((header::RETRY_AFTER, (remaining.as_secs() + 1).to_string()));
         }
+        OauthError::TooManyRevocations(remaining) => {
+            response.insert_header((header::RETRY_AFTER, (remaining.as_secs() + 1).to_string()));
+        }
         OauthError::Unavailable => {
             response.insert_header((header::RETRY_AFTER, "1"));
         }
@@ -206,7 +210,9 @@ fn status(error: &OauthError) -> StatusCode {
         | OauthError::UnsupportedGrantType
         | OauthError::InvalidScope => StatusCode::BAD_REQUEST,
         OauthError::InvalidClient { .. } => StatusCode::UNAUTHORIZED,
-        OauthError::LockedOut { .. } => StatusCode::TOO_MANY_REQUESTS,
+        OauthError::LockedOut { .. } | OauthError::TooManyRevocations(_) => {
+            StatusCode::TOO_MANY_REQUESTS
+        }
         OauthError::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         OauthError::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
@@ -218,7 +224,9 @@ fn code(error: &OauthError) -> &'static str {
         OauthError::InvalidClient { .. } => "invalid_client",
         OauthError::UnsupportedGrantType => "unsupported_grant_type",
         OauthError::InvalidScope => "invalid_scope",
-        OauthError::LockedOut { .. } | OauthError::Unavailable => "temporarily_unavailable",
+        OauthError::LockedOut { .. }
+        | OauthError::TooManyRevocations(_)
+        | OauthError::Unavailable => "temporarily_unavailable",
         OauthError::Internal => "server_error",
     }
 }

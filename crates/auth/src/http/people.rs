@@ -19,6 +19,7 @@ use crate::{
     error::Error,
     invitations::{self, InvitedPerson},
     people::{self, Manager, NewPerson, PersonChange, PersonPage, PersonView},
+    rights::{self, ChangedPerson},
     roles::Role,
     store,
 };
@@ -142,12 +143,13 @@ pub(crate) async fn show_person(
 
 /// Update a person
 ///
-/// Omitted values stay as they are. A new role or merchant ends the person's sessions.
+/// Omitted values stay as they are. A new role or merchant ends the person's sessions and an open invitation.
+/// A person who leaves a merchant also loses the password and TOTP. The response then has a new invitation.
 #[utoipa::path(
     tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("email" = String, Path)),
     request_body(content = UpdatePersonRequest, example = json!({ "role": "merchant-viewer" })),
     responses(
-        (status = 200, body = PersonView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 200, body = ChangedPerson), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, body = ErrorBody),
         (status = 409, description = "The person is the last active operator, or would be an operator with a password and without TOTP", body = ErrorBody),
         (status = 422, body = ErrorBody),
@@ -161,7 +163,7 @@ pub(crate) async fn update_person(
 ) -> Result<HttpResponse, Problem> {
     let (manager, email) = (manager(&caller)?, parse_email(&email)?);
     let change = body.read(object(|body| PersonChange::read(body, &manager)))?;
-    Ok(HttpResponse::Ok().json(people::update(&app, &manager, &email, change).await?))
+    Ok(HttpResponse::Ok().json(rights::update(&app, &manager, &email, change).await?))
 }
 
 /// Disable a person

@@ -7,7 +7,7 @@ use domain::{
     json::{Code, FieldError, Object, ValidationError, text},
     merchant::Sealed,
 };
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::SecretString;
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
@@ -31,7 +31,6 @@ use crate::{
 
 const PASSWORD: &str = "$.password";
 const TOTP_CODE: &str = "$.totp_code";
-const TOTP_SETUP: &str = "$.totp_setup";
 
 /// The session of a person who accepted an invitation.
 #[derive(Serialize, ToSchema)]
@@ -111,16 +110,9 @@ fn check_code(
     let Some(code) = code else {
         return Ok(if is_totp_required(person) { Err(missing(TOTP_CODE)) } else { Ok(None) });
     };
-    let Some(setup) = setup else { return Ok(Err(missing(TOTP_SETUP))) };
-    let Some(secret) = totp::open_setup(&app.sealer, token, setup) else {
-        return Ok(Err(FieldError::invalid(TOTP_SETUP, "is not the setup of this invitation")));
-    };
-    let step = totp::step(&person.email, &secret, code.expose_secret(), app.clock.now())?;
-    let Some(step) = step else {
-        let detail = "is not the code that the app shows now";
-        return Ok(Err(FieldError::invalid(TOTP_CODE, detail)));
-    };
-    Ok(Ok(Some((totp::seal(&app.sealer, &person.email, &secret)?, step))))
+    let Some(setup) = setup else { return Ok(Err(missing(totp::SETUP))) };
+    let form = totp::Form { sealer: &app.sealer, person: &person.email, owner: token };
+    Ok(form.verify(setup, TOTP_CODE, code, app.clock.now())?.map(Some))
 }
 
 /// The credentials that replace those of a person.

@@ -7,8 +7,10 @@ use serde_json::json;
 use crate::{
     App,
     email::Email,
+    ended_sessions,
     error::Error,
     people::{self, NewPerson, PersonChange},
+    rights,
     roles::Role,
     store::{
         self, audit, invitations,
@@ -64,7 +66,11 @@ pub(super) async fn save(
     if person.oidc.as_ref().is_some_and(is_other) {
         return Err(Error::OidcFailed);
     }
+    let is_first = person.oidc.as_ref() != Some(&oidc);
     (person.state, person.oidc) = (State::Active, Some(oidc));
+    if is_first {
+        link(app, conn, &mut person).await?;
+    }
     // A password of an operator needs TOTP, so this person signs in with the provider only.
     if role == Role::Operator && person.totp_secret.is_none() {
         person.password_hash = None;
@@ -72,8 +78,19 @@ pub(super) async fn save(
     store::people::save(conn, &person).await?;
     invitations::delete(conn, &email).await?;
     let change = PersonChange { name, role: Some(role), merchant: Some(merchant) };
-    people::change(app, conn, ACTOR, &mut person, change).await?;
+    // A person of the provider needs no invitation.
+    rights::change(app, conn, ACTOR, &mut person, change).await?;
     Ok(person)
+}
+
+/// Ends the sessions and removes the password and TOTP of a person who signs in with the provider for the
+/// first time: another person may have accepted an invitation for this e-mail address.
+async fn link(app: &App, conn: &mut AsyncPgConnection, person: &mut Person) -> Result<(), Error> {
+    let detail = json!({ "credentials_cleared": person.password_hash.is_some() });
+    people::clear_credentials(conn, person).await?;
+    ended_sessions::end_all(app, conn, ACTOR, person, None).await?;
+    let record = people::record(ACTOR, "person.linked", person, detail);
+    audit::insert(conn, record, app.clock.now()).await
 }
 
 async fn create_person(

@@ -108,7 +108,7 @@ impl PersonChange {
     }
 
     /// A role that belongs to no merchant clears the merchant.
-    pub(super) fn apply(self, person: &mut Person) -> Result<(), FieldError> {
+    pub(crate) fn apply(self, person: &mut Person) -> Result<(), FieldError> {
         let role = self.role.unwrap_or(person.role);
         let kept = person.merchant.clone().filter(|_| role.is_of_merchant());
         let merchant = self.merchant.unwrap_or(kept);

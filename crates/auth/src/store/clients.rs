@@ -1,5 +1,7 @@
 //! Clients and the hashes of their secrets.
 
+use std::collections::HashMap;
+
 use diesel::{
     ExpressionMethods as _, OptionalExtension as _, QueryDsl as _, Queryable,
     dsl::sql,
@@ -190,4 +192,13 @@ pub(crate) async fn expire_secret(
         .execute(conn)
         .await?;
     Ok(())
+}
+
+/// The names of the clients among these ids.
+pub(crate) async fn names(
+    conn: &mut AsyncPgConnection,
+    ids: &[&str],
+) -> Result<HashMap<String, String>, Error> {
+    let query = clients::table.filter(clients::id.eq_any(ids)).select((clients::id, clients::name));
+    Ok(query.load::<(String, String)>(conn).await?.into_iter().collect())
 }

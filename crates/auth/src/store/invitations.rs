@@ -68,8 +68,8 @@ pub(crate) async fn take(conn: &mut AsyncPgConnection, token_hash: &[u8]) -> Res
     Ok(diesel::delete(used).execute(conn).await? == 1)
 }
 
-/// Deletes the invitation of a person, if there is one.
-pub(crate) async fn delete(conn: &mut AsyncPgConnection, person: &Email) -> Result<(), Error> {
-    diesel::delete(invitations::table.find(person.as_str())).execute(conn).await?;
-    Ok(())
+/// Deletes the invitation of a person. Returns whether it existed.
+pub(crate) async fn delete(conn: &mut AsyncPgConnection, person: &Email) -> Result<bool, Error> {
+    let deleted = diesel::delete(invitations::table.find(person.as_str())).execute(conn).await?;
+    Ok(deleted == 1)
 }

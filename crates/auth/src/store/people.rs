@@ -1,5 +1,7 @@
 //! People with their passwords and TOTP secrets.
 
+use std::net::IpAddr;
+
 use diesel::{
     ExpressionMethods as _, OptionalExtension as _, QueryDsl as _, Queryable,
     dsl::sql,
@@ -7,7 +9,7 @@ use diesel::{
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::{access::MerchantId, merchant::Sealed};
-use platform::{Timestamp, database::DatabaseError};
+use platform::{Timestamp, database::DatabaseError, limits::network};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use strum::IntoStaticStr;
@@ -15,7 +17,7 @@ use utoipa::ToSchema;
 
 use crate::{email::Email, error::Error, roles::Role, schema::people};
 
-/// The state of a person. An invited person has never signed in.
+/// The state of a person. An invited person has neither a password nor an account at an OpenID provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
@@ -45,6 +47,13 @@ pub(crate) struct Person {
     pub(crate) last_signed_in_at: Option<Timestamp>,
     /// The address, or the IPv6 network, of the last sign-in.
     pub(crate) last_address: Option<String>,
+}
+
+impl Person {
+    /// Whether this is the address, or the IPv6 network, of the last sign-in.
+    pub(crate) fn signed_in_last_from(&self, address: IpAddr) -> bool {
+        self.last_address.as_ref() == Some(&network(address).to_string())
+    }
 }
 
 /// A person at an OpenID provider. The e-mail address there can change, this cannot.

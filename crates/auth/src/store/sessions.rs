@@ -92,3 +92,14 @@ pub(crate) async fn delete(conn: &mut AsyncPgConnection, ids: &[Uuid]) -> Result
     diesel::delete(sessions::table.filter(sessions::id.eq_any(ids))).execute(conn).await?;
     Ok(())
 }
+
+/// Counts a wrong password or code of a session. Returns the number, or nothing if the session has ended.
+pub(crate) async fn count_refusal(
+    conn: &mut AsyncPgConnection,
+    id: Uuid,
+) -> Result<Option<i32>, Error> {
+    let counted = diesel::update(sessions::table.find(id))
+        .set(sessions::refusals.eq(sessions::refusals + 1))
+        .returning(sessions::refusals);
+    Ok(counted.get_result(conn).await.optional()?)
+}

@@ -30,6 +30,7 @@ async fn records_are_found_by_actor_action_and_time() {
     assert_eq!(actions(&app, "action=merchant.created").await, ["merchant.created"]);
     let record = &app.audit_records().await[0];
     assert_eq!(record["action"], "merchant.updated");
+    assert_eq!((&record["actor"], &record["actor_name"]), (&json!(id), &json!("a client")));
     let at = record["created_at"].as_str().unwrap();
     assert_eq!(actions(&app, &format!("merchant=acme&from={at}")).await, ["merchant.updated"]);
     assert_eq!(actions(&app, &format!("merchant=acme&to={at}")).await, ["merchant.created"]);

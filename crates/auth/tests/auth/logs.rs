@@ -113,6 +113,11 @@ async fn granted_and_refused_tokens_are_logged_and_counted() {
     let refused = "backhaul_http_rejections_total{reason=\"invalid_client\"} 1";
     assert!(auth.metric(&app, refused).await);
 
+    // Engineers paste the secret into the wrong field.
+    for _ in 0..12 {
+        auth.request_token(&app, &secret, "wrong-secret").await;
+    }
+    auth.line("locked_out").await;
     let log = std::fs::read_to_string(auth.log.path()).unwrap();
     for hidden in [&secret, "wrong-secret", token["access_token"].as_str().unwrap()] {
         assert!(!log.contains(hidden), "a secret is in the log");

@@ -39,7 +39,6 @@ impl OidcApp {
             ("OIDC__CLIENT_ID", CLIENT_ID),
             ("OIDC__CLIENT_SECRET", CLIENT_SECRET),
             ("OIDC__ROLES", "admins=operator, shop=merchant-admin:acme, staff=support"),
-            ("BRUTE_FORCE__ADDRESS_FAILURES_PER_MINUTE", "1000"),
         ];
         let settings: Vec<_> = oidc.iter().chain(settings).copied().collect();
         let clock = TestClock::new();

@@ -65,9 +65,11 @@ async fn new_recovery_codes_replace_the_old_ones() {
     let ada = app.person("ada@example.com", "operator", None).await;
     let token = app.session_token(&ada.session).await;
     let replace = async |password: &str| {
-        let body = Some(json!({"password": password}));
+        let code = code_at(&ada.secret, app.clock.now());
+        let body = Some(json!({"password": password, "totp_code": code}));
         app.call_as(&token, Method::POST, "/v1/recovery_codes", body).await
     };
+    clock.advance(TimeDelta::seconds(30));
     let (status, body) = replace("wrong").await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(invalid_fields(&body), ["$.password"]);

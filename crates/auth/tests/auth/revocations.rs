@@ -1,5 +1,6 @@
 //! Tests of revoking and introspecting tokens and clients.
 
+use chrono::TimeDelta;
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 use testkit::eventually;
@@ -7,6 +8,7 @@ use testkit::eventually;
 use crate::{
     app::{OPERATOR, OPERATOR_SECRET, TIMEOUT, TestApp, form, send},
     merchants,
+    person::TestClock,
 };
 
 const QUEUE: &str = "order-intake.token.revoked.v1";
@@ -149,8 +151,7 @@ async fn the_revocation_of_a_token_expires_with_the_token() {
 async fn the_revocation_of_a_client_outlives_its_longest_token() {
     let app = TestApp::start_with(&[("TOKENS__LIFETIME", "1h")]).await;
     let (id, _) = app.create_client(None, &["warehouse"]).await;
-    let longest_token_expires_at =
-        platform::Clock::system().now() + chrono::TimeDelta::seconds(90_000);
+    let longest_token_expires_at = platform::Clock::system().now() + TimeDelta::seconds(90_000);
     app.call(Method::POST, &format!("/v1/clients/{id}/revoke"), None).await;
     assert!(expires_at(&published_revocation(&app).await) > longest_token_expires_at);
     app.stop().await;
@@ -224,5 +225,24 @@ async fn a_client_can_introspect_only_its_own_tokens() {
     let (_, other) =
         send(token_request(&app, "/oauth/introspect", (&id, &secret), &app.operator_token)).await;
     assert_eq!(other, json!({"active": false}));
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_can_revoke_a_limited_number_of_tokens() {
+    let clock = TestClock::new();
+    let app = TestApp::start_with_clock(clock.clock(), &[]).await;
+    let (id, secret) = app.create_client(None, &["warehouse"]).await;
+    let token = app.token(&id, &secret).await;
+    let revoke = async |credentials: (&str, &str)| {
+        send(token_request(&app, "/oauth/revoke", credentials, &token)).await.0
+    };
+    for _ in 0..300 {
+        assert_eq!(revoke((&id, &secret)).await, StatusCode::OK);
+    }
+    assert_eq!(revoke((&id, &secret)).await, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(revoke((OPERATOR, OPERATOR_SECRET)).await, StatusCode::OK, "another client");
+    clock.advance(TimeDelta::seconds(61));
+    assert_eq!(revoke((&id, &secret)).await, StatusCode::OK);
     app.stop().await;
 }

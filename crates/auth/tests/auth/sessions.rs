@@ -157,7 +157,7 @@ async fn signing_out_ends_the_session_and_its_tokens_in_all_services() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_ended_session_is_no_failed_attempt() {
-    let app = TestApp::start_with(&[("BRUTE_FORCE__ADDRESS_FAILURES_PER_MINUTE", "2")]).await;
+    let app = TestApp::start_with(&[("BRUTE_FORCE__ACCOUNT_FAILURES_PER_MINUTE", "2")]).await;
     let ada = app.person("ada@example.com", "support", None).await;
     app.post("/v1/sessions/end", json!({"session": ada.session})).await;
     for _ in 0..5 {
@@ -195,6 +195,8 @@ async fn a_client_has_no_sessions_of_its_own() {
         (Method::DELETE, "/v1/sessions", None),
         (Method::POST, "/v1/password", Some(json!({}))),
         (Method::POST, "/v1/recovery_codes", Some(json!({}))),
+        (Method::POST, "/v1/totp/setup", Some(json!({}))),
+        (Method::POST, "/v1/totp", Some(json!({}))),
     ] {
         assert_eq!(app.call(method, path, body).await.0, StatusCode::FORBIDDEN, "{path}");
     }

@@ -6,7 +6,7 @@ use super::AuditRecord;
 
 /// The record in words. An action that this page does not know is shown as it is.
 pub(super) fn of(record: &AuditRecord) -> String {
-    let actor = actor(&record.actor);
+    let actor = record.actor_name.as_deref().unwrap_or_else(|| actor(&record.actor));
     let subject = record.subject.split_once('/').map_or("", |(_, id)| id);
     let group = record.action.split_once('.').map_or("", |(group, _)| group);
     let what = match group {
@@ -14,7 +14,7 @@ pub(super) fn of(record: &AuditRecord) -> String {
         "endpoint" => endpoint(record),
         "client" => client(record, subject),
         "person" => person(record, subject),
-        "session" | "password" | "recovery_codes" => account(record, subject),
+        "session" | "password" | "recovery_codes" | "totp" => account(record, subject),
         "token" | "signing_key" => key(record, subject),
         _ => None,
     };
@@ -100,6 +100,12 @@ fn person(record: &AuditRecord, email: &str) -> Option<String> {
         "person.created" => format!("created {email}{role}"),
         "person.invitation_renewed" => format!("made a new invitation link for {email}"),
         "person.accepted" => "accepted the invitation".to_owned(),
+        "person.linked" => {
+            format!("signed {email} in for the first time, so an earlier password ended")
+        }
+        "person.updated" if record.detail["credentials_cleared"] == true => {
+            format!("changed {email}, now{role}, who sets a new password")
+        }
         "person.updated" => format!("changed {email}, now{role}"),
         "person.disabled" => format!("disabled {email}"),
         "person.enabled" => format!("enabled {email}"),
@@ -121,12 +127,17 @@ fn account(record: &AuditRecord, subject: &str) -> Option<String> {
         ("session.ended", Some(person)) => format!("ended a session of {person}"),
         ("session.ended", None) => "ended a session".to_owned(),
         ("password.changed", _) => "changed the own password".to_owned(),
+        ("password.refused", _) => {
+            let address = text(record, "address").unwrap_or("an unknown address");
+            format!("could not change the own credentials from {address}: {}", refusal(record))
+        }
+        ("totp.changed", _) => "changed the own authenticator app".to_owned(),
         ("recovery_codes.replaced", _) => "made new recovery codes".to_owned(),
         _ => return None,
     })
 }
 
-/// The reason why a sign-in was refused.
+/// The reason why a sign-in or a change of credentials was refused.
 fn refusal(record: &AuditRecord) -> &str {
     match text(record, "reason").unwrap_or_default() {
         "password" => "the password was wrong",
@@ -216,6 +227,12 @@ mod tests {
             &json!({ "person": "ada@example.com" }),
             "ended a session.",
         );
+        check(
+            "password.refused",
+            "person/ada@example.com",
+            &json!({ "reason": "password", "address": "192.0.2.1" }),
+            "could not change the own credentials from 192.0.2.1: the password was wrong.",
+        );
         check("signing_key.created", "signing_key/k1", &json!({}), "created the signing key k1.");
     }
 
@@ -230,6 +247,16 @@ mod tests {
         let expected =
             "A sign-in as bob@acme.example from 192.0.2.1 was refused: the password was wrong.";
         assert_eq!(of(&record), expected);
+    }
+
+    #[test]
+    fn a_client_is_shown_by_its_name() {
+        let record: AuditRecord = serde_json::from_value(json!({
+            "id": 1, "created_at": "2026-11-16T08:00:00Z", "actor": "bh_1", "actor_name": "Shop",
+            "action": "merchant.created", "subject": "merchant/acme", "merchant": "acme",
+        }))
+        .unwrap();
+        assert_eq!(of(&record), "Shop created the merchant acme.");
     }
 
     #[test]

@@ -101,13 +101,13 @@ struct InvitePage {
 }
 
 #[derive(Deserialize)]
-struct Invited {
-    person: PersonView,
-    invitation: Link,
+pub(super) struct Invited {
+    pub(super) person: PersonView,
+    pub(super) invitation: Link,
 }
 
 #[derive(Deserialize)]
-struct Link {
+pub(super) struct Link {
     url: String,
     expires_at: DateTime<Utc>,
 }
@@ -170,7 +170,7 @@ async fn invite(
 }
 
 /// Shows a new link once.
-fn show_link(
+pub(super) fn show_link(
     app: &App,
     signed_in: &SignedIn,
     Invited { person, invitation }: Invited,

@@ -9,11 +9,11 @@ use pages::{
     path,
 };
 use reqwest::Method;
-use serde_json::Value;
+use serde::Deserialize;
 
 use super::{
     PersonRow, PersonView,
-    invite::{PersonFields, PersonForm, roles_for},
+    invite::{Invited, Link, PersonFields, PersonForm, roles_for, show_link},
     list_url, section, url_of,
 };
 use crate::{
@@ -89,6 +89,14 @@ async fn show_person(
     html(&load(&app, &signed_in, &email, None).await?)
 }
 
+/// A changed person. New rights can end a link or the credentials; then there is a new link.
+#[derive(Deserialize)]
+struct Changed {
+    #[serde(flatten)]
+    person: PersonView,
+    invitation: Option<Link>,
+}
+
 #[post("/people/{email}")]
 async fn change_person(
     app: web::Data<App>,
@@ -105,9 +113,12 @@ async fn change_person(
     {
         body.remove("merchant");
     }
-    let changed: Result<Value, _> =
+    let changed: Result<Changed, _> =
         signed_in.api.send_json(Service::Auth, Method::PATCH, None, &path, &body).await;
     match changed {
+        Ok(Changed { person, invitation: Some(invitation) }) => {
+            return show_link(&app, &signed_in, Invited { person, invitation });
+        }
         Ok(_) => return Ok(Notice::PersonChanged.redirect(&url_of(&email))),
         Err(ApiError::Invalid(body)) => form.reject(&body),
         Err(ApiError::Conflict(body)) => form.message = Some(sentence(&body.message)),

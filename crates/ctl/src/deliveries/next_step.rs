@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::output::{count, text_at, time_at};
+use crate::output::{count, shell_word, text_at, time_at};
 
 pub(crate) fn describe(delivery: &Value) -> String {
     match text_at(delivery, "/state").as_str() {
@@ -20,7 +20,7 @@ fn dead(delivery: &Value) -> String {
         "already_exists" => "because the merchant has this exchange order already".to_owned(),
         _ => format!("after {}: {}", count(attempts(delivery), "attempt"), cause(delivery)),
     };
-    let replay = format!("backhaul deliveries replay {}", text_at(delivery, "/id"));
+    let replay = format!("backhaul deliveries replay {}", shell_word(&text_at(delivery, "/id")));
     let next = match text_at(delivery, "/superseded_by").as_str() {
         "-" => format!("{replay} sends it again"),
         newer => format!(
@@ -32,7 +32,8 @@ fn dead(delivery: &Value) -> String {
 }
 
 fn pending(delivery: &Value) -> String {
-    let (merchant, kind) = (text_at(delivery, "/merchant"), text_at(delivery, "/kind"));
+    let [merchant, kind] =
+        ["/merchant", "/kind"].map(|pointer| shell_word(&text_at(delivery, pointer)));
     let detail = text_at(delivery, "/waiting/detail");
     match text_at(delivery, "/waiting/reason").as_str() {
         "endpoint_disabled" => format!(
@@ -44,7 +45,7 @@ fn pending(delivery: &Value) -> String {
             )
         }
         "behind_another" => {
-            let key = text_at(delivery, "/ordering_key");
+            let key = shell_word(&text_at(delivery, "/ordering_key"));
             format!(
                 "it waits because {detail}; backhaul deliveries list --ordering-key {key} shows them"
             )
@@ -112,6 +113,12 @@ mod tests {
             waiting("behind_another", "an earlier message of its ordering key is not settled"),
             "it waits because an earlier message of its ordering key is not settled; backhaul deliveries \
              list --ordering-key rma:1 shows them",
+        );
+        check(
+            json!({ "ordering_key": "inbound_asn:ASN1;touch$IFS/x:1",
+                    "waiting": { "reason": "behind_another", "detail": "others are first" } }),
+            "it waits because others are first; backhaul deliveries list --ordering-key \
+             'inbound_asn:ASN1;touch$IFS/x:1' shows them",
         );
         check(waiting("sending", "it is being sent"), "it is being sent");
         check(

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::api_client::ApiClient;
 use crate::delivery_services::merge_lists;
-use crate::output::{Column, Format, computed, text_at, time, value};
+use crate::output::{Column, Format, computed, message, text_at, time, value};
 use crate::time_input::parse_time;
 
 const ENDPOINT_COLUMNS: &[Column] = &[
@@ -81,7 +81,7 @@ impl Report {
         }
         format.print_table(&report, &format!("/{list}"), columns)?;
         if is_truncated.get() && format == Format::Text {
-            eprintln!("the report is not complete: choose a shorter time, --merchant or --by day");
+            message("the report is not complete: choose a shorter time, --merchant or --by day");
         }
         outcome
     }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::next_step;
 use crate::output::{
-    Column, computed, details, exact_time, items, paragraph, table, text_at, time, value,
+    Column, computed, details, exact_time, items, paragraph, table, text_at, time, time_at, value,
 };
 
 const FIELDS: &[Column] = &[
@@ -53,14 +53,15 @@ fn detail(attempt: &Value) -> String {
 pub(super) fn describe(delivery: &Value) -> String {
     let attempts = items(delivery, "/attempts");
     let text = format!("{}\n{}", details(delivery, FIELDS), table(attempts, ATTEMPT_COLUMNS));
-    text + &last_response_body(attempts)
+    text + &attempts.iter().map(response_body).collect::<String>()
 }
 
-/// The newest response that is not empty, as received.
-fn last_response_body(attempts: &[Value]) -> String {
-    let body = |attempt: &Value| attempt.get("response_body")?.as_str().map(str::to_owned);
-    match attempts.iter().rev().filter_map(body).find(|body| !body.is_empty()) {
-        Some(body) => format!("\nlast response:\n{}", paragraph(&body)),
+/// The response of an attempt as received, unless it is empty.
+fn response_body(attempt: &Value) -> String {
+    match attempt.get("response_body").and_then(Value::as_str).filter(|body| !body.is_empty()) {
+        Some(body) => {
+            format!("\nresponse at {}:\n{}", time_at(attempt, "/started_at"), paragraph(body))
+        }
         None => String::new(),
     }
 }
@@ -83,13 +84,15 @@ mod tests {
     }
 
     #[test]
-    fn a_delivery_is_shown_with_its_last_response_in_full() {
+    fn a_delivery_is_shown_with_every_response_in_full() {
         let response = r#"{"message":"a warehouse of the merchant is closed","retry":"tomorrow"}"#;
         let attempts = json!([
             { "started_at": "2026-11-15T03:48:13Z", "latency_ms": 12, "outcome": "rejected",
               "status": 503, "detail": "responded with 503", "response_body": response },
             { "started_at": "2026-11-15T03:49:13Z", "latency_ms": 500, "outcome": "timed_out",
               "status": null, "detail": "no response within the timeout", "response_body": "" },
+            { "started_at": "2026-11-15T03:50:13Z", "latency_ms": 9, "outcome": "rejected",
+              "status": 500, "detail": "responded with 500", "response_body": "one\u{1b}[2J\ntwo" },
         ]);
         let delivery = json!({
             "id": "0198c0de-0000-7abc-8000-0123456789ab", "merchant": "acme", "kind": "rma",
@@ -104,9 +107,14 @@ mod tests {
             TIME                  LATENCY  OUTCOME    STATUS  DETAIL
             2026-11-15 03:48:13Z  12 ms    rejected   503     -
             2026-11-15 03:49:13Z  500 ms   timed_out  -       no response within the timeout
+            2026-11-15 03:50:13Z  9 ms     rejected   500     -
 
-            last response:
+            response at 2026-11-15 03:48:13Z:
             {"message":"a warehouse of the merchant is closed","retry":"tomorrow"}
+
+            response at 2026-11-15 03:50:13Z:
+            one�[2J
+            two
         "#]]
         .assert_eq(attempts);
     }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::api_client::ApiClient;
 use crate::connection::OperatorArgs;
 use crate::delivery_services::{DeliveryServiceArgs, call_each, merge_lists};
-use crate::output::{Column, computed, items, text_at, time, value};
+use crate::output::{Column, computed, items, message, text_at, time, value};
 
 const MAX_ENDPOINTS: usize = 1000;
 
@@ -74,7 +74,7 @@ pub(crate) async fn mark_disabled(client: &ApiClient, merchant: &MerchantId, lis
         return;
     }
     if let Err(error) = read_disabled(client, merchant, listed).await {
-        eprintln!("warning: disabled endpoints may be shown as active: {error:#}");
+        message(&format!("warning: disabled endpoints may be shown as active: {error:#}"));
     }
 }
 

@@ -1,6 +1,5 @@
 //! `backhaul events republish`.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use clap::Args;
@@ -12,7 +11,7 @@ use serde_json::{Value, json};
 use super::{PATH, Target, print, progress};
 use crate::api_client::ApiClient;
 use crate::delivery_services::call_each;
-use crate::output::{Format, text_at, time_at};
+use crate::output::{Format, message, text_at, time_at};
 use crate::time_input::{check_period, parse_time};
 
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -28,7 +27,7 @@ pub(crate) struct Republish {
     #[command(flatten)]
     target: Target,
     /// Only events of this type, for example order.stored.v1; can be repeated
-    #[arg(long = "type", value_name = "TYPE", value_parser = PossibleValuesParser::new(event_types()))]
+    #[arg(long = "type", value_name = "TYPE", value_parser = PossibleValuesParser::new(Topology::event_types()))]
     types: Vec<String>,
     /// Count the events, and publish none
     #[arg(long)]
@@ -36,12 +35,6 @@ pub(crate) struct Republish {
     /// Wait until all events are published, and show the progress
     #[arg(long, conflicts_with = "dry_run")]
     wait: bool,
-}
-
-/// The events that have a queue. Nobody reads others.
-fn event_types() -> BTreeSet<&'static str> {
-    let topology = Topology::backhaul("");
-    topology.queues().iter().flat_map(|queue| queue.bindings.iter().copied()).collect()
 }
 
 impl Republish {
@@ -68,11 +61,11 @@ impl Republish {
         let since = service.get("since").and_then(Value::as_str);
         let since = since.and_then(|since| since.parse::<Timestamp>().ok());
         if since.is_some_and(|since| since > self.since) {
-            eprintln!(
+            message(&format!(
                 "warning: {} has no events from before {}",
                 text_at(service, "/service"),
                 time_at(service, "/since")
-            );
+            ));
         }
     }
 }
@@ -89,7 +82,7 @@ async fn wait(services: &[ApiClient]) -> (Vec<Value>, anyhow::Result<()>) {
         for service in running {
             let [name, done, total] =
                 ["/service", "/done", "/total"].map(|it| text_at(service, it));
-            eprintln!("{name}: {done} of {total} events");
+            message(&format!("{name}: {done} of {total} events"));
         }
         tokio::time::sleep(POLL_INTERVAL).await;
     }
@@ -97,11 +90,11 @@ async fn wait(services: &[ApiClient]) -> (Vec<Value>, anyhow::Result<()>) {
 
 #[cfg(test)]
 mod tests {
-    use super::event_types;
+    use messaging::Topology;
 
     #[test]
     fn only_events_with_a_queue_are_types() {
-        let types = event_types();
+        let types = Topology::event_types();
         assert!(
             types.contains("order.stored.v1") && types.contains("shopper.erased.v1"),
             "{types:?}"

@@ -1,11 +1,13 @@
 //! `backhaul orders generate`: sample orders.
 
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Args;
 use domain::order::sample::{Orders, document};
 use platform::Clock;
+
+use crate::output;
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -21,19 +23,15 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let mut out = BufWriter::new(io::stdout().lock());
     let now = Clock::system().now();
     let seed = arguments.seed.unwrap_or_else(|| now.timestamp_micros().unsigned_abs());
     let orders = Orders::new(seed, now).take(arguments.count);
-    match write(&mut out, orders, arguments.array).and_then(|()| out.flush()) {
-        // The reader closed the pipe.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
-        written => Ok(written.map(|()| ExitCode::SUCCESS)?),
-    }
+    output::write_own(|out| write(out, orders, arguments.array))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn write(
-    out: &mut impl Write,
+    out: &mut dyn Write,
     orders: impl Iterator<Item = domain::order::Order>,
     array: bool,
 ) -> io::Result<()> {

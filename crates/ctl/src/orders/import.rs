@@ -25,7 +25,7 @@ use super::checkpoint::Checkpoint;
 use super::file::Source;
 use super::intake_client::{IntakeArgs, IntakeClient};
 use super::report::Report;
-use crate::output::{Format, count};
+use crate::output::{Format, count, message};
 use crate::settings::Settings;
 use crate::usage_error;
 
@@ -190,7 +190,10 @@ impl Importer {
                 Some(_) => "run the same command to resume",
                 None => "standard input cannot be resumed",
             };
-            eprintln!("{name}: interrupted after {}; {next}", count(checkpoint.done(), "order"));
+            message(&format!(
+                "{name}: interrupted after {}; {next}",
+                count(checkpoint.done(), "order")
+            ));
         }
         print_summary(name, &summary, &report);
         Ok(summary)

@@ -123,7 +123,7 @@ fn rows(table: &str) -> impl Iterator<Item = &str> {
 
 /// Quotes a cell as in RFC 4180. An apostrophe keeps spreadsheets from running it as a formula.
 fn quoted(cell: &str) -> String {
-    let formula = cell.starts_with(['=', '+', '-', '@', '\t']);
+    let formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
     let cell = if formula { format!("'{cell}") } else { cell.to_owned() };
     if cell.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", cell.replace('"', "\"\""))
@@ -168,6 +168,15 @@ mod tests {
         assert!(Report::is_allowed_at(&path).unwrap());
         Report::delete(&path).unwrap();
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_cell_is_never_a_formula() {
+        for start in ["=", "+", "-", "@", "\t", "\r", "\n"] {
+            let cell = quoted(&format!("{start}=1"));
+            assert!(cell.trim_start_matches('"').starts_with('\''), "{cell:?}");
+        }
+        assert_eq!(quoted("1001"), "1001");
     }
 
     #[test]

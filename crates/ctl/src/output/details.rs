@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::layout::{Layout, message_width};
-use super::table::{COLUMN_GAP, Column, printable};
+use super::table::{COLUMN_GAP, Column};
+use super::terminal::printable;
 
 /// One item, with a line for each field. Long values continue on further lines.
 pub(crate) fn details(item: &Value, fields: &[Column]) -> String {

@@ -17,6 +17,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::layout::Layout;
+use super::terminal::printable;
 use super::text;
 
 pub(super) const COLUMN_GAP: u16 = 2;
@@ -277,11 +278,6 @@ fn timestamp(value: Option<&Value>, format: &str) -> String {
 fn shorten(id: &str) -> String {
     let is_uuid = Uuid::try_parse(id).is_ok_and(|uuid| uuid.to_string() == id);
     id.chars().take(if is_uuid { SHORT_ID_LENGTH } else { usize::MAX }).collect()
-}
-
-/// Replaces control characters, which could move a terminal's cursor.
-pub(super) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::describe;
 use crate::api_client::ApiClient;
-use crate::output::{Column, Format, details, items, table, text_at, time, value};
+use crate::output::{Column, Format, details, items, message, table, text_at, time, value};
 use crate::service_urls::RETURNS;
 use crate::settings::Settings;
 use crate::usage_error;
@@ -69,7 +69,7 @@ impl Erase {
             return format.print(&report, describe_dry_run);
         }
         if !open.is_empty() && !self.force {
-            eprint!("{}", table(&open, RETURN_COLUMNS));
+            message(table(&open, RETURN_COLUMNS).trim_end());
             bail!("open returns need the data: close them first, or erase with --force");
         }
         let mut erasure = orders.post(&["v1", "erasures"], &self.body(false)).await?;
@@ -124,7 +124,9 @@ async fn erased_orders(orders: &ApiClient, identifiers: &[Value]) -> Vec<String>
                 erased.extend((email == ERASED_EMAIL).then(|| identifier.to_owned()));
             }
             Err(error) => {
-                eprintln!("warning: cannot tell which orders were erased already: {error:#}");
+                message(&format!(
+                    "warning: cannot tell which orders were erased already: {error:#}"
+                ));
                 break;
             }
         }
@@ -140,7 +142,7 @@ async fn wait(orders: &ApiClient, id: &str) -> anyhow::Result<Value> {
             return Ok(erasure);
         }
         let confirmed = items(&erasure, "/confirmations").len();
-        eprintln!("{confirmed} of 3 services have confirmed");
+        message(&format!("{confirmed} of 3 services have confirmed"));
         tokio::time::sleep(POLL_INTERVAL).await;
     }
 }

@@ -34,7 +34,7 @@ pub(super) async fn run(orders: &ApiClient, email: &str) -> anyhow::Result<()> {
         "warehouse_records": document.records,
         "messages": document.messages,
     });
-    output::print(&format!("{exported:#}\n"))?;
+    output::print_json(&exported)?;
     Ok(())
 }
 

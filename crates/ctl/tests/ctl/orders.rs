@@ -50,3 +50,35 @@ async fn an_import_prints_the_first_errors_as_a_validation_does() {
     assert_eq!(report.lines().next(), Some("file,line,order,field,code,detail"));
     assert_eq!(report.lines().count(), errors.len() + 1, "{report}");
 }
+
+/// Whether a terminal could interpret a character of the output.
+fn is_unsafe(c: char) -> bool {
+    (c.is_control() && c != '\n')
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn control_characters_of_a_file_do_not_reach_the_terminal() {
+    let app = start().await;
+    let name = "E\\u001b[2J\u{9b}31m\u{202e}\\r";
+    app.write("bad.ndjson", &format!("{{\"identifier\": \"{name}\", \"{name}\": 1}}\n"));
+    for line in [
+        "orders validate bad.ndjson",
+        "orders validate bad.ndjson --json",
+        "orders import bad.ndjson",
+        "orders validate none\u{9b}\u{202e}.json",
+        "orders \u{9b}\u{202e}",
+        "merchant show acme\u{9b}\u{202e}",
+        "person show ada\u{9b}\u{202e}@example.com",
+        "person list --json",
+    ] {
+        let output = app.backhaul(line).await;
+        for stream in [output.stdout, output.stderr] {
+            let text = String::from_utf8(stream).unwrap();
+            assert!(!text.contains(is_unsafe), "{line}: {text:?}");
+        }
+    }
+    let validated = app.backhaul("orders validate bad.ndjson --json").await;
+    let validated: serde_json::Value = serde_json::from_slice(&validated.stdout).unwrap();
+    assert_eq!(validated["errors"][0]["order"], "E\u{1b}[2J\u{9b}31m\u{202e}\r", "{validated}");
+}

@@ -56,6 +56,24 @@ pub(super) fn code(field: Field<'_>) -> Option<Identifier> {
     }
 }
 
+/// The rule for the numbers of ASNs. They are in URLs, ordering keys and suggested commands.
+pub(super) fn plain_asn_number(text: &str) -> Result<String, &'static str> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    if text.bytes().all(plain) {
+        Ok(text.to_owned())
+    } else {
+        Err("must be letters, digits, hyphens and underscores")
+    }
+}
+
+/// Reads the number of an ASN, which can be an integer.
+pub(super) fn asn_number(field: Field<'_>) -> Option<Identifier> {
+    match field.value() {
+        JsonValue::String(_) => parsed(IDENTIFIER, plain_asn_number)(field).map(Identifier::Text),
+        _ => identifier(field),
+    }
+}
+
 /// Reads ten letters and digits, or an integer, which can have lost its leading zeros.
 pub(super) fn asin(field: Field<'_>) -> Option<Identifier> {
     const RULE: &str = "must be ten letters and digits";

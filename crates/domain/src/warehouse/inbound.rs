@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
-use super::identifier::{Identifier, identifier};
+use super::identifier::{Identifier, asn_number, identifier};
 use super::limits::{IDENTIFIER, MAX_CARTONS, OPTIONAL_TEXT};
 use super::reference::Reference;
 use super::unit_fields::UnitFields;
@@ -30,7 +30,7 @@ pub struct InboundAsn {
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct InboundHeader {
-    /// Unique for the merchant.
+    /// Unique for the merchant. An integer, or 1 to 255 letters, digits, `-` and `_`.
     pub asn_number: Identifier,
     pub program_identifier: Option<Identifier>,
     /// Groups the ASNs of one order or RMA.
@@ -162,7 +162,7 @@ impl InboundAsn {
 impl InboundHeader {
     fn read(asn: &Object<'_>) -> Option<Self> {
         read_fields!(Self {
-            asn_number: asn.required("asn_number", identifier),
+            asn_number: asn.required("asn_number", asn_number),
             program_identifier: asn.optional("program_identifier", identifier),
             shipment_identifier: asn.optional("shipment_identifier", identifier),
             from: asn.required("from", object(Location::read)),

@@ -4,7 +4,10 @@ use reqwest::{Method, StatusCode};
 use serde_json::json;
 
 use super::{EMAIL, OidcApp, assert_refused};
-use crate::{app::send, person::PASSWORD};
+use crate::{
+    app::send,
+    person::{PASSWORD, code_at},
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_is_created_and_updated_at_each_sign_in() {
@@ -109,6 +112,41 @@ async fn an_invited_person_and_a_new_operator_sign_in_with_the_provider() {
     assert_eq!(app.app.sign_in(email, PASSWORD, None).await.0, StatusCode::UNAUTHORIZED);
     let (status, body) = sign_in("staff").await;
     assert_eq!(status, StatusCode::CONFLICT, "{body}");
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_first_sign_in_with_the_provider_ends_earlier_credentials() {
+    let app = OidcApp::start().await;
+    let email = "boss@acme.example";
+    for (group, subject) in [("admins", "u-10"), ("staff", "u-11"), ("shop", "u-12")] {
+        let email = format!("{subject}.{email}");
+        let joe = app.app.person_with_totp(&email, "merchant-viewer", Some("acme")).await;
+        let sign_in = async || {
+            app.sign_in_with(|claims| {
+                (claims["email"], claims["groups"]) = (json!(email), json!([group]));
+                claims["sub"] = json!(subject);
+            })
+            .await
+        };
+        let (status, signed_in) = sign_in().await;
+        assert_eq!(status, StatusCode::CREATED, "{signed_in}");
+        let person = &signed_in["person"];
+        assert_eq!((&person["has_password"], &person["totp"]), (&json!(false), &json!(false)));
+        assert!(!app.app.is_signed_in(&joe.session).await, "{group}");
+        for code in [&code_at(&joe.secret, app.app.clock.now()), &joe.recovery_codes[0]] {
+            let refused = app.app.sign_in(&email, PASSWORD, Some(code)).await.0;
+            assert_eq!(refused, StatusCode::UNAUTHORIZED, "{group}");
+        }
+        let records = app.app.audit_records().await;
+        let linked = records.iter().find(|record| record["action"] == "person.linked").unwrap();
+        assert_eq!(linked["subject"], format!("person/{email}"));
+        assert_eq!(linked["detail"], json!({"credentials_cleared": true}));
+        // Later sign-ins end nothing.
+        let session = signed_in["session"].as_str().unwrap();
+        assert_eq!(sign_in().await.0, StatusCode::CREATED);
+        assert!(app.app.is_signed_in(session).await, "{group}");
+    }
     app.stop().await;
 }
 

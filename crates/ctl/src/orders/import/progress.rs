@@ -1,6 +1,5 @@
 //! The result of an import and its progress.
 
-use std::io::{self, IsTerminal as _};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -11,7 +10,7 @@ use serde::Serialize;
 use crate::orders::check::describe_error;
 use crate::orders::file::Source;
 use crate::orders::report::{Rejection, Report};
-use crate::output::count;
+use crate::output::{count, is_stderr_terminal, message, printable};
 
 /// Further errors are only counted. The report lists all of them.
 const MAX_SHOWN_ERRORS: u64 = 10;
@@ -48,7 +47,9 @@ impl Summary {
             self.rejected += 1;
             for error in errors {
                 if self.errors < MAX_SHOWN_ERRORS {
-                    bar.suspend(|| eprintln!("{name}:{line}: {}", describe_error(order, error)));
+                    bar.suspend(|| {
+                        message(&format!("{name}:{line}: {}", describe_error(order, error)))
+                    });
                 }
                 self.errors += 1;
             }
@@ -64,7 +65,7 @@ impl Summary {
     ) {
         for (line, warning) in warnings {
             if self.warnings < MAX_SHOWN_WARNINGS {
-                bar.suspend(|| eprintln!("{name}:{line}: {warning}"));
+                bar.suspend(|| message(&format!("{name}:{line}: {warning}")));
             }
             self.warnings += 1;
         }
@@ -78,13 +79,13 @@ pub(super) fn progress_bar(source: &Source, name: &str) -> ProgressBar {
         None => "{prefix} {spinner} {elapsed} {msg}",
     };
     let bar = size.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
-    if !io::stderr().is_terminal() {
+    if !is_stderr_terminal() {
         bar.set_draw_target(ProgressDrawTarget::hidden());
     }
     if let Ok(style) = ProgressStyle::with_template(template) {
         bar.set_style(style);
     }
-    bar.set_prefix(name.to_owned());
+    bar.set_prefix(printable(name));
     bar.set_message("0 orders");
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
@@ -103,16 +104,16 @@ pub(super) fn print_summary(name: &str, summary: &Summary, report: &Report) {
         0 => String::new(),
         number => format!(", {}", count(number, "warning")),
     };
-    eprintln!(
+    message(&format!(
         "{name}: {stored} stored, {unchanged} unchanged, {stale} stale, {rejected} rejected{more}"
-    );
+    ));
     if *warnings > MAX_SHOWN_WARNINGS {
-        eprintln!("{name}: backhaul orders validate lists all warnings");
+        message(&format!("{name}: backhaul orders validate lists all warnings"));
     }
     if *errors > MAX_SHOWN_ERRORS {
-        eprintln!("{name}: {}", count(*errors - MAX_SHOWN_ERRORS, "more error"));
+        message(&format!("{name}: {}", count(*errors - MAX_SHOWN_ERRORS, "more error")));
     }
     if *rejected > 0 {
-        eprintln!("{name}: rejected orders are listed in {}", report.path().display());
+        message(&format!("{name}: rejected orders are listed in {}", report.path().display()));
     }
 }

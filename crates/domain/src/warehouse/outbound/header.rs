@@ -11,6 +11,7 @@ use super::status::AsnStatus;
 use crate::json::{
     Document, FieldError, Object, ValidationError, object, parsed, text, timestamp, variant,
 };
+use crate::warehouse::identifier::plain_asn_number;
 use crate::warehouse::limits::{IDENTIFIER, OPTIONAL_TEXT};
 use crate::warehouse::record::Warehouses;
 
@@ -70,7 +71,7 @@ impl OutboundHeader {
     ) -> Option<Self> {
         let from = asn.required("from", object(|from| Sender::read(from, warehouses)));
         let to = asn.required("to", object(|to| Receiver::read(to, shipment, warehouses)));
-        let asn_number = asn.required("asn_number", parsed(IDENTIFIER, asn_number));
+        let asn_number = asn.required("asn_number", parsed(IDENTIFIER, plain_asn_number));
         let channel = asn.required("channel", text(IDENTIFIER));
         let shipment_identifier = asn.required("shipment_identifier", text(IDENTIFIER));
         let tracking_number = asn.optional("tracking_number", text(0..=usize::MAX));
@@ -166,14 +167,5 @@ impl ShipmentChange {
             }
             Some(Self { ship_date: ship_date?, status: status? })
         }))
-    }
-}
-
-fn asn_number(text: &str) -> Result<String, &'static str> {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
-    if text.bytes().all(plain) {
-        Ok(text.to_owned())
-    } else {
-        Err("must be letters, digits, hyphens and underscores")
     }
 }

@@ -77,6 +77,9 @@ fn an_asn_is_validated() {
         "/cartons/0/details/0/line_identifier",
         "/cartons/0/reference/identifier",
     ]);
+    for bad in ["", "a b", "a/b", "ASN1;touch$IFS", "a.b", "ä", "a\u{1b}", &"x".repeat(256)] {
+        reader.rejects("/asn_number", Some(json!(bad)), Code::Invalid);
+    }
     for quantity in [0, 100_001] {
         let pointer = "/cartons/0/details/0/quantity";
         reader.rejects(pointer, Some(json!(quantity)), Code::Invalid);

@@ -1,0 +1,147 @@
+//! The proof that a change of credentials comes from the person, and not from a thief of the session.
+//!
+//! Wrong passwords and codes count for the person, as failed sign-ins do. They are in the audit log, and some
+//! of them end the session.
+
+use std::net::IpAddr;
+
+use diesel_async::AsyncPgConnection;
+use domain::json::{Code, FieldError, Object};
+use secrecy::SecretString;
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::SignedIn;
+use crate::{
+    App,
+    codes::{self, Reason},
+    ended_sessions,
+    error::Error,
+    passwords, people,
+    sign_in::{read_code, secret},
+    store::{
+        audit,
+        people::{self as stored_people, Person},
+        sessions,
+    },
+    totp,
+};
+
+const CODE: &str = "$.totp_code";
+/// A session ends after this many refusals.
+const MAX_REFUSALS: i32 = 5;
+
+/// The password of a person and, if the person has TOTP, a code.
+pub(crate) struct Proof {
+    /// The password's field in the request.
+    field: &'static str,
+    password: SecretString,
+    /// A TOTP code or a recovery code.
+    code: Option<SecretString>,
+}
+
+impl Proof {
+    /// Reads `totp_code` and the password in the field of this name.
+    pub(super) fn read(body: &Object<'_>, name: &str, field: &'static str) -> Option<Self> {
+        let password = body.required(name, secret);
+        let code = read_code(body);
+        Some(Self { field, password: password?, code: code? })
+    }
+
+    /// The signed-in person, if password and code are right. The code is used up.
+    pub(super) async fn verify(
+        self,
+        app: &App,
+        signed_in: &SignedIn,
+        address: IpAddr,
+    ) -> Result<Person, Error> {
+        let (started_at, account) = (Instant::now(), signed_in.email.as_str());
+        app.brute_force.check(address, Some(account))?;
+        let person = find(app, signed_in).await?;
+        if let Some(wait) = app.brute_force.wait(account)
+            && !person.signed_in_last_from(address)
+        {
+            return Err(Error::LockedOut(wait));
+        }
+        if person.totp_secret.is_some() && self.code.is_none() {
+            let field = CODE.to_owned();
+            return Err(FieldError { field, code: Code::MissingField, detail: None }.into());
+        }
+        let hash = person.password_hash.as_deref();
+        let is_right = app.passwords.matches(self.password, hash).await?;
+        let checked = match is_right {
+            true => check_code(app, &person, self.code.as_ref()).await?,
+            false => Err("password"),
+        };
+        let reason = match checked {
+            Ok(person) => return Ok(person),
+            Err(reason) => reason,
+        };
+        app.brute_force.record_person_failure(account);
+        let refused = refuse(app, signed_in, &person, reason, address).await;
+        app.brute_force.refuse(address, Some(account), started_at).await;
+        refused?;
+        Err(if is_right { totp::wrong_code(CODE) } else { passwords::wrong(self.field) }.into())
+    }
+}
+
+async fn find(app: &App, signed_in: &SignedIn) -> Result<Person, Error> {
+    let mut conn = app.pool.get().await?;
+    check_session(&mut conn, signed_in).await?;
+    stored_people::find(&mut conn, &signed_in.email).await?.ok_or(Error::SessionEnded)
+}
+
+/// Rejects the token of a session that has ended. All services reject it within seconds.
+async fn check_session(conn: &mut AsyncPgConnection, signed_in: &SignedIn) -> Result<(), Error> {
+    sessions::find(conn, signed_in.session).await?.map(drop).ok_or(Error::SessionEnded)
+}
+
+async fn check_code(
+    app: &App,
+    verified: &Person,
+    code: Option<&SecretString>,
+) -> Result<Result<Person, Reason>, Error> {
+    let mut conn = app.pool.get().await?;
+    conn.transaction(async |conn| codes::lock_person(app, conn, verified, code).await).await
+}
+
+/// Records a refusal. The session ends with the last one that it may have.
+async fn refuse(
+    app: &App,
+    signed_in: &SignedIn,
+    person: &Person,
+    reason: Reason,
+    address: IpAddr,
+) -> Result<(), Error> {
+    let mut conn = app.pool.get().await?;
+    let is_ended = conn
+        .transaction(async |conn| {
+            let actor = person.email.as_str();
+            let detail = json!({ "reason": reason, "address": address });
+            let record = people::record(actor, "password.refused", person, detail);
+            audit::insert(conn, record, app.clock.now()).await?;
+            let refusals = sessions::count_refusal(conn, signed_in.session).await?;
+            if refusals.is_some_and(|refusals| refusals < MAX_REFUSALS) {
+                return Ok(false);
+            }
+            let ended = sessions::find(conn, signed_in.session).await?;
+            ended_sessions::end(app, conn, actor, person, ended.as_slice()).await?;
+            Ok::<_, Error>(true)
+        })
+        .await?;
+    if is_ended { Err(Error::SessionEnded) } else { Ok(()) }
+}
+
+/// Locks the person whom [`Proof::verify`] verified. Another request may have changed the credentials or
+/// ended the session meanwhile.
+pub(super) async fn lock(
+    conn: &mut AsyncPgConnection,
+    signed_in: &SignedIn,
+    verified: &Person,
+) -> Result<Person, Error> {
+    let person = stored_people::lock(conn, &verified.email).await?;
+    check_session(conn, signed_in).await?;
+    let is_unchanged = person.password_hash == verified.password_hash
+        && person.totp_secret == verified.totp_secret;
+    if is_unchanged { Ok(person) } else { Err(Error::SessionEnded) }
+}

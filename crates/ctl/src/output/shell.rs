@@ -1,0 +1,46 @@
+//! Words of suggested commands.
+
+/// A text as one word of a command for a POSIX shell. Merchants choose identifiers, and readers paste the
+/// commands.
+pub(crate) fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+,".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_shell_reads_the_same_text() {
+        assert_eq!(shell_word("inbound_asn:ASN-1_2"), "inbound_asn:ASN-1_2");
+        for text in [
+            "",
+            " ",
+            "ASN1;touch$IFS/x",
+            "$(id)",
+            "`id`",
+            "it's",
+            "a\"b",
+            "a\\b",
+            "*",
+            "~",
+            "#x",
+            "a\nb",
+            "{a,b}",
+            "a&b|c>d<e",
+            "!x",
+            "=ls",
+            "ä",
+        ] {
+            let command = format!("printf %s {}", shell_word(text));
+            let output = Command::new("sh").args(["-c", &command]).output().unwrap();
+            assert_eq!(String::from_utf8(output.stdout).unwrap(), text);
+        }
+    }
+}
