@@ -88,7 +88,8 @@ async fn list_merchants(
         HealthOfAll::load(&signed_in),
     )
     .await;
-    let (MerchantPage { merchants, next }, health) = (found?, health?);
+    let (MerchantPage { merchants, next }, mut health) = (found?, health?);
+    health.load_not_tried(&signed_in, &merchants).await?;
     let row = |merchant: Merchant| {
         let number = u64::try_from(merchant.endpoints.len()).unwrap_or(u64::MAX);
         MerchantRow {

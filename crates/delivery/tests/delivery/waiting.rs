@@ -94,15 +94,15 @@ async fn an_endpoint_that_a_410_disabled_says_so() {
     assert_eq!(endpoint["reason"], "the endpoint responded with 410");
     let remedy = endpoint["remedy"].as_str().unwrap();
     assert!(remedy.contains("backhaul endpoint resume acme rma"), "{remedy}");
-    // The gauge is recorded every 15 seconds.
-    eventually("the metric counts it", TIMEOUT, async || {
+    // The gauges are recorded every 15 seconds. A disabled endpoint fails too.
+    eventually("the metrics count it", TIMEOUT, async || {
         let metrics = app.metrics().await;
-        let gauge = |line: &&str| line.starts_with("backhaul_delivery_endpoints_disabled{");
-        metrics
-            .lines()
-            .filter(gauge)
-            .any(|line| line.contains("\"rma\"") && line.ends_with(" 1"))
-            .then_some(())
+        let is_counted = |state: &str| {
+            let gauge = format!("backhaul_delivery_endpoints_{state}{{");
+            let of_kind = |line: &str| line.contains("\"rma\"") && line.ends_with(" 1");
+            metrics.lines().any(|line| line.starts_with(&gauge) && of_kind(line))
+        };
+        (is_counted("disabled") && is_counted("failing")).then_some(())
     })
     .await;
 
