@@ -177,6 +177,11 @@ fn page(app: &App, signed_in: &SignedIn) -> Page {
     Page::new(app, signed_in, Section::Merchants)
 }
 
+/// A page of a merchant, with times in its zone.
+fn page_of(app: &App, signed_in: &SignedIn, merchant: &Merchant) -> Page {
+    page(app, signed_in).in_zone(&merchant.settings.time_zone)
+}
+
 /// Rejects a person who may not change the merchant, before a form is filled in for nothing.
 fn require_manage(signed_in: &SignedIn) -> Result<(), PageError> {
     if signed_in.person.may_manage() {

@@ -10,7 +10,7 @@ use pages::{
     text::{Moment, grouped},
 };
 
-use super::{EndpointView, Frame, Merchant, Tab, page};
+use super::{EndpointView, Frame, Merchant, Tab, page_of};
 use crate::{
     App,
     endpoint_health::{Endpoint, EndpointList, tone},
@@ -87,7 +87,7 @@ async fn list_endpoints(
     )
     .await;
     let (found, health) = (found?, health?);
-    let page = page(&app, &signed_in);
+    let page = page_of(&app, &signed_in, &found);
     let list = HealthList {
         endpoints: health.entries.into_iter().flat_map(|(_, list)| list.endpoints).collect(),
         unavailable: health.missing,
