@@ -6,6 +6,7 @@
 
 mod account;
 mod audit;
+mod changes;
 mod confirm;
 mod cookies;
 mod deliveries;

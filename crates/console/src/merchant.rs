@@ -6,7 +6,6 @@
 mod appearance;
 mod appearance_form;
 mod audit;
-mod changes;
 mod client_form;
 mod clients;
 mod color_fields;
@@ -20,6 +19,7 @@ mod sample;
 mod set_endpoint;
 mod settings;
 mod settings_form;
+mod version;
 
 use std::collections::BTreeMap;
 

@@ -13,13 +13,14 @@ use serde::Deserialize;
 
 use super::{
     Frame, Merchant, Tab,
-    changes::{self, Change, Version, is_outdated},
     endpoint_form::EndpointForm,
     endpoints::{interface_of, title},
     page, require_manage,
+    version::{Version, is_outdated},
 };
 use crate::{
     App,
+    changes::{self, Change},
     confirm::SecretPage,
     error::{PageError, sentence},
     notice::Notice,
@@ -131,7 +132,7 @@ async fn outdated(
 ) -> Result<HttpResponse, PageError> {
     let stored = load(app, signed_in, target, None).await?;
     let changes = changes::between(stored.form.facts(), form.facts());
-    form.message = Some(changes::MESSAGE.to_owned());
+    form.message = Some(changes::message("merchant"));
     form.hide_headers();
     html_with(StatusCode::CONFLICT, &EndpointPage { form, changes, ..stored })
 }
