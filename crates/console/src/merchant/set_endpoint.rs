@@ -106,6 +106,8 @@ async fn set_endpoint(
     let (version, mut form) = (Version::read(&form), EndpointForm::read(&form));
     if let Some(body) = form.body() {
         let url = path!("v1", "merchants", merchant, "endpoints", interface.name());
+        // A stored query is not shown, so the form cannot send it.
+        let url = format!("{url}?keep_queries={}", form.keeps_query);
         let set: Result<SetEndpoint, _> =
             version.api(&signed_in).send_json(Service::Auth, Method::PUT, None, &url, &body).await;
         match set {
