@@ -12,6 +12,7 @@ use pages::{
 use crate::{
     App,
     error::PageError,
+    error_summary,
     notice::Notice,
     person::{Person, SignedIn},
 };
@@ -115,5 +116,6 @@ pub(crate) fn html_with(
     template: &impl Template,
 ) -> Result<HttpResponse, PageError> {
     let body = template.render()?;
+    let body = if status.is_client_error() { error_summary::add_to(&body) } else { body };
     Ok(HttpResponse::build(status).content_type("text/html; charset=utf-8").body(body))
 }

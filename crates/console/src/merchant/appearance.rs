@@ -223,7 +223,7 @@ mod tests {
             let page = test::read_body(response).await;
             let page = String::from_utf8_lossy(&page);
             if status == StatusCode::CONFLICT {
-                for part in ["Nothing was saved", "Stored now", "Brand one"] {
+                for part in ["Nothing was saved", "Stored now", "Brand one", "<title>Error: "] {
                     assert!(page.contains(part), "{part} in {page}");
                 }
                 assert!(page.contains(r#"name="version" value="2""#), "{page}");
