@@ -32,6 +32,8 @@ pub(crate) enum Section {
     Audit,
     Reference,
     Account,
+    /// A failure, which is in no section.
+    Error,
 }
 
 /// The context that every page of a signed-in person has.

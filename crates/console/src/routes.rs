@@ -5,6 +5,7 @@ use actix_web::{
     web,
 };
 use pages::{assets, security};
+use platform::http::RendersPages;
 
 use crate::{
     account, audit, deliveries, delivery, discrepancies,
@@ -17,9 +18,10 @@ use crate::{
 const MAX_FORM_BYTES: usize = 256 * 1024;
 
 pub(crate) fn configure(app: &mut web::ServiceConfig) {
-    app.service(
+    app.app_data(RendersPages).service(
         web::scope("")
             .wrap(from_fn(sent_form::show_failed_form))
+            .wrap(from_fn(error::show_menu))
             .wrap(from_fn(security::protect))
             .wrap(Compress::default())
             .app_data(web::PayloadConfig::new(MAX_FORM_BYTES))
