@@ -156,7 +156,7 @@ async fn sign_in(request: &HttpRequest) -> Result<SignedIn, PageError> {
             error => error.into(),
         })?;
     let api = app.api.caller(address, Some(token.access_token));
-    let notice = Notice::of(request.query_string());
+    let notice = Notice::of(request);
     let signed_in = SignedIn { person: token.person, api, notice };
     // The page about a failure shows the menu of the person.
     request.extensions_mut().insert(signed_in.clone());
