@@ -119,15 +119,19 @@ await run({
     await everyPage(session, ["/", "/account"]);
   },
   "pages without a session": () => everyPage(null, ["/sign-in"]),
-  "the filter of deliveries is open on large screens or while it is used": async () => {
+  "the filter of deliveries is open on large screens, and has its conditions above the list on small ones": async () => {
     const { session } = await person(`filter-${suffix}@example.com`, "operator");
-    for (const [width, path, isOpen] of [[1280, "/deliveries", true], [390, "/deliveries", false], [390, "/deliveries?state=dead", true]]) {
+    for (const [width, path, isOpen] of [[1280, "/deliveries", true], [390, "/deliveries", false], [390, "/deliveries?state=dead", false]]) {
       const { page, context } = await open(browser, { javaScriptEnabled: false, viewport: { width, height: 844 } });
       await signIn(context, session);
       await page.goto(path);
       assert.equal(await page.getByLabel("State").isVisible(), isOpen, `${path} at ${width} pixels`);
       if (!isOpen) await page.getByText("Filter", { exact: true }).click();
       await page.getByLabel("State").selectOption("pending");
+      if (path.includes("?")) {
+        await page.getByRole("link", { name: "state: dead" }).click();
+        assert.equal(new URL(page.url()).search, "");
+      }
       await context.close();
     }
   },
@@ -136,6 +140,7 @@ await run({
     await everyResult(session, [
       ["no page", 404, (page) => page.goto("/no-such-page")],
       ["no merchant", 404, (page) => page.goto("/merchants/no-such-merchant")],
+      ["no merchant with NUL", 404, (page) => page.goto("/merchants/%00")],
       ["rejected merchant", 422, (page) => send(page, "/new-merchant", { "[name=identifier]": "Not valid", "[name=name]": "" }, "Create")],
       ["invited person", 200, async (page) => {
         await page.goto("/people/new");
@@ -154,6 +159,7 @@ await run({
       }],
       ["sample", 200, (page) => send(page, `${merchant}/endpoints`, {}, /^Send sample to/)],
       ["invalid filter", 200, (page) => page.goto("/deliveries?status=many&from=yesterday")],
+      ["unknown values", 200, (page) => page.goto("/deliveries?state=zombie&after=zzz")],
       ["invalid audit filter", 200, (page) => page.goto("/audit?from=yesterday")],
     ]);
   },

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use domain::json::FieldError;
-use domain::merchant::{Authentication, Endpoint, Interface, Merchant, Sealed, SigningSecret};
+use domain::merchant::{
+    Authentication, Endpoint, Interface, Merchant, Sealed, SecretUrl, SigningSecret,
+};
 use platform::{ClientIdentity, IdentityError, Timestamp};
 use serde::Serialize;
 use serde_json::json;
@@ -50,24 +52,35 @@ pub(crate) async fn list(app: &App, merchant: &str) -> Result<EndpointList, Erro
     Ok(EndpointList { endpoints: MerchantView::from(stored).endpoints })
 }
 
+/// How an endpoint is replaced.
+pub(crate) struct SetOptions {
+    /// The version of the merchant that the caller has read.
+    pub(crate) expected_version: Option<i64>,
+    /// Whether a URL without a query keeps the query that is stored for it.
+    pub(crate) keep_queries: bool,
+}
+
 /// Creates or replaces an endpoint. A new endpoint gets a signing secret, unless requests to the
-/// interface are not signed. `expected` is the version of the merchant that the caller has read.
+/// interface are not signed.
 pub(crate) async fn set(
     app: &App,
     actor: &str,
     merchant: &str,
     interface: Interface,
     new: Endpoint<String>,
-    expected: Option<i64>,
+    options: SetOptions,
 ) -> Result<EndpointView, Error> {
     let certificate_expires_at = certificate_expires_at(&new.authentication)?;
     let (stored, secret) = update_with(app, actor, merchant, "endpoint.set", |merchant, now| {
-        check_version(merchant, expected)?;
+        check_version(merchant, options.expected_version)?;
         if new.url.is_none() && merchant.settings.base_url.is_none() {
             return Err(Error::NoBaseUrl(merchant.identifier.clone()));
         }
         let context = interface.sealing_context(&merchant.identifier);
         let mut endpoint = new.map(|secret| app.sealer.seal(&context, secret))?;
+        if let Some(stored) = merchant.endpoints.get(&interface).filter(|_| options.keep_queries) {
+            keep_queries(stored, &mut endpoint);
+        }
         let (secret, paused, signing_secrets) = match merchant.endpoints.get(&interface) {
             Some(endpoint) => (None, endpoint.paused, endpoint.signing_secrets.clone()),
             None if interface == Interface::Variants => (None, false, Vec::new()),
@@ -108,6 +121,26 @@ fn certificate_expires_at(
         FieldError::invalid(field, error.to_string())
     })?;
     Ok(Some(identity.expires_at))
+}
+
+/// Keeps the queries of URLs that are the same without them. The queries are secrets, so a caller that has read
+/// the endpoint cannot send them again.
+fn keep_queries(stored: &Endpoint<Sealed>, new: &mut Endpoint<Sealed>) {
+    let keep = |stored: &SecretUrl<Sealed>, new: &mut SecretUrl<Sealed>| {
+        if new.query.is_none() && new.base == stored.base {
+            new.query.clone_from(&stored.query);
+        }
+    };
+    if let (Some(stored), Some(new)) = (&stored.url, &mut new.url) {
+        keep(stored, new);
+    }
+    if let (
+        Authentication::Oauth2 { token_url: stored, .. },
+        Authentication::Oauth2 { token_url: new, .. },
+    ) = (&stored.authentication, &mut new.authentication)
+    {
+        keep(stored, new);
+    }
 }
 
 pub(crate) async fn delete(

@@ -32,7 +32,7 @@ pub(crate) fn check(field: &str, password: &SecretString, email: &Email) -> Resu
         return Err(FieldError::invalid(field, "must not be the e-mail address"));
     }
     if COMMON_PASSWORDS.lines().any(|common| common == password) {
-        return Err(FieldError::invalid(field, "is one of the most common passwords"));
+        return Err(FieldError::invalid(field, "must not be one of the most common passwords"));
     }
     Ok(())
 }

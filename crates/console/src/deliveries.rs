@@ -6,17 +6,27 @@ mod view;
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use pages::{api::Service, text::Moment};
+use futures_util::future::{join, join_all};
+use pages::{
+    api::Service,
+    text::{Moment, count, grouped},
+};
+
+use serde::Deserialize;
+use uuid::Uuid;
 
 use crate::{
     App,
     error::{PageError, sentence},
+    listing::{load, merchant_filter},
+    lookup::spellings,
     page::{Page, Section, html},
     person::SignedIn,
 };
 
 pub(crate) use filter::{
-    DeliveryFilter, FilterErrors, OUTCOMES, input_value, kinds, outcome_words, parse_time, rfc3339,
+    DeliveryFilter, FilterErrors, OUTCOMES, input_value_in, kinds, outcome_words, parse_time,
+    rfc3339_in,
 };
 pub(crate) use search::{Search, explain};
 pub(crate) use view::{Delivery, DeliveryList};
@@ -52,17 +62,53 @@ struct DeliveriesPage {
     states: &'static [(&'static str, &'static str)],
     errors: FilterErrors,
     entries: Vec<Entry>,
+    /// The number of deliveries and their order.
+    summary: String,
     /// The query of the next page, if there is one.
     older: Option<String>,
     unavailable: Vec<Service>,
     /// The reason why a service rejected the filter.
     rejected: Option<String>,
+    /// The returns of the order that the filter names.
+    returns: Vec<String>,
     /// The first entry. Later pages have none, because newer deliveries do not appear on them.
     newest: Option<String>,
 }
 
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
     app.service(list_deliveries);
+}
+
+#[derive(Default, Deserialize)]
+struct ReturnList {
+    returns: Vec<RelatedReturn>,
+}
+
+#[derive(Deserialize)]
+struct RelatedReturn {
+    rma_identifier: String,
+}
+
+/// The returns of the order whose number is the text of the filter. Messages about returns are found by the
+/// number of the return. Without a response of the service there are none.
+async fn returns_of_order(signed_in: &SignedIn, filter: &DeliveryFilter) -> Vec<String> {
+    let is_other = filter.text.is_empty()
+        || filter.text.starts_with("RMA-")
+        || filter.text.parse::<Uuid>().is_ok();
+    let Ok(merchant) = merchant_filter(signed_in, &filter.merchant) else { return Vec::new() };
+    if is_other {
+        return Vec::new();
+    }
+    let spellings = spellings(&filter.text);
+    let lists = join_all(spellings.iter().map(async |order| {
+        let query = [("order_identifier", order.as_str()), ("limit", "10")];
+        let list: Result<ReturnList, _> =
+            load(signed_in, Service::RmaEngine, merchant, "v1/returns", &query).await;
+        list.unwrap_or_default()
+    }))
+    .await;
+    let returns = lists.into_iter().flat_map(|list| list.returns);
+    returns.map(|rma| rma.rma_identifier).collect()
 }
 
 #[get("/deliveries")]
@@ -77,10 +123,12 @@ async fn list_deliveries(
     }
     let page = Page::new(&app, &signed_in, Section::Deliveries);
     let errors = filter.errors();
-    let found = if errors.is_empty() {
-        Search::new(&filter).load(&signed_in).await?
+    let (found, returns) = if errors.is_empty() {
+        let search = Search::new(&filter).load(&signed_in);
+        let (found, returns) = join(search, returns_of_order(&signed_in, &filter)).await;
+        (found?, returns)
     } else {
-        search::Found::default()
+        (search::Found::default(), Vec::new())
     };
     let newest = found.deliveries.first().map(|(_, first)| first.id.to_string());
     let newest = filter.after.is_empty().then(|| newest.unwrap_or_default());
@@ -89,6 +137,7 @@ async fn list_deliveries(
         .into_iter()
         .map(|(service, delivery)| Entry::new(&page, service, delivery))
         .collect();
+    let is_first = filter.after.is_empty();
     let older = found.next.map(|next| filter.older(&next.to_string()));
     let rejected = found.rejected.as_deref().map(sentence);
     let unavailable = found.unavailable;
@@ -97,10 +146,34 @@ async fn list_deliveries(
         filter,
         states: filter::STATES,
         errors,
+        summary: summary(entries.len(), is_first, older.is_some()),
         entries,
         older,
         unavailable,
         rejected,
+        returns,
         newest,
     })
+}
+
+/// The number of matches as far as the page knows it. Counting all would read too many rows.
+fn summary(shown: usize, is_first: bool, has_older: bool) -> String {
+    let shown = u64::try_from(shown).unwrap_or(u64::MAX);
+    match (is_first, has_older) {
+        (true, false) => format!("{}, newest first", count(shown, "delivery", "deliveries")),
+        (true, true) => format!("more than {} deliveries, newest first", grouped(shown)),
+        (false, _) => "older deliveries, newest first".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_matches_is_exact_only_on_a_single_page() {
+        assert_eq!(summary(1, true, false), "1 delivery, newest first");
+        assert_eq!(summary(50, true, true), "more than 50 deliveries, newest first");
+        assert_eq!(summary(7, false, false), "older deliveries, newest first");
+    }
 }

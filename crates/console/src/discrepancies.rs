@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::{
     App,
     error::PageError,
-    listing::{Listed, PAGE, load, merchant_filter, query_string},
+    listing::{Chip, Listed, PAGE, chips, load, merchant_filter, query_string},
     page::{Page, Section, html},
     person::SignedIn,
 };
@@ -116,6 +116,12 @@ struct Filter {
 }
 
 impl Filter {
+    /// The conditions, each with the list without it.
+    fn chips(&self) -> Vec<Chip> {
+        let first = [("merchant", self.merchant.as_str()), ("state", self.state.as_str())];
+        chips("/discrepancies", &[&first[..], &self.pairs()[..]].concat())
+    }
+
     fn pairs(&self) -> [(&'static str, &str); 3] {
         [
             ("kind", self.kind.as_str()),

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use chrono::{DateTime, Utc};
+use domain::endpoint_state::EndpointState;
 use pages::{
     api::Service,
     text::{Moment, latency},
@@ -16,7 +17,7 @@ use crate::page::Page;
 pub(crate) struct Endpoint {
     pub(crate) merchant: String,
     pub(crate) kind: String,
-    pub(crate) state: String,
+    pub(crate) state: EndpointState,
     #[serde(default)]
     pub(crate) reason: Option<String>,
     #[serde(default)]
@@ -70,13 +71,19 @@ pub(crate) struct OldestDue {
 /// The number of endpoints in the list of the worst.
 const WORST: usize = 10;
 
+/// The class of the badge of a state.
+pub(crate) fn tone(state: EndpointState) -> &'static str {
+    match state {
+        EndpointState::Ok => "good",
+        EndpointState::NotTried => "info",
+        EndpointState::Paused => "warn",
+        EndpointState::Failing | EndpointState::Disabled => "bad",
+    }
+}
+
 impl Endpoint {
     pub(crate) fn tone(&self) -> &'static str {
-        match self.state.as_str() {
-            "ok" => "good",
-            "paused" => "warn",
-            _ => "bad",
-        }
+        tone(self.state)
     }
 
     pub(crate) fn success_rate(&self) -> Option<String> {
@@ -95,11 +102,11 @@ impl Endpoint {
 
     /// How much an endpoint needs attention; 0 if it needs none.
     fn severity(&self) -> u8 {
-        match self.state.as_str() {
-            "disabled" => 3,
-            "failing" => 2,
-            "ok" if self.fails_often() => 1,
-            _ => 0,
+        match self.state {
+            EndpointState::Disabled => 3,
+            EndpointState::Failing => 2,
+            EndpointState::Ok if self.fails_often() => 1,
+            EndpointState::Ok | EndpointState::NotTried | EndpointState::Paused => 0,
         }
     }
 
@@ -182,6 +189,12 @@ mod tests {
         let down = Endpoint { reason: Some("the endpoint responded with 503".to_owned()), ..often };
         assert_eq!(down.attention().as_deref(), Some("the endpoint responded with 503"));
         assert_eq!(endpoint("fine", "ok", 0, 1.0).attention(), None);
+    }
+
+    #[test]
+    fn only_an_endpoint_that_delivered_a_message_is_green() {
+        let tones = EndpointState::NAMES.iter().map(|state| endpoint("a", state, 0, 0.0).tone());
+        assert_eq!(tones.collect::<Vec<_>>(), ["good", "info", "bad", "warn", "bad"]);
     }
 
     #[test]

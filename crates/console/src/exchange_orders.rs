@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::{
     App,
     error::PageError,
-    listing::{Listed, PAGE, load, merchant_filter, query_string, words},
+    listing::{Chip, Listed, PAGE, chips, load, merchant_filter, query_string, words},
     page::{Page, Section, html},
     person::SignedIn,
 };
@@ -141,6 +141,12 @@ struct Filter {
 }
 
 impl Filter {
+    /// The conditions, each with the list without it.
+    fn chips(&self) -> Vec<Chip> {
+        let first = [("merchant", self.merchant.as_str())];
+        chips("/exchange-orders", &[&first[..], &self.pairs()[..]].concat())
+    }
+
     fn pairs(&self) -> [(&'static str, &str); 3] {
         [
             ("state", self.state.as_str()),

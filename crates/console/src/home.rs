@@ -16,7 +16,7 @@ use pages::{
 
 use crate::{
     App,
-    deliveries::{DeliveryFilter, Entry, Search},
+    deliveries::{Delivery, DeliveryFilter, Entry, Search},
     endpoint_health::{Endpoint, EndpointList, EndpointRow},
     error::PageError,
     page::{Page, Section, html},
@@ -46,13 +46,22 @@ pub(crate) async fn show(
     signed_in: &SignedIn,
     merchant: &str,
 ) -> Result<HttpResponse, PageError> {
-    let page = Page::new(app, signed_in, Section::Overview);
     let (facts, (endpoints, failures)) = join(
         load_facts(signed_in, merchant),
-        join(load_endpoints(signed_in, merchant), load_failures(signed_in, &page)),
+        join(load_endpoints(signed_in, merchant), load_failures(signed_in)),
     )
     .await;
     let (facts, endpoints, failures) = (facts?, endpoints?, failures?);
+    let zone = match &facts.merchant {
+        Part::Loaded(merchant) => merchant.time_zone.as_str(),
+        Part::Missing(_) => "",
+    };
+    let page = Page::new(app, signed_in, Section::Overview).in_zone(zone);
+    let entry = |(service, delivery)| Entry::new(&page, service, delivery);
+    let failures = Loaded {
+        entries: failures.entries.into_iter().map(entry).collect(),
+        missing: failures.missing,
+    };
     let checklist = Checklist::new(&page, merchant, &facts, &endpoints);
     let name = match &facts.merchant {
         Part::Loaded(merchant) => merchant.name.clone(),
@@ -99,10 +108,8 @@ async fn load_endpoints(
     Ok(Loaded { entries: entries.collect(), missing: lists.missing })
 }
 
-async fn load_failures(signed_in: &SignedIn, page: &Page) -> Result<Loaded<Entry>, PageError> {
+async fn load_failures(signed_in: &SignedIn) -> Result<Loaded<(Service, Delivery)>, PageError> {
     let filter = DeliveryFilter { state: "dead".to_owned(), ..DeliveryFilter::default() };
     let found = Search::new(&filter).limit(FAILURES).load(signed_in).await?;
-    let entries = found.deliveries.into_iter();
-    let entries = entries.map(|(service, delivery)| Entry::new(page, service, delivery));
-    Ok(Loaded { entries: entries.collect(), missing: found.unavailable })
+    Ok(Loaded { entries: found.deliveries, missing: found.unavailable })
 }

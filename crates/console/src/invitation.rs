@@ -2,6 +2,8 @@
 
 mod over;
 
+use std::ops::RangeInclusive;
+
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
@@ -55,6 +57,14 @@ impl Totp {
         let groups: Vec<String> =
             characters.chunks(4).map(|group| group.iter().collect()).collect();
         groups.join(" ")
+    }
+}
+
+impl Totp {
+    /// The secret in groups of four characters, which are easier to type.
+    fn groups(&self) -> Vec<String> {
+        let characters: Vec<char> = self.secret.chars().collect();
+        characters.chunks(4).map(|group| group.iter().collect()).collect()
     }
 }
 
@@ -147,17 +157,30 @@ struct AcceptForm {
     totp_setup: String,
 }
 
+/// The lengths of a password that auth accepts.
+const PASSWORD_CHARS: RangeInclusive<usize> = 8..=128;
+
+/// Whether a text has the form of a code. Some apps show two groups of three digits.
+fn is_code(code: &str) -> bool {
+    let digits = code.chars().filter(char::is_ascii_digit).count();
+    digits == 6 && code.chars().all(|c| c.is_ascii_digit() || c == ' ')
+}
+
 impl AcceptForm {
-    /// The errors that only this page can find.
+    /// All errors that this page can find.
     fn check(&self, totp_required: bool) -> Result<(), Box<AcceptErrors>> {
         let mut errors = AcceptErrors::default();
-        if self.password.is_empty() {
-            errors.password.reject("Choose a password.");
-        } else if self.password != self.password_again {
+        if !PASSWORD_CHARS.contains(&self.password.chars().count()) {
+            errors.password.reject("Choose a password with 8 to 128 characters.");
+        }
+        if self.password != self.password_again {
             errors.password_again.reject("The two passwords are different.");
         }
-        if totp_required && self.code.trim().is_empty() {
+        let code = self.code.trim();
+        if code.is_empty() && totp_required {
             errors.code.reject("Type the code that your authenticator app shows.");
+        } else if !code.is_empty() && !is_code(code) {
+            errors.code.reject("Type the six digits that your authenticator app shows.");
         }
         if errors.is_empty() { Ok(()) } else { Err(Box::new(errors)) }
     }

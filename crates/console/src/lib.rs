@@ -6,6 +6,7 @@
 
 mod account;
 mod audit;
+mod changes;
 mod confirm;
 mod cookies;
 mod deliveries;
@@ -13,6 +14,7 @@ mod delivery;
 mod discrepancies;
 mod endpoint_health;
 mod error;
+mod error_summary;
 mod events;
 mod exchange_orders;
 mod failed_form;

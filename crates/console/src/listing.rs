@@ -28,7 +28,7 @@ impl<T> Listed<T> {
                 | ApiError::Unauthenticated { service }
                 | ApiError::TooManyRequests { service, .. },
             ) => Ok(Self::Missing(service)),
-            Err(ApiError::Invalid(body)) => Ok(Self::Invalid(body.message)),
+            Err(ApiError::Invalid(body)) => Ok(Self::Invalid(filter_problem(&body.message))),
             Err(ApiError::NotFound) => Ok(Self::Invalid("there is no such merchant".to_owned())),
             Err(error) => Err(error.into()),
         }
@@ -41,6 +41,32 @@ impl<T> Listed<T> {
             Self::Missing(service) => Listed::Missing(service),
         }
     }
+}
+
+/// A condition of a filter that a link removes.
+pub(crate) struct Chip {
+    pub(crate) text: String,
+    /// The list without this condition.
+    pub(crate) url: String,
+}
+
+/// The conditions of a filter. `pairs` are the fields of its URL.
+pub(crate) fn chips(path: &str, pairs: &[(&'static str, &str)]) -> Vec<Chip> {
+    let set = pairs.iter().filter(|(_, value)| !value.is_empty());
+    let chip = |(name, value): &(&'static str, &str)| {
+        let others: Vec<_> = pairs.iter().filter(|(other, _)| other != name).copied().collect();
+        Chip {
+            text: format!("{}: {value}", words(name)),
+            url: format!("{path}?{}", query_string(&others)),
+        }
+    };
+    set.map(chip).collect()
+}
+
+/// The reason of a rejected filter in words. The errors of the library that reads queries name its types.
+pub(crate) fn filter_problem(message: &str) -> String {
+    let is_technical = message.starts_with("Query deserialize error");
+    if is_technical { "a value of the filter is not known" } else { message }.to_owned()
 }
 
 /// The merchant of a list: the person's own, the requested one, or none for staff.

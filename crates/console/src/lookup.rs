@@ -19,6 +19,7 @@ use crate::{
     person::SignedIn,
 };
 use hits::{Found, Group, Hit, groups};
+pub(crate) use targets::spellings;
 use targets::{Target, broader, targets};
 
 pub(crate) fn routes(app: &mut web::ServiceConfig) {

@@ -6,7 +6,6 @@
 mod appearance;
 mod appearance_form;
 mod audit;
-mod changes;
 mod client_form;
 mod clients;
 mod color_fields;
@@ -20,6 +19,7 @@ mod sample;
 mod set_endpoint;
 mod settings;
 mod settings_form;
+mod version;
 mod warehouses;
 
 use std::collections::BTreeMap;
@@ -185,6 +185,11 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
 
 fn page(app: &App, signed_in: &SignedIn) -> Page {
     Page::new(app, signed_in, Section::Merchants)
+}
+
+/// A page of a merchant, with times in its zone.
+fn page_of(app: &App, signed_in: &SignedIn, merchant: &Merchant) -> Page {
+    page(app, signed_in).in_zone(&merchant.settings.time_zone)
 }
 
 /// Rejects a person who may not change the merchant, before a form is filled in for nothing.

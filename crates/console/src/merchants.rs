@@ -23,6 +23,9 @@ use crate::{
     person::SignedIn,
 };
 
+/// The number of suggestions.
+const OPTIONS: &str = "10";
+
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 struct MerchantFilter {
@@ -68,7 +71,7 @@ struct MerchantsPage {
 }
 
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
-    app.service(list_merchants).configure(new::routes);
+    app.service(list_merchants).service(list_options).configure(new::routes);
 }
 
 #[get("/merchants")]
@@ -88,7 +91,8 @@ async fn list_merchants(
         HealthOfAll::load(&signed_in),
     )
     .await;
-    let (MerchantPage { merchants, next }, health) = (found?, health?);
+    let (MerchantPage { merchants, next }, mut health) = (found?, health?);
+    health.load_not_tried(&signed_in, &merchants).await?;
     let row = |merchant: Merchant| {
         let number = u64::try_from(merchant.endpoints.len()).unwrap_or(u64::MAX);
         MerchantRow {
@@ -102,6 +106,26 @@ async fn list_merchants(
     let next = next.map(|last| filter.next(&last));
     let unavailable = health.unavailable;
     html(&MerchantsPage { page, filter, merchants, next, unavailable })
+}
+
+#[derive(Template)]
+#[template(path = "merchant_options.html")]
+struct OptionsPage {
+    merchants: Vec<Merchant>,
+}
+
+/// Merchants that begin with a text, as suggestions for a field.
+#[get("/merchant-options")]
+async fn list_options(
+    signed_in: SignedIn,
+    filter: web::Query<MerchantFilter>,
+) -> Result<HttpResponse, PageError> {
+    if !signed_in.person.is_staff() {
+        return Err(PageError::NotFound);
+    }
+    let query = [("q", filter.q.trim()), ("limit", OPTIONS)];
+    let found: MerchantPage = signed_in.api.get(Service::Auth, "v1/merchants", &query).await?;
+    html(&OptionsPage { merchants: found.merchants })
 }
 
 #[cfg(test)]

@@ -1,9 +1,21 @@
-//! Results of forms. A form redirects to a page whose query names the notice, so that a reload does not
-//! send the form again. The texts are fixed, so that a link cannot show a text of its own.
+//! Results of forms. A form redirects to a page, so that a reload does not send the form again. A cookie names the
+//! notice for that page, which removes it, so that a reload does not show the notice again. The texts are fixed.
 
-use actix_web::{HttpResponse, http::header};
+use actix_web::{
+    HttpRequest, HttpResponse,
+    body::MessageBody,
+    cookie::time::Duration,
+    dev::{ServiceRequest, ServiceResponse},
+    http::{StatusCode, header},
+    middleware::Next,
+};
 use strum::{EnumString, IntoStaticStr};
-use url::form_urlencoded;
+
+use crate::cookies::{host_cookie, removal};
+
+const COOKIE: &str = "__Host-notice";
+/// A page that is not loaded by then shows no notice.
+const MAX_AGE: Duration = Duration::minutes(1);
 
 /// A notice at the top of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, IntoStaticStr)]
@@ -38,9 +50,8 @@ pub(crate) enum Notice {
 }
 
 impl Notice {
-    pub(crate) fn of(query: &str) -> Option<Self> {
-        let mut pairs = form_urlencoded::parse(query.as_bytes());
-        pairs.find(|(name, _)| name == "notice").and_then(|(_, value)| value.parse().ok())
+    pub(crate) fn of(request: &HttpRequest) -> Option<Self> {
+        request.cookie(COOKIE)?.value().parse().ok()
     }
 
     pub(crate) fn text(self) -> &'static str {
@@ -86,13 +97,63 @@ impl Notice {
 
     /// Leads to `path` and shows this notice there.
     pub(crate) fn redirect(self, path: &str) -> HttpResponse {
-        let separator = if path.contains('?') { '&' } else { '?' };
         let name: &'static str = self.into();
-        redirect(&format!("{path}{separator}notice={name}"))
+        let mut cookie = host_cookie(COOKIE, name.to_owned());
+        cookie.set_max_age(MAX_AGE);
+        HttpResponse::SeeOther().insert_header((header::LOCATION, path)).cookie(cookie).finish()
     }
 }
 
 /// Leads to another page after a form.
 pub(crate) fn redirect(path: &str) -> HttpResponse {
     HttpResponse::SeeOther().insert_header((header::LOCATION, path)).finish()
+}
+
+/// Middleware that removes a notice which a page has shown.
+pub(crate) async fn show_once(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse, actix_web::Error> {
+    let response = next.call(request).await?.map_into_boxed_body();
+    let is_page = response.status() == StatusCode::OK
+        && response.headers().get(header::CONTENT_TYPE).is_some_and(|it| it == HTML);
+    if !is_page || response.request().cookie(COOKIE).is_none() {
+        return Ok(response);
+    }
+    let mut response = response;
+    response.response_mut().add_cookie(&removal(host_cookie(COOKIE, String::new())))?;
+    Ok(response)
+}
+
+/// The type of pages.
+const HTML: &str = "text/html; charset=utf-8";
+
+#[cfg(test)]
+mod tests {
+    use actix_web::{
+        App,
+        middleware::from_fn,
+        test::{TestRequest, call_service, init_service},
+        web,
+    };
+
+    use super::*;
+
+    #[actix_web::test]
+    async fn a_reload_does_not_show_the_notice_again() {
+        let page = |request: HttpRequest| async move {
+            let text = Notice::of(&request).map(Notice::text).unwrap_or_default();
+            HttpResponse::Ok().content_type(HTML).body(text)
+        };
+        let app = App::new().wrap(from_fn(show_once)).default_service(web::to(page));
+        let app = init_service(app).await;
+        let sent = Notice::Replayed.redirect("/deliveries?state=dead");
+        assert_eq!(sent.headers().get(header::LOCATION).unwrap(), "/deliveries?state=dead");
+        let cookie = sent.cookies().next().unwrap().into_owned();
+        let request = TestRequest::with_uri("/deliveries").cookie(cookie).to_request();
+        let response = call_service(&app, request).await;
+        let removed = response.response().cookies().next().unwrap();
+        assert_eq!((removed.name(), removed.value()), (COOKIE, ""));
+        assert_eq!(removed.max_age(), Some(Duration::ZERO));
+    }
 }

@@ -3,6 +3,7 @@
 use actix_web::{HttpResponse, http::StatusCode};
 use askama::Template;
 use chrono::{DateTime, TimeDelta, Utc};
+use chrono_tz::Tz;
 use pages::{
     assets::{ASSETS, AssetUrls},
     text::Moment,
@@ -11,6 +12,7 @@ use pages::{
 use crate::{
     App,
     error::PageError,
+    error_summary,
     notice::Notice,
     person::{Person, SignedIn},
 };
@@ -30,6 +32,8 @@ pub(crate) enum Section {
     Audit,
     Reference,
     Account,
+    /// A failure, which is in no section.
+    Error,
 }
 
 /// The context that every page of a signed-in person has.
@@ -39,17 +43,29 @@ pub(crate) struct Page {
     pub(crate) section: Section,
     pub(crate) notice: Option<&'static str>,
     now: DateTime<Utc>,
+    /// The zone of the times on the page.
+    zone: Tz,
 }
 
 impl Page {
     pub(crate) fn new(app: &App, signed_in: &SignedIn, section: Section) -> Self {
         let person = signed_in.person.clone();
         let notice = signed_in.notice.map(Notice::text);
-        Self { assets: &ASSETS, person, section, notice, now: app.clock.now() }
+        Self { assets: &ASSETS, person, section, notice, now: app.clock.now(), zone: Tz::UTC }
     }
 
     pub(crate) fn moment(&self, at: DateTime<Utc>) -> Moment {
-        Moment::new(at, self.now)
+        Moment::new(at, self.now).in_zone(self.zone)
+    }
+
+    /// The page with times in the zone of a merchant. Without a known zone they stay in UTC.
+    pub(crate) fn in_zone(self, zone: &str) -> Self {
+        Self { zone: zone.parse().unwrap_or(Tz::UTC), ..self }
+    }
+
+    /// The name of the zone, for example `Europe/Berlin`.
+    pub(crate) fn zone(&self) -> &'static str {
+        self.zone.name()
     }
 
     /// The time since then; zero if it is to come.
@@ -102,5 +118,6 @@ pub(crate) fn html_with(
     template: &impl Template,
 ) -> Result<HttpResponse, PageError> {
     let body = template.render()?;
+    let body = if status.is_client_error() { error_summary::add_to(&body) } else { body };
     Ok(HttpResponse::build(status).content_type("text/html; charset=utf-8").body(body))
 }

@@ -2,7 +2,7 @@
 
 use std::{future::Future, pin::Pin};
 
-use actix_web::{FromRequest, HttpRequest, dev::Payload, web};
+use actix_web::{FromRequest, HttpMessage as _, HttpRequest, dev::Payload, web};
 use pages::api::{ApiError, Caller, Service};
 use platform::http::ClientIp;
 use reqwest::Method;
@@ -156,7 +156,11 @@ async fn sign_in(request: &HttpRequest) -> Result<SignedIn, PageError> {
             error => error.into(),
         })?;
     let api = app.api.caller(address, Some(token.access_token));
-    Ok(SignedIn { person: token.person, api, notice: Notice::of(request.query_string()) })
+    let notice = Notice::of(request);
+    let signed_in = SignedIn { person: token.person, api, notice };
+    // The page about a failure shows the menu of the person.
+    request.extensions_mut().insert(signed_in.clone());
+    Ok(signed_in)
 }
 
 /// The page to return to after signing in. A form that was sent cannot be repeated.

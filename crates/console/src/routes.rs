@@ -5,21 +5,24 @@ use actix_web::{
     web,
 };
 use pages::{assets, security};
+use platform::http::RendersPages;
 
 use crate::{
     account, audit, deliveries, delivery, discrepancies,
     error::{self, PageError},
-    events, exchange_orders, invitation, lookup, merchant, merchants, orders, overview, people,
-    reference, replays, returns, sent_form, sign_in, warehouse,
+    events, exchange_orders, invitation, lookup, merchant, merchants, notice, orders, overview,
+    people, reference, replays, returns, sent_form, sign_in, warehouse,
 };
 
 /// Longest form. The largest field is the body of a request in the API reference.
 const MAX_FORM_BYTES: usize = 256 * 1024;
 
 pub(crate) fn configure(app: &mut web::ServiceConfig) {
-    app.service(
+    app.app_data(RendersPages).service(
         web::scope("")
             .wrap(from_fn(sent_form::show_failed_form))
+            .wrap(from_fn(error::show_menu))
+            .wrap(from_fn(notice::show_once))
             .wrap(from_fn(security::protect))
             .wrap(Compress::default())
             .app_data(web::PayloadConfig::new(MAX_FORM_BYTES))

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
+use domain::endpoint_state::EndpointState;
 use futures_util::future::join_all;
 use platform::http_client;
 use reqwest::Client;
@@ -20,6 +21,9 @@ use crate::settings::{Setting, Settings};
 /// A service that does not respond within this time is not ready.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_ENDPOINTS: usize = 1000;
+/// The states of endpoints in which messages do not arrive.
+const UNHEALTHY: [EndpointState; 3] =
+    [EndpointState::Failing, EndpointState::Paused, EndpointState::Disabled];
 
 const SERVICES: [(&str, Setting); 7] = [
     ("auth", AUTH),
@@ -114,10 +118,10 @@ async fn readiness(http: &Client, url: &Url) -> anyhow::Result<Value> {
     response.json().await.context("responds with something else than a report")
 }
 
-/// The number of endpoints in each state other than `ok`.
+/// The number of endpoints in each state in which messages do not arrive.
 async fn unhealthy_endpoints(client: &ApiClient) -> anyhow::Result<Value> {
     let mut counts = serde_json::Map::new();
-    for state in ["failing", "paused", "disabled"] {
+    for state in UNHEALTHY.map(EndpointState::name) {
         let path = ["v1", "endpoints"];
         let found = client.list(&path, "endpoints", &[("state", state)], MAX_ENDPOINTS).await?;
         counts.insert(state.to_owned(), items(&found, "/endpoints").len().into());
@@ -173,7 +177,7 @@ fn describe(response: &Value) -> String {
             count(dead, "dead letter")
         ));
     }
-    for state in ["failing", "paused", "disabled"] {
+    for state in UNHEALTHY.map(EndpointState::name) {
         let found = endpoints(state);
         if found > 0 {
             let found = count(found, &format!("{state} endpoint"));

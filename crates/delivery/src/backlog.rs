@@ -1,4 +1,5 @@
-//! Metrics: how long deliveries have been overdue, and how many endpoints a 410 response disabled.
+//! Metrics: how long deliveries have been overdue, and how many endpoints fail or were
+//! disabled by a 410 response.
 //!
 //! Deliveries wait in the database and not in the broker. Every replica reads their age on its own,
 //! apart from the dispatcher: a dispatcher that hangs could not report it.
@@ -8,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::message_kind::MessageKind;
-use opentelemetry::KeyValue;
+use opentelemetry::{KeyValue, metrics::Gauge};
 use platform::{Process, chain, database::DatabaseError, telemetry, telemetry::AgeGauge};
 
 use crate::engine::Engine;
@@ -26,17 +27,26 @@ pub(crate) fn watch(engine: &Arc<Engine>, process: &Process) {
         .u64_gauge("delivery_endpoints_disabled")
         .with_description("Endpoints that a 410 response disabled; their messages wait")
         .build();
+    let failing = telemetry::meter()
+        .u64_gauge("delivery_endpoints_failing")
+        .with_description("Endpoints that have failed since their last success, up to 10,000")
+        .build();
     let labels = engine.kinds.iter().map(|kind| vec![KeyValue::new("kind", kind.name())]);
     let (engine, ages) = (engine.clone(), Arc::new(AgeGauge::new(gauge, labels.collect())));
     process.tasks.spawn_interval("backlog", QUERY_INTERVAL, move || {
-        let (engine, ages, disabled) = (engine.clone(), ages.clone(), disabled.clone());
+        let (engine, ages) = (engine.clone(), ages.clone());
+        let (disabled, failing) = (disabled.clone(), failing.clone());
         async move {
             match disabled_by_kind(&engine).await {
-                Ok(counts) => counts.into_iter().for_each(|(kind, count)| {
-                    disabled.record(count, &[KeyValue::new("kind", kind)]);
-                }),
+                Ok(counts) => record(&disabled, counts),
                 Err(error) => {
                     tracing::debug!(error = chain(&error), "the disabled endpoints are unknown");
+                }
+            }
+            match failing_by_kind(&engine).await {
+                Ok(counts) => record(&failing, counts),
+                Err(error) => {
+                    tracing::debug!(error = chain(&error), "the failing endpoints are unknown");
                 }
             }
             let oldest = oldest_due_seconds(&engine).await.inspect_err(|error| {
@@ -51,6 +61,12 @@ pub(crate) fn watch(engine: &Arc<Engine>, process: &Process) {
     });
 }
 
+fn record(gauge: &Gauge<u64>, counts: Vec<(&'static str, u64)>) {
+    for (kind, count) in counts {
+        gauge.record(count, &[KeyValue::new("kind", kind)]);
+    }
+}
+
 async fn oldest_due_seconds(engine: &Engine) -> Result<HashMap<String, f64>, DatabaseError> {
     let (merchants, kinds) = engine.paused();
     let mut conn = engine.pool.get().await?;
@@ -63,6 +79,17 @@ async fn disabled_by_kind(engine: &Engine) -> Result<Vec<(&'static str, u64)>, D
     let disabled = store::disabled_endpoints(&mut conn).await?;
     let count = |kind: &MessageKind| {
         let count = disabled.iter().filter(|disabled| disabled.kind == kind.name()).count();
+        (kind.name(), count.try_into().unwrap_or(u64::MAX))
+    };
+    Ok(engine.kinds.iter().map(count).collect())
+}
+
+/// Counts the failing endpoints of each kind.
+async fn failing_by_kind(engine: &Engine) -> Result<Vec<(&'static str, u64)>, DatabaseError> {
+    let mut conn = engine.pool.get().await?;
+    let failing: HashMap<_, _> = store::failing_by_kind(&mut conn).await?.into_iter().collect();
+    let count = |kind: &MessageKind| {
+        let count = failing.get(kind.name()).copied().unwrap_or_default();
         (kind.name(), count.try_into().unwrap_or(u64::MAX))
     };
     Ok(engine.kinds.iter().map(count).collect())

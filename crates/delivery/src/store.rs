@@ -50,7 +50,7 @@ pub(crate) use dead_letters::outdated_dead_letters;
 pub(crate) use due::{DueEndpoint, due_endpoints, endpoints_after, take_wake_ups};
 pub(crate) use endpoint_health::EndpointHealth;
 pub(crate) use endpoint_states::{
-    BadEndpoint, EndpointKey, bad_endpoints, failing_or_disabled, worst_endpoints,
+    EndpointKey, EndpointResults, bad_endpoints, endpoint_results, failing_by_kind, worst_endpoints,
 };
 pub(crate) use endpoints::{
     EndpointDetails, disabled_endpoints, enable_endpoint, endpoint_details,

@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod delivery;
+pub mod endpoint_state;
 pub mod erasure;
 pub mod event;
 pub mod exchange;

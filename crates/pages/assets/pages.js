@@ -274,6 +274,37 @@ function keepPreview(form) {
   });
 }
 
+/**
+ * Fills the suggestions of a field while a person types.
+ * @param {HTMLInputElement} field
+ */
+function suggest(field) {
+  const list = document.getElementById(field.getAttribute("list") ?? "");
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  const fillList = async () => {
+    const part = await load(`${field.dataset.suggest}?q=${encodeURIComponent(field.value.trim())}`);
+    if (part instanceof Document) list?.replaceChildren(...part.querySelectorAll("option"));
+  };
+  field.addEventListener("input", () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => void fillList(), 150);
+  });
+  field.addEventListener("focus", () => void fillList(), { once: true });
+}
+
+/** Keeps the choice of exact times while the browser is open. */
+function keepExactTimes() {
+  const box = document.getElementById("exact-times");
+  if (!(box instanceof HTMLInputElement)) return;
+  box.checked = sessionStorage.getItem("exact-times") === "true";
+  box.addEventListener("change", () => sessionStorage.setItem("exact-times", String(box.checked)));
+}
+
+for (const field of document.querySelectorAll("input[data-suggest]")) {
+  if (field instanceof HTMLInputElement) suggest(field);
+}
+keepExactTimes();
 for (const form of document.querySelectorAll("form[data-preview]")) {
   if (form instanceof HTMLFormElement) keepPreview(form);
 }

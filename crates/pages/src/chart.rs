@@ -64,13 +64,14 @@ pub fn lines(title: &str, labels: &[String], unit: &str, series: [&[Option<f64>]
 
 /// The start of the picture: axes and labels.
 fn open(title: &str, labels: &[String], highest: f64, unit: &str) -> String {
+    let (scale, unit) = if unit == " ms" && highest >= 1e3 { (1e3, " s") } else { (1.0, unit) };
     let title = escape(title);
     let mut svg = format!(
         r#"<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{title}">"#
     );
     for part in [0.0, 0.5, 1.0] {
         let y = base() - part * plot_height();
-        let (x, baseline, value) = (LEFT - 6.0, y + 4.0, number(part * highest));
+        let (x, baseline, value) = (LEFT - 6.0, y + 4.0, number(part * highest / scale));
         svg.push_str(&format!(
             r#"<path class="axis" d="M{LEFT} {y:.1}H{WIDTH}"/><text x="{x}" y="{baseline:.1}" text-anchor="end">{value}{unit}</text>"#
         ));

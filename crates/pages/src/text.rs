@@ -3,17 +3,26 @@
 use std::fmt;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use chrono_tz::Tz;
 
-/// A time: relative in the text, exact in the tooltip.
+/// A time: relative in the text, exact in the tooltip and on request.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
     at: DateTime<Utc>,
     now: DateTime<Utc>,
+    /// The zone of the exact time.
+    zone: Tz,
 }
 
 impl Moment {
     pub fn new(at: DateTime<Utc>, now: DateTime<Utc>) -> Self {
-        Self { at, now }
+        Self { at, now, zone: Tz::UTC }
+    }
+
+    /// The same time, exact in this zone.
+    #[must_use]
+    pub fn in_zone(self, zone: Tz) -> Self {
+        Self { zone, ..self }
     }
 
     /// RFC 3339, for the `datetime` attribute.
@@ -21,9 +30,9 @@ impl Moment {
         self.at.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
     }
 
-    /// For the tooltip.
+    /// Date and time with the zone: "16 November 2026, 09:00:00 CET".
     pub fn exact(&self) -> String {
-        self.at.format("%-d %B %Y, %H:%M:%S UTC").to_string()
+        self.at.with_timezone(&self.zone).format("%-d %B %Y, %H:%M:%S %Z").to_string()
     }
 }
 
@@ -40,7 +49,10 @@ impl fmt::Display for Moment {
     }
 }
 
-/// A span of time with its two largest units: "2 min 10 s".
+/// From this number of days on, hours say nothing more.
+const MANY_DAYS: i64 = 7;
+
+/// A span of time with its two largest units: "2 min 10 s". Longer ones have only days.
 #[derive(Debug, Clone, Copy)]
 pub struct Span(pub TimeDelta);
 
@@ -59,7 +71,7 @@ impl fmt::Display for Span {
         let shown: Vec<String> = parts
             .iter()
             .skip(first)
-            .take(2)
+            .take(if days < MANY_DAYS { 2 } else { 1 })
             .filter(|(count, _)| *count > 0)
             .map(|(count, unit)| format!("{count} {unit}"))
             .collect();
@@ -123,9 +135,14 @@ mod tests {
 
     #[test]
     fn spans_show_their_two_largest_units() {
-        for (seconds, text) in
-            [(0, "0 ms"), (5, "5 s"), (130, "2 min 10 s"), (3600, "1 h"), (90_061, "1 d 1 h")]
-        {
+        for (seconds, text) in [
+            (0, "0 ms"),
+            (5, "5 s"),
+            (130, "2 min 10 s"),
+            (3600, "1 h"),
+            (90_061, "1 d 1 h"),
+            (22_510_800, "260 d"),
+        ] {
             assert_eq!(Span(TimeDelta::seconds(seconds)).to_string(), text);
         }
         assert_eq!(Span(TimeDelta::milliseconds(212)).to_string(), "212 ms");
@@ -142,6 +159,10 @@ mod tests {
         let now: DateTime<Utc> = "2026-11-16T08:00:00Z".parse().unwrap();
         let text = |seconds| Moment::new(now + TimeDelta::seconds(seconds), now).to_string();
         assert_eq!([-61, 0, 130].map(text), ["1 min 1 s ago", "now", "in 2 min 10 s"]);
+        let moment = Moment::new(now, now);
+        assert_eq!(moment.exact(), "16 November 2026, 08:00:00 UTC");
+        let berlin = moment.in_zone(Tz::Europe__Berlin);
+        assert_eq!(berlin.exact(), "16 November 2026, 09:00:00 CET");
     }
 
     #[test]

@@ -21,6 +21,7 @@ pub use crate::{failure::ErrorBody, request_id::request_id};
 pub use body::{Body, Form, Json, JsonSource};
 pub use client_ip::ClientIp;
 pub use memory::{RequestMemory, reserve_for_response};
+pub use middleware::RendersPages;
 pub use page::{BadCursor, Page, PageLimit};
 pub use query::Query;
 pub use sequential::Sequential;

@@ -128,7 +128,7 @@ CREATE TABLE delivery_endpoints (
     -- HTTP status code; null when there was no response.
     last_failure_status INTEGER,
     last_failure_outcome TEXT,
-    -- Time of the first failure since the endpoint last responded as it should.
+    -- Time since which the endpoint fails; null if it does not fail.
     failing_since TIMESTAMPTZ,
     PRIMARY KEY (merchant, kind),
     CONSTRAINT delivery_endpoints_disabled

@@ -1,5 +1,7 @@
 //! Endpoints of merchants, for operators and for the merchants themselves.
 
+#![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
+
 use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, delete, get, post, put, web};
@@ -12,7 +14,8 @@ use platform::{
     http::{ErrorBody, Json, Sequential},
     identity::Caller,
 };
-use utoipa::ToSchema;
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
 
 use super::{
     RotateSecretRequest, check_merchant, expected_version, read_rotation, require_manage,
@@ -20,7 +23,7 @@ use super::{
 };
 use crate::{
     App,
-    endpoints::{self, EndpointList, EndpointView},
+    endpoints::{self, EndpointList, EndpointView, SetOptions},
     error::Error,
     merchants::MerchantView,
 };
@@ -46,6 +49,15 @@ pub(crate) struct SetEndpointRequest {
     /// The version of the messages, one that the interface supports. Defaults to the version of the
     /// contract. Messages that wait already keep their version.
     version: Option<u16>,
+}
+
+/// How an endpoint is replaced.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SetEndpointQuery {
+    /// Whether a `url` or `token_url` without a query keeps the query that is stored for it.
+    #[serde(default)]
+    keep_queries: bool,
 }
 
 /// The actor and the interface of a request that manages an endpoint.
@@ -84,10 +96,11 @@ pub(crate) async fn list_endpoints(
 /// The response to the first request contains the signing secret; later responses do not. Requests
 /// for variants are not signed, so that endpoint has no signing secret. The values of `headers` and
 /// the queries of `url` and `token_url` are secrets: they are encrypted, and responses contain
-/// `********` instead. A request with `********` in one of these places is rejected.
+/// `********` instead. A request with `********` in one of these places is rejected. With
+/// `keep_queries`, a `url` or `token_url` without a query keeps the query that is stored for it.
 #[utoipa::path(
     tag = "endpoints", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
-    params(("merchant" = String, Path), ("interface" = String, Path, example = "rma"), ("If-Match" = Option<String>, Header, description = "The `version` of the merchant that the caller has read")),
+    params(("merchant" = String, Path), ("interface" = String, Path, example = "rma"), ("If-Match" = Option<String>, Header, description = "The `version` of the merchant that the caller has read"), SetEndpointQuery),
     request_body(content = SetEndpointRequest, example = json!({ "url": "https://acme.example/hooks/rmas", "authentication": { "kind": "bearer", "token": "a-secret-token" }, "timeout_ms": 10_000 })),
     responses(
         (status = 200, body = EndpointView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
@@ -101,11 +114,15 @@ pub(crate) async fn set_endpoint(
     request: HttpRequest,
     Sequential(caller, Json(body)): Sequential<Caller, Json>,
     path: EndpointPath,
+    query: web::Query<SetEndpointQuery>,
 ) -> Result<HttpResponse, Problem> {
     let (actor, interface) = require_endpoint(&caller, &path)?;
     let new = body.read(object(|body| Endpoint::read(body, interface, &app.guard)))?;
-    let expected = expected_version(&request);
-    let endpoint = endpoints::set(&app, actor, &path.0, interface, new, expected).await?;
+    let options = SetOptions {
+        expected_version: expected_version(&request),
+        keep_queries: query.keep_queries,
+    };
+    let endpoint = endpoints::set(&app, actor, &path.0, interface, new, options).await?;
     Ok(HttpResponse::Ok().json(endpoint))
 }
 

@@ -48,6 +48,32 @@ async fn endpoint_secrets_are_returned_once_stored_encrypted_and_rotated() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_change_can_keep_the_queries_of_urls() {
+    let app = TestApp::start().await;
+    app.create_merchant("acme").await;
+    let endpoint = |url: &str, token_url: &str| {
+        json!({"url": url, "timeout_ms": 5000, "authentication": {"kind": "oauth2",
+            "token_url": token_url, "client_id": "c", "client_secret": "s"}})
+    };
+    let set = async |path: &str, url: &str, token_url: &str| {
+        let (status, set) = app.call(Method::PUT, path, Some(endpoint(url, token_url))).await;
+        assert_eq!(status, StatusCode::OK, "{set}");
+        let endpoint = &set["endpoint"];
+        (endpoint["url"].clone(), endpoint["authentication"]["token_url"].clone())
+    };
+    let (url, token_url) = ("https://acme.example/rmas", "https://id.acme.example/token");
+    let hidden = (json!(format!("{url}?********")), json!(format!("{token_url}?********")));
+    let (with_key, with_tenant) = (format!("{url}?key=abc"), format!("{token_url}?tenant=1"));
+    assert_eq!(set(ENDPOINT, &with_key, &with_tenant).await, hidden);
+    let keep = format!("{ENDPOINT}?keep_queries=true");
+    assert_eq!(set(&keep, url, token_url).await, hidden);
+    let other = "https://acme.example/other";
+    assert_eq!(set(&keep, other, token_url).await, (json!(other), hidden.1.clone()));
+    assert_eq!(set(ENDPOINT, other, token_url).await, (json!(other), json!(token_url)));
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_signing_secret_in_its_overlap_ends_only_with_force() {
     let clock = TestClock::new();
     let app = TestApp::start_with_clock(clock.clock(), &[]).await;

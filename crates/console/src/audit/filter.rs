@@ -1,10 +1,11 @@
 //! The filter of the audit log, as it stands in the URL.
 
+use chrono_tz::Tz;
 use serde::Deserialize;
 
 use crate::{
-    deliveries::{input_value, parse_time, rfc3339},
-    listing::query_string,
+    deliveries::{input_value_in, parse_time, rfc3339_in},
+    listing::{Chip, chips, query_string},
 };
 
 /// The filter. Every field is part of the URL, as it was typed.
@@ -17,6 +18,9 @@ pub(crate) struct AuditFilter {
     from: String,
     to: String,
     pub(crate) after: String,
+    /// The zone of the times; UTC if there is none.
+    #[serde(skip)]
+    zone: Option<Tz>,
 }
 
 impl AuditFilter {
@@ -25,7 +29,24 @@ impl AuditFilter {
         for value in [&mut self.merchant, &mut self.actor, &mut self.action] {
             *value = value.trim().to_owned();
         }
+        // A cursor comes from a link. One that cannot be read leads to the first page.
+        if self.after.parse::<i64>().is_err() {
+            self.after.clear();
+        }
         self
+    }
+
+    /// The filter with times in the zone of a merchant.
+    pub(crate) fn in_zone(self, zone: &str) -> Self {
+        Self { zone: zone.parse().ok(), ..self }
+    }
+
+    fn zone(&self) -> Tz {
+        self.zone.unwrap_or(Tz::UTC)
+    }
+
+    pub(crate) fn zone_name(&self) -> &'static str {
+        self.zone().name()
     }
 
     fn pairs(&self) -> [(&'static str, &str); 5] {
@@ -48,6 +69,11 @@ impl AuditFilter {
         query_string(&self.pairs())
     }
 
+    /// The conditions, each with the list without it.
+    pub(crate) fn chips(&self) -> Vec<Chip> {
+        chips("/audit", &self.pairs())
+    }
+
     /// The query of the page after `last`.
     pub(crate) fn older(&self, last: &str) -> String {
         let pairs = self.pairs().into_iter().chain([("after", last)]);
@@ -60,8 +86,8 @@ impl AuditFilter {
             ("merchant", self.merchant.clone()),
             ("actor", self.actor.clone()),
             ("action", self.action.clone()),
-            ("from", rfc3339(&self.from)),
-            ("to", rfc3339(&self.to)),
+            ("from", rfc3339_in(&self.from, self.zone())),
+            ("to", rfc3339_in(&self.to, self.zone())),
             ("after", self.after.clone()),
             ("limit", "50".to_owned()),
         ]
@@ -82,12 +108,12 @@ impl AuditFilter {
 
     /// The value of the field `from` for a `datetime-local` input.
     pub(crate) fn first_time(&self) -> String {
-        input_value(&self.from)
+        input_value_in(&self.from, self.zone())
     }
 
     /// The value of the field `to` for a `datetime-local` input.
     pub(crate) fn last_time(&self) -> String {
-        input_value(&self.to)
+        input_value_in(&self.to, self.zone())
     }
 }
 
@@ -115,6 +141,18 @@ mod tests {
         assert!(request.contains(&("actor", "ada@example.com".to_owned())), "{request:?}");
         assert!(request.contains(&("from", "2026-11-16T08:00:00Z".to_owned())), "{request:?}");
         assert!(filter.is_valid() && !filter.is_empty());
+        assert_eq!(self::filter("after=abc").after, "", "the first page is shown");
+    }
+
+    #[test]
+    fn times_are_in_the_zone_of_the_merchant() {
+        let filter = filter("from=2026-11-16T08:00").in_zone("Europe/Berlin");
+        let request = filter.request();
+        assert!(request.contains(&("from", "2026-11-16T07:00:00Z".to_owned())), "{request:?}");
+        assert_eq!(
+            (filter.first_time().as_str(), filter.zone_name()),
+            ("2026-11-16T08:00", "Europe/Berlin")
+        );
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! The filter of deliveries, as it stands in the URL.
 
-use chrono::{DateTime, NaiveDateTime, SecondsFormat, Timelike as _, Utc};
+use chrono::{DateTime, NaiveDateTime, SecondsFormat, TimeZone as _, Timelike as _, Utc};
+use chrono_tz::Tz;
 use domain::message_kind::MessageKind;
 use serde::Deserialize;
+use uuid::Uuid;
 
-use crate::listing::query_string;
+use crate::listing::{Chip, chips, query_string};
 
 /// The outcomes of an attempt, in the API and in words.
 pub(crate) const OUTCOMES: [(&str, &str); 11] = [
@@ -80,6 +82,10 @@ impl DeliveryFilter {
         ] {
             *value = value.trim().to_owned();
         }
+        // A cursor comes from a link. One that cannot be read leads to the first page.
+        if self.after.parse::<Uuid>().is_err() {
+            self.after.clear();
+        }
         self
     }
 
@@ -104,6 +110,11 @@ impl DeliveryFilter {
         query_string(&self.pairs())
     }
 
+    /// The conditions, each with the list without it.
+    pub(crate) fn chips(&self) -> Vec<Chip> {
+        chips("/deliveries", &self.pairs())
+    }
+
     /// The query of the page after `last`.
     pub(crate) fn older(&self, last: &str) -> String {
         let pairs = self.pairs().into_iter().chain([("after", last)]);
@@ -115,6 +126,15 @@ impl DeliveryFilter {
         let is_status = |text: &str| text.parse().is_ok_and(|code| (100..=999_u16).contains(&code));
         if !self.status.is_empty() && !is_status(&self.status) {
             errors.push(("status", "Write a status code with three digits, for example 503."));
+        }
+        let is_state = STATES.iter().any(|(state, _)| *state == self.state);
+        let is_kind = self.kind.is_empty() || kinds().contains(&self.kind.as_str());
+        let is_outcome = |(name, _): &(&str, &str)| *name == self.outcome;
+        let is_outcome = self.outcome.is_empty() || OUTCOMES.iter().any(is_outcome);
+        for (name, is_known) in [("state", is_state), ("kind", is_kind), ("outcome", is_outcome)] {
+            if !is_known {
+                errors.push((name, "This value is not known. Choose another one."));
+            }
         }
         let (from, to) = (parse_time(&self.from), parse_time(&self.to));
         for (name, text, time) in [("from", &self.from, from), ("to", &self.to, to)] {
@@ -132,7 +152,7 @@ impl DeliveryFilter {
     pub(crate) fn request(&self) -> Vec<(&'static str, String)> {
         let text = |(name, value): (&'static str, &str)| {
             let value = match name {
-                "from" | "to" => rfc3339(value),
+                "from" | "to" => rfc3339_in(value, Tz::UTC),
                 _ => value.to_owned(),
             };
             (name, value)
@@ -142,33 +162,40 @@ impl DeliveryFilter {
 
     /// The value of the field `from` for a `datetime-local` input.
     pub(crate) fn first_time(&self) -> String {
-        input_value(&self.from)
+        input_value_in(&self.from, Tz::UTC)
     }
 
     /// The value of the field `to` for a `datetime-local` input.
     pub(crate) fn last_time(&self) -> String {
-        input_value(&self.to)
+        input_value_in(&self.to, Tz::UTC)
     }
 }
 
 /// A time of a form. Times without a zone are in UTC.
 pub(crate) fn parse_time(text: &str) -> Option<DateTime<Utc>> {
+    parse_time_in(text, Tz::UTC)
+}
+
+/// A time of a form. Times without a zone are in the given one; of two times with the same name it is the first.
+fn parse_time_in(text: &str, zone: Tz) -> Option<DateTime<Utc>> {
     let local = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f"]
         .into_iter()
         .find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
     let zoned = || Some(DateTime::parse_from_rfc3339(text).ok()?.to_utc());
-    local.map(|time| time.and_utc()).or_else(zoned)
+    let in_zone = |time: NaiveDateTime| Some(zone.from_local_datetime(&time).earliest()?.to_utc());
+    local.and_then(in_zone).or_else(zoned)
 }
 
 /// A time of a form as the API reads it.
-pub(crate) fn rfc3339(text: &str) -> String {
-    let time = parse_time(text);
+pub(crate) fn rfc3339_in(text: &str, zone: Tz) -> String {
+    let time = parse_time_in(text, zone);
     time.map_or_else(|| text.to_owned(), |time| time.to_rfc3339_opts(SecondsFormat::AutoSi, true))
 }
 
 /// A time as the value of a `datetime-local` input.
-pub(crate) fn input_value(text: &str) -> String {
-    let Some(time) = parse_time(text) else { return String::new() };
+pub(crate) fn input_value_in(text: &str, zone: Tz) -> String {
+    let Some(time) = parse_time_in(text, zone) else { return String::new() };
+    let time = time.with_timezone(&zone);
     let format = if time.second() == 0 { "%Y-%m-%dT%H:%M" } else { "%Y-%m-%dT%H:%M:%S" };
     time.format(format).to_string()
 }
@@ -206,6 +233,30 @@ mod tests {
         assert_eq!((errors.of("to"), errors.of("kind")), (None, None));
         let reversed = filter(&[("from", "2026-11-16T09:00"), ("to", "2026-11-16T08:00")]);
         assert!(reversed.errors().of("to").is_some());
+    }
+
+    #[test]
+    fn unknown_values_are_errors_of_their_fields() {
+        let wrong =
+            filter(&[("state", "zombie"), ("kind", "rmas"), ("outcome", "x"), ("after", "zzz")]);
+        let wrong = wrong.trimmed();
+        let errors = wrong.errors();
+        for field in ["state", "kind", "outcome"] {
+            assert!(errors.of(field).is_some(), "{field}");
+        }
+        assert_eq!(wrong.after, "", "the first page is shown");
+        assert!(filter(&[("state", "dead"), ("kind", "rma")]).errors().is_empty());
+    }
+
+    #[test]
+    fn a_condition_can_be_removed() {
+        let chips = filter(&[("merchant", "acme"), ("state", "dead")]).chips();
+        let chips: Vec<_> = chips.iter().map(|it| (it.text.as_str(), it.url.as_str())).collect();
+        let expected = [
+            ("merchant: acme", "/deliveries?state=dead"),
+            ("state: dead", "/deliveries?merchant=acme"),
+        ];
+        assert_eq!(chips, expected);
     }
 
     #[test]

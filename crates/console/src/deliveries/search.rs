@@ -10,7 +10,7 @@ use pages::api::{ApiError, ErrorBody, Service};
 use uuid::Uuid;
 
 use super::{Delivery, DeliveryFilter, DeliveryList};
-use crate::{error::PageError, person::SignedIn};
+use crate::{error::PageError, listing::filter_problem, person::SignedIn};
 
 /// The number of deliveries on a page.
 const PAGE: usize = 50;
@@ -102,7 +102,7 @@ impl Found {
 
 /// The reason of a rejected filter. An error of a field says more than the summary.
 pub(crate) fn explain(body: &ErrorBody) -> String {
-    let Some(error) = body.errors.first() else { return body.message.clone() };
+    let Some(error) = body.errors.first() else { return filter_problem(&body.message) };
     let name = error.field.trim_start_matches("$.").trim_start_matches("filter.");
     format!("{name}: {}", body.field(&error.field).unwrap_or_default())
 }

@@ -19,6 +19,8 @@ pub(super) struct MerchantView {
     #[serde(default)]
     pub(super) name: String,
     #[serde(default)]
+    pub(super) time_zone: String,
+    #[serde(default)]
     pub(super) endpoints: BTreeMap<String, IgnoredAny>,
 }
 

@@ -16,6 +16,15 @@ fn both_passwords_must_be_equal_and_operators_need_a_code() {
 }
 
 #[test]
+fn all_errors_are_reported_at_once() {
+    let errors = form("short", "other", "12 34").check(false).err().unwrap();
+    for field in [&errors.password, &errors.password_again, &errors.code] {
+        assert!(!field.is_valid());
+    }
+    assert!(form("long enough", "long enough", "123 456").check(true).is_ok());
+}
+
+#[test]
 fn errors_of_auth_are_beside_their_fields() {
     let text = r#"{"message": "m", "errors": [
         {"field": "$.password", "code": "invalid", "detail": "is too common"}]}"#;
@@ -40,6 +49,7 @@ fn the_form_sends_the_secret_of_its_own_qr_code_back() {
     let page = InvitationPage { page, token, invitation, expires, code: None, form };
     let text = page.render().unwrap();
     assert!(text.contains(r#"<input type="hidden" name="totp_setup" value="k.s">"#), "{text}");
+    assert!(text.contains("<span>GEZD</span><span>GNBV</span>"), "{text}");
 }
 
 #[test]

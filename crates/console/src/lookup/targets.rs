@@ -4,6 +4,8 @@ use pages::api::Service;
 
 /// A shorter text begins too many identifiers.
 const MIN_PREFIX_CHARS: usize = 3;
+/// Identifiers of returns have a fixed beginning, `RMA-`.
+const MIN_RMA_PREFIX_CHARS: usize = 8;
 
 const RECORDS: &str = "v1/warehouse_records";
 
@@ -43,21 +45,36 @@ pub(super) fn targets(text: &str) -> Vec<Target> {
             target(RmaEngine, "v1/returns", "email", "returns of the e-mail address"),
         ];
     }
-    let mut targets = vec![
-        target(OrderIntake, "v1/orders", "identifier", "orders"),
-        target(RmaEngine, "v1/returns", "rma_identifier", "returns"),
+    let mut targets: Vec<_> = spellings(text)
+        .into_iter()
+        .map(|value| Target { value, ..target(OrderIntake, "v1/orders", "identifier", "orders") })
+        .collect();
+    targets.extend([
+        Target {
+            // Our own identifiers have capital letters only.
+            value: text.to_ascii_uppercase(),
+            ..target(RmaEngine, "v1/returns", "rma_identifier", "returns")
+        },
         target(RmaEngine, "v1/returns", "tracking_number", "returns with the tracking number"),
         target(Exchange, "v1/exchange_orders", "exchange_order_identifier", "exchange orders"),
         target(WarehouseNotifier, RECORDS, "asn_number", "ASNs"),
         target(WarehouseNotifier, RECORDS, "tracking_number", "ASNs with the tracking number"),
-    ];
-    for target in &mut targets {
-        // Our own identifiers have capital letters only.
-        if target.filter == "rma_identifier" {
-            target.value = target.value.to_ascii_uppercase();
+    ]);
+    targets
+}
+
+/// The ways in which merchants write an order number: as it was typed, in capital letters, with and without `#`.
+pub(crate) fn spellings(text: &str) -> Vec<String> {
+    let plain = text.trim_start_matches('#');
+    let upper = plain.to_uppercase();
+    let mut spellings = vec![text.to_owned()];
+    for spelling in [plain.to_owned(), upper.clone(), format!("#{plain}"), format!("#{upper}")] {
+        if spelling.len() > usize::from(spelling.starts_with('#')) && !spellings.contains(&spelling)
+        {
+            spellings.push(spelling);
         }
     }
-    targets
+    spellings
 }
 
 /// The searches that follow if nothing was found.
@@ -72,20 +89,23 @@ pub(super) fn broader(text: &str) -> Vec<Target> {
         value: text.to_owned(),
         what,
     };
-    vec![
-        target(
-            Service::OrderIntake,
-            "v1/orders",
-            "identifier_prefix",
-            "orders that begin with the text",
-        ),
-        target(
-            Service::WarehouseNotifier,
-            RECORDS,
-            "order_identifier",
-            "ASNs and drop shipments of the order",
-        ),
-    ]
+    let (orders, records) = (Service::OrderIntake, Service::WarehouseNotifier);
+    let mut targets = vec![
+        target(orders, "v1/orders", "identifier_prefix", "orders that begin with the text"),
+        target(records, RECORDS, "order_identifier", "ASNs and drop shipments of the order"),
+    ];
+    if text.chars().count() >= MIN_RMA_PREFIX_CHARS {
+        targets.push(Target {
+            value: text.to_ascii_uppercase(),
+            ..target(
+                Service::RmaEngine,
+                "v1/returns",
+                "rma_identifier_prefix",
+                "returns that begin with the text",
+            )
+        });
+    }
+    targets
 }
 
 #[cfg(test)]
@@ -111,6 +131,7 @@ mod tests {
             assert!(filters.contains(&filter), "{filter}");
         }
         assert_eq!((broader("10").len(), broader("1001").len()), (0, 2));
+        assert_eq!(broader("rma-7k2x").last().unwrap().value, "RMA-7K2X");
     }
 
     #[test]
@@ -122,6 +143,16 @@ mod tests {
             .map(|target| target.value.as_str())
             .collect();
         assert_eq!(values, ["RMA-1A", "rma-1a"]);
+    }
+
+    #[test]
+    fn an_order_is_found_in_capitals_and_with_or_without_a_number_sign() {
+        assert_eq!(spellings("#s-1001"), ["#s-1001", "s-1001", "S-1001", "#S-1001"]);
+        assert_eq!(spellings("1001"), ["1001", "#1001"]);
+        assert_eq!(spellings("#"), ["#"]);
+        let orders = targets("s-1").into_iter().filter(|it| it.filter == "identifier");
+        let values: Vec<_> = orders.map(|target| target.value).collect();
+        assert_eq!(values, ["s-1", "S-1", "#s-1", "#S-1"]);
     }
 
     #[test]

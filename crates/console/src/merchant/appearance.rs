@@ -1,6 +1,10 @@
 //! The appearance of a merchant's portal: a form with a preview.
 
-use actix_web::{HttpResponse, get, http::header, post, web};
+use actix_web::{
+    HttpResponse, get,
+    http::{StatusCode, header},
+    post, web,
+};
 use askama::Template;
 use domain::merchant::Colors;
 use pages::{
@@ -11,12 +15,18 @@ use pages::{
 use reqwest::Method;
 use serde_json::Value;
 
-use super::{Frame, Merchant, Tab, appearance_form::AppearanceForm, page, require_manage};
+use super::{
+    Frame, Merchant, Tab,
+    appearance_form::AppearanceForm,
+    page_of, require_manage,
+    version::{Version, is_outdated},
+};
 use crate::{
     App,
+    changes::{self, Change},
     error::PageError,
     notice::Notice,
-    page::{Page, html, rejected},
+    page::{Page, html, html_with, rejected},
     person::{Posted, SignedIn},
 };
 
@@ -26,6 +36,9 @@ struct AppearancePage {
     page: Page,
     merchant: Frame,
     form: AppearanceForm,
+    version: Version,
+    /// The values that differ, if another person changed the merchant in the meantime.
+    changes: Vec<Change>,
 }
 
 pub(super) fn routes(app: &mut web::ServiceConfig) {
@@ -42,7 +55,13 @@ fn appearance_page(
     form: AppearanceForm,
 ) -> AppearancePage {
     let frame = Frame::new(&signed_in.person, merchant, Tab::Appearance);
-    AppearancePage { page: page(app, signed_in), merchant: frame, form }
+    AppearancePage {
+        page: page_of(app, signed_in, merchant),
+        merchant: frame,
+        form,
+        version: Version::of(merchant),
+        changes: Vec::new(),
+    }
 }
 
 #[get("/merchants/{merchant}/appearance")]
@@ -67,20 +86,38 @@ async fn change_appearance(
     require_manage(&signed_in)?;
     let id = signed_in.merchant(&merchant)?;
     let found = Merchant::load(&signed_in, id).await?;
+    let version = Version::read(&form);
     let mut form = AppearanceForm::read(&form, &found.settings.returns.reasons);
-    let path = path!("v1", "merchants", id);
+    let (api, path) = (version.api(&signed_in), path!("v1", "merchants", id));
     let changed: Result<Value, _> =
-        signed_in.api.send_json(Service::Auth, Method::PATCH, None, &path, &form.body()).await;
+        api.send_json(Service::Auth, Method::PATCH, None, &path, &form.body()).await;
     match changed {
         Ok(_) => {
             let url = format!("/{}", path!("merchants", id, "appearance"));
             return Ok(Notice::AppearanceSaved.redirect(&url));
         }
+        Err(error) if is_outdated(&error) => return outdated(&app, &signed_in, id, form).await,
         Err(ApiError::Invalid(body)) => form.reject(&body),
         Err(ApiError::Conflict(body)) => form.reject_host_names(&body),
         Err(error) => return Err(error.into()),
     }
-    rejected(&appearance_page(&app, &signed_in, &found, form))
+    let shown = appearance_page(&app, &signed_in, &found, form);
+    rejected(&AppearancePage { version, ..shown })
+}
+
+/// Shows the values that are stored now beside those of the form. Saving again replaces them.
+async fn outdated(
+    app: &App,
+    signed_in: &SignedIn,
+    id: &str,
+    mut form: AppearanceForm,
+) -> Result<HttpResponse, PageError> {
+    let found = Merchant::load(signed_in, id).await?;
+    let stored = AppearanceForm::of(&found.appearance, &found.settings.returns.reasons);
+    let changes = changes::between(stored.facts(), form.facts());
+    form.message = Some(changes::message("merchant"));
+    let shown = appearance_page(app, signed_in, &found, form);
+    html_with(StatusCode::CONFLICT, &AppearancePage { changes, ..shown })
 }
 
 /// Shows the typed values without saving them. Only browsers without JavaScript need it.
@@ -93,9 +130,11 @@ async fn preview_appearance(
     let Posted { signed_in, form } = posted;
     require_manage(&signed_in)?;
     let found = Merchant::load(&signed_in, signed_in.merchant(&merchant)?).await?;
+    let version = Version::read(&form);
     let mut form = AppearanceForm::read(&form, &found.settings.returns.reasons);
     form.colors.check();
-    html(&appearance_page(&app, &signed_in, &found, form))
+    let shown = appearance_page(&app, &signed_in, &found, form);
+    html(&AppearancePage { version, ..shown })
 }
 
 /// The style sheet of the preview. It depends only on the colours in the query, so it needs no session.
@@ -124,9 +163,74 @@ fn preview_style(colors: &Colors) -> String {
 
 #[cfg(test)]
 mod tests {
-    use actix_web::{http::StatusCode, test};
+    use std::collections::BTreeMap;
+
+    use actix_web::{HttpRequest, HttpServer, cookie::Cookie, rt, test};
+    use pages::api::Api;
+    use platform::Clock;
+    use serde_json::json;
 
     use super::*;
+
+    /// Auth with a merchant of version 2, whose name another person has just changed.
+    fn start_auth() -> App {
+        let token = || async {
+            let person =
+                json!({ "email": "a@b.c", "name": "A", "role": "operator", "merchant": null });
+            HttpResponse::Ok().json(json!({ "access_token": "t", "person": person }))
+        };
+        let show = || async {
+            HttpResponse::Ok().json(json!({
+                "identifier": "acme", "version": 2, "name": "Acme", "time_zone": "Europe/Berlin",
+                "appearance": { "name": "Brand one" }, "created_at": "2026-11-16T08:00:00Z",
+            }))
+        };
+        let change = |request: HttpRequest| async move {
+            let version = request.headers().get("if-match").and_then(|it| it.to_str().ok());
+            match version {
+                Some("\"2\"") => HttpResponse::Ok().json(json!({})),
+                _ => HttpResponse::PreconditionFailed()
+                    .json(json!({ "message": "changed", "code": "changed" })),
+            }
+        };
+        let merchant = move || {
+            web::resource("/v1/merchants/acme")
+                .route(web::get().to(show))
+                .route(web::patch().to(change))
+        };
+        let auth = HttpServer::new(move || {
+            let token = web::resource("/v1/sessions/token").route(web::post().to(token));
+            actix_web::App::new().service(token).service(merchant())
+        });
+        let auth = auth.workers(1).bind(("127.0.0.1", 0)).unwrap();
+        let url = format!("http://{}", auth.addrs()[0]).parse().unwrap();
+        rt::spawn(auth.run());
+        let api = Api::new(BTreeMap::from([(Service::Auth, url)])).unwrap();
+        App { api, clock: Clock::system() }
+    }
+
+    #[actix_web::test]
+    async fn a_form_that_another_person_overtook_saves_nothing_and_shows_both_values() {
+        let app = actix_web::App::new().app_data(web::Data::new(start_auth())).configure(routes);
+        let app = test::init_service(app).await;
+        for (version, status) in [("1", StatusCode::CONFLICT), ("2", StatusCode::SEE_OTHER)] {
+            let request = test::TestRequest::post()
+                .uri("/merchants/acme/appearance")
+                .cookie(Cookie::new("__Host-session", "s"))
+                .set_form([("version", version), ("contact_email", "help@acme.example")]);
+            let response = test::call_service(&app, request.to_request()).await;
+            assert_eq!(response.status(), status, "version {version}");
+            let page = test::read_body(response).await;
+            let page = String::from_utf8_lossy(&page);
+            if status == StatusCode::CONFLICT {
+                for part in ["Nothing was saved", "Stored now", "Brand one", "<title>Error: "] {
+                    assert!(page.contains(part), "{part} in {page}");
+                }
+                assert!(page.contains(r#"name="version" value="2""#), "{page}");
+                assert!(page.contains("Europe/Berlin"), "{page}");
+            }
+        }
+    }
 
     #[actix_web::test]
     async fn the_style_sheet_of_the_preview_takes_only_colors() {

@@ -139,6 +139,32 @@ impl AppearanceForm {
         } })
     }
 
+    /// The values with their names.
+    pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
+        let list = |choices: &[Choice]| {
+            let chosen = choices.iter().filter(|choice| choice.is_chosen);
+            chosen.map(|choice| choice.label).collect::<Vec<_>>().join(", ")
+        };
+        let mut facts = vec![
+            ("Name that shoppers see", self.name.value.clone()),
+            ("URL of the logo", self.logo_url.value.clone()),
+        ];
+        facts.extend(self.colors.0.iter().map(|color| (color.label, color.field.value.clone())));
+        facts.extend([
+            ("Default language", self.default_language.value.clone()),
+            ("Languages", list(&self.languages)),
+            ("Labels of return reasons", self.labels.text()),
+            ("Return policy", self.policy_url.value.clone()),
+            ("Contact page", self.contact_url.value.clone()),
+            ("E-mail address for shoppers", self.contact_email.value.clone()),
+            ("Facts to find an order", list(&self.lookup_keys)),
+            ("Withdrawal", if self.withdrawal { "yes" } else { "no" }.to_owned()),
+            ("Host names of the portal", lines(&self.host_names).join(", ")),
+            ("Hosts of product pictures", lines(&self.image_hosts).join(", ")),
+        ]);
+        facts
+    }
+
     /// Puts the errors of auth beside the fields.
     pub(super) fn reject(&mut self, body: &ErrorBody) {
         let fields = [

@@ -2,9 +2,8 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use futures_util::future::join;
 
-use super::{Frame, Merchant, Tab, page};
+use super::{Frame, Merchant, Tab, page_of};
 use crate::{
     App,
     audit::{AuditFilter, AuditList, AuditRow},
@@ -38,10 +37,11 @@ async fn list_audit(
     let id = signed_in.merchant(&merchant)?;
     let mut filter = filter.into_inner().trimmed();
     id.clone_into(&mut filter.merchant);
-    let (found, list) =
-        join(Merchant::load(&signed_in, id), AuditList::load(&signed_in, &filter)).await;
-    let (found, page) = (found?, page(&app, &signed_in));
-    let (records, next) = list?.rows(&page);
+    let found = Merchant::load(&signed_in, id).await?;
+    let filter = filter.in_zone(&found.settings.time_zone);
+    let list = AuditList::load(&signed_in, &filter).await?;
+    let page = page_of(&app, &signed_in, &found);
+    let (records, next) = list.rows(&page);
     let older = next.map(|after| filter.older(&after));
     let merchant = Frame::new(&signed_in.person, &found, Tab::Audit);
     html(&AuditPage { page, merchant, filter, records, older })

@@ -13,7 +13,7 @@ use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{After, Frame, Merchant, Tab, page, require_manage};
+use super::{After, Frame, Merchant, Tab, page, page_of, require_manage};
 use crate::{
     App,
     confirm::{Confirmation, RotateForm, SecretPage},
@@ -104,7 +104,8 @@ async fn list_clients(
         signed_in.api.get::<ClientList>(Service::Auth, "v1/clients", &query),
     )
     .await;
-    let (found, list, page) = (found?, list?, page(&app, &signed_in));
+    let (found, list) = (found?, list?);
+    let page = page_of(&app, &signed_in, &found);
     let row = |view: ClientView| ClientRow {
         created: page.moment(view.created_at),
         revoked: view.revoked_at.map(|at| page.moment(at)),

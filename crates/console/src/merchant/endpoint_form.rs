@@ -16,6 +16,8 @@ const TYPE_AGAIN: &str = "Type the secret. A stored one is never shown and canno
 #[derive(Debug, Clone, Default)]
 pub(super) struct EndpointForm {
     pub(super) url: Field,
+    /// Whether URLs that were not edited keep their stored queries.
+    pub(super) keeps_query: bool,
     pub(super) path: Field,
     pub(super) timeout_ms: Field,
     /// The message version, or empty for the version of the contract.
@@ -54,6 +56,7 @@ impl EndpointForm {
         let headers: Vec<_> = endpoint.headers.keys().map(|name| format!("{name}: ")).collect();
         Self {
             url: Field::new(without_query(endpoint.url.as_deref().unwrap_or_default())),
+            keeps_query: true,
             path: Field::new(endpoint.path.clone().unwrap_or_default()),
             timeout_ms: Field::new(
                 endpoint.timeout_ms.map(|millis| millis.to_string()).unwrap_or_default(),
@@ -104,6 +107,7 @@ impl EndpointForm {
         let field = |name| Field::new(fields.text(name));
         Self {
             url: field("url"),
+            keeps_query: !fields.is_checked("remove_query"),
             path: field("path"),
             timeout_ms: field("timeout_ms"),
             version: field("message_version"),

@@ -3,17 +3,17 @@
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
-use domain::{merchant::Interface, message_kind::MessageKind};
+use domain::{endpoint_state::EndpointState, merchant::Interface, message_kind::MessageKind};
 use futures_util::future::join;
 use pages::{
     api::Service,
     text::{Moment, grouped},
 };
 
-use super::{EndpointView, Frame, Merchant, Tab, page};
+use super::{EndpointView, Frame, Merchant, Tab, page_of};
 use crate::{
     App,
-    endpoint_health::{Endpoint, EndpointList},
+    endpoint_health::{Endpoint, EndpointList, tone},
     error::{PageError, sentence},
     page::{Page, html},
     parts,
@@ -87,7 +87,7 @@ async fn list_endpoints(
     )
     .await;
     let (found, health) = (found?, health?);
-    let page = page(&app, &signed_in);
+    let page = page_of(&app, &signed_in, &found);
     let list = HealthList {
         endpoints: health.entries.into_iter().flat_map(|(_, list)| list.endpoints).collect(),
         unavailable: health.missing,
@@ -144,11 +144,12 @@ fn state(
     is_known: bool,
 ) -> (&'static str, &'static str) {
     let Some(endpoint) = endpoint else { return ("", "not set") };
-    match health.map(|health| health.state.as_str()) {
-        Some("disabled") => ("bad", "disabled"),
-        _ if endpoint.paused => ("warn", "paused"),
-        Some("failing") => ("bad", "failing"),
-        Some(_) => ("good", "ok"),
+    let shown = |state: EndpointState| (tone(state), state.words());
+    match health.map(|health| health.state) {
+        Some(EndpointState::Disabled) => shown(EndpointState::Disabled),
+        // Auth knows that an endpoint is paused before the other services do.
+        _ if endpoint.paused => shown(EndpointState::Paused),
+        Some(state) => shown(state),
         None if is_known => ("info", "set"),
         None => ("", "not known"),
     }
@@ -231,6 +232,7 @@ mod tests {
         assert_eq!(name(Some(&set), None, true), "set");
         assert_eq!(name(Some(&set), None, false), "not known");
         assert_eq!(name(Some(&set), Some("ok"), true), "ok");
+        assert_eq!(name(Some(&set), Some("not_tried"), true), "not tried yet");
         assert_eq!(name(Some(&set), Some("failing"), true), "failing");
         assert_eq!(name(Some(&paused), Some("failing"), true), "paused");
         assert_eq!(name(Some(&paused), Some("disabled"), true), "disabled");

@@ -66,6 +66,15 @@ impl LabelTable {
         })
     }
 
+    /// The labels in one line: "TOO_SMALL (de): Zu klein".
+    pub(super) fn text(&self) -> String {
+        let labels = self.rows.iter().flat_map(|row| {
+            let label = move |(language, label)| format!("{} ({language}): {label}", row.code);
+            row.labels().into_iter().map(label)
+        });
+        labels.collect::<Vec<_>>().join(", ")
+    }
+
     fn new(reasons: &[Reason], value: impl Fn(&str, &str) -> String) -> Self {
         let row = |reason: &Reason| {
             let field = |(language, _): &(&str, &str)| Field::new(value(&reason.code, language));

@@ -4,7 +4,7 @@ use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use futures_util::future::join;
 
-use super::{After, Frame, Merchant, Tab, page};
+use super::{After, Frame, Merchant, Tab, page_of};
 use crate::{
     App,
     error::PageError,
@@ -36,7 +36,8 @@ async fn list_people(
     let id = signed_in.merchant(&merchant)?;
     let (found, list) =
         join(Merchant::load(&signed_in, id), PersonPage::load(&signed_in, id, &query.after)).await;
-    let (found, page) = (found?, page(&app, &signed_in));
+    let found = found?;
+    let page = page_of(&app, &signed_in, &found);
     let (people, next) = list?.rows(&page);
     let merchant = Frame::new(&signed_in.person, &found, Tab::People);
     html(&PeoplePage { page, merchant, people, next })

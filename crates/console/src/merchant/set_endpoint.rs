@@ -14,13 +14,14 @@ use serde::Deserialize;
 
 use super::{
     Frame, Merchant, Tab,
-    changes::{self, Change, Version, is_outdated},
     endpoint_form::EndpointForm,
     endpoints::{interface_of, title},
     page, require_manage,
+    version::{Version, is_outdated},
 };
 use crate::{
     App,
+    changes::{self, Change},
     confirm::SecretPage,
     error::{PageError, sentence},
     notice::Notice,
@@ -109,6 +110,8 @@ async fn set_endpoint(
     let (version, mut form) = (Version::read(&form), EndpointForm::read(&form));
     if let Some(body) = form.body() {
         let url = path!("v1", "merchants", merchant, "endpoints", interface.name());
+        // A stored query is not shown, so the form cannot send it.
+        let url = format!("{url}?keep_queries={}", form.keeps_query);
         let set: Result<SetEndpoint, _> =
             version.api(&signed_in).send_json(Service::Auth, Method::PUT, None, &url, &body).await;
         match set {
@@ -135,7 +138,7 @@ async fn outdated(
 ) -> Result<HttpResponse, PageError> {
     let stored = load(app, signed_in, target, None).await?;
     let changes = changes::between(stored.form.facts(), form.facts());
-    form.message = Some(changes::MESSAGE.to_owned());
+    form.message = Some(changes::message("merchant"));
     form.hide_headers();
     html_with(StatusCode::CONFLICT, &EndpointPage { form, changes, ..stored })
 }

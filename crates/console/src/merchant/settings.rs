@@ -12,13 +12,13 @@ use reqwest::Method;
 use serde_json::Value;
 
 use super::{
-    Frame, Merchant, Settings, Tab,
-    changes::{self, Change, Version, is_outdated},
-    page,
+    Frame, Merchant, Settings, Tab, page_of,
     settings_form::SettingsForm,
+    version::{Version, is_outdated},
 };
 use crate::{
     App,
+    changes::{self, Change},
     error::{PageError, sentence},
     notice::Notice,
     page::{Page, html, html_with, rejected},
@@ -59,7 +59,7 @@ fn settings_page(
     form: Option<SettingsForm>,
 ) -> SettingsPage {
     SettingsPage {
-        page: page(app, signed_in),
+        page: page_of(app, signed_in, merchant),
         merchant: Frame::new(&signed_in.person, merchant, Tab::Settings),
         form: form.unwrap_or_else(|| SettingsForm::of(&merchant.settings)),
         facts: facts(&merchant.settings),
@@ -87,7 +87,7 @@ async fn change_settings(
                 return Ok(Notice::SettingsSaved.redirect(&url));
             }
             Err(error) if is_outdated(&error) => {
-                form.message = Some(changes::MESSAGE.to_owned());
+                form.message = Some(changes::message("merchant"));
                 let found = Merchant::load(&signed_in, id).await?;
                 let typed: Settings = serde_json::from_value(body).unwrap_or_default();
                 let changes = changes::between(facts(&found.settings), facts(&typed));

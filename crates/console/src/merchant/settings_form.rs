@@ -15,7 +15,7 @@ use crate::error::{error_below, sentence};
 #[serde(default)]
 pub(crate) struct Settings {
     pub(crate) name: String,
-    pub(super) time_zone: String,
+    pub(crate) time_zone: String,
     pub(super) currency: String,
     pub(super) managed_receiving: bool,
     pub(super) return_window_days: u32,

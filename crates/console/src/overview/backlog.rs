@@ -52,6 +52,13 @@ pub(super) struct QueueRow {
 }
 
 impl QueueRow {
+    /// Whether messages wait or were given up, or nobody receives them, or the queue is not known.
+    pub(super) fn needs_attention(&self) -> bool {
+        self.queue
+            .as_ref()
+            .is_none_or(|queue| queue.depth > 0 || queue.dead_letters > 0 || queue.consumers == 0)
+    }
+
     /// The queues with the most work first: dead letters, then waiting messages.
     pub(super) fn list(backlogs: Vec<(Service, Backlog)>) -> Vec<Self> {
         let mut rows: Vec<Self> = Vec::new();
@@ -90,6 +97,10 @@ mod tests {
         let names: Vec<_> =
             rows.iter().map(|row| row.queue.as_ref().map(|queue| queue.queue.as_str())).collect();
         assert_eq!(names, [None, Some("rma-engine.order.stored.v1"), Some("notify.rma")]);
+        assert!(rows.iter().all(QueueRow::needs_attention));
+        let idle = backlog(r#"{"queues": [{"queue": "notify.rma", "depth": 0, "consumers": 1}]}"#);
+        let rows = QueueRow::list(vec![(Service::RmaEngine, idle)]);
+        assert!(!rows.iter().any(QueueRow::needs_attention));
     }
 
     #[test]

@@ -66,7 +66,7 @@ fn dead(backlogs: &Loaded<(Service, Backlog)>) -> Figure {
         value: of_known((dead > 0).then(|| grouped(dead)), is_complete),
         note: if is_complete { "" } else { "not all queues are known" }.to_owned(),
         tone: if dead == 0 { "" } else { "bad" },
-        url: Some("/deliveries?state=dead"),
+        url: (dead > 0).then_some("/deliveries?state=dead"),
     }
 }
 
@@ -83,7 +83,7 @@ fn oldest_due(
         value: of_known(value, endpoints.missing.is_empty()),
         note: oldest.map(|due| format!("{} to {}", due.kind, due.merchant)).unwrap_or_default(),
         tone: if age > LATE { "warn" } else { "" },
-        url: Some("/deliveries?state=pending"),
+        url: oldest.map(|_| "/deliveries?state=pending"),
     }
 }
 

@@ -44,6 +44,8 @@ pub(super) struct PersonForm {
     pub(super) role: Field,
     pub(super) merchant: Field,
     pub(super) message: Option<String>,
+    /// See [`PersonFields::opened`].
+    pub(super) opened: String,
 }
 
 #[derive(Deserialize)]
@@ -55,9 +57,40 @@ pub(super) struct PersonFields {
     pub(super) role: String,
     #[serde(default)]
     pub(super) merchant: String,
+    /// The values that the page showed when the form was opened, as text. Empty for a new person.
+    #[serde(default)]
+    pub(super) opened: String,
 }
 
 impl PersonForm {
+    /// The form with the present values of a person.
+    pub(super) fn of(person: &PersonView) -> Self {
+        let mut form = Self {
+            name: Field::new(person.name.as_str()),
+            role: Field::new(person.role.value()),
+            merchant: Field::new(person.merchant.clone().unwrap_or_default()),
+            ..Self::default()
+        };
+        form.opened = form.body().to_string();
+        form
+    }
+
+    /// The values with their names.
+    pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
+        let fields = [("Name", &self.name), ("Role", &self.role), ("Merchant", &self.merchant)];
+        fields.map(|(name, field)| (name, field.value.clone())).into()
+    }
+
+    /// The request of a change. It leaves out the fields that are as they were when the form was opened, so
+    /// that it cannot undo the change of another person.
+    pub(super) fn change(&self) -> Value {
+        let (mut body, opened) = (self.body(), serde_json::from_str::<Value>(&self.opened));
+        if let (Some(body), Ok(opened)) = (body.as_object_mut(), opened) {
+            body.retain(|name, value| opened.get(name) != Some(value));
+        }
+        body
+    }
+
     pub(super) fn new(fields: &PersonFields) -> Self {
         Self {
             email: Field::new(fields.email.trim()),
@@ -65,6 +98,7 @@ impl PersonForm {
             role: Field::new(fields.role.trim()),
             merchant: Field::new(fields.merchant.trim()),
             message: None,
+            opened: fields.opened.clone(),
         }
     }
 

@@ -1,11 +1,10 @@
 //! The page of one person, and changes of name, role and merchant.
 
-use actix_web::{HttpResponse, get, post, web};
+use actix_web::{HttpResponse, get, http::StatusCode, post, web};
 use askama::Template;
 use futures_util::future::join;
 use pages::{
     api::{ApiError, Part, Service},
-    form::Field,
     path,
 };
 use reqwest::Method;
@@ -18,9 +17,10 @@ use super::{
 };
 use crate::{
     App,
+    changes::{self, Change},
     error::{PageError, sentence},
     notice::Notice,
-    page::{Page, html, rejected},
+    page::{Page, html, html_with, rejected},
     person::{Posted, Role, SignedIn},
     sessions::{SessionList, SessionRow},
 };
@@ -38,6 +38,8 @@ struct PersonDetails {
     end_session: String,
     roles: Vec<(Role, &'static str)>,
     form: PersonForm,
+    /// The values that differ, if another person changed it in the meantime.
+    changes: Vec<Change>,
 }
 
 pub(super) fn routes(app: &mut web::ServiceConfig) {
@@ -62,12 +64,7 @@ async fn load(
         Part::Loaded(list) => Part::Loaded(list.rows(&page)),
         Part::Missing(service) => Part::Missing(service),
     };
-    let form = form.unwrap_or_else(|| PersonForm {
-        name: Field::new(view.name.as_str()),
-        role: Field::new(view.role.value()),
-        merchant: Field::new(view.merchant.clone().unwrap_or_default()),
-        ..PersonForm::default()
-    });
+    let form = form.unwrap_or_else(|| PersonForm::of(&view));
     Ok(PersonDetails {
         is_self: view.email == signed_in.person.email,
         end_session: format!("{}/sessions", url_of(&view.email)),
@@ -77,6 +74,7 @@ async fn load(
         page,
         sessions,
         form,
+        changes: Vec::new(),
     })
 }
 
@@ -106,7 +104,12 @@ async fn change_person(
     let Posted { signed_in, form } = posted;
     let mut form = PersonForm::new(&form);
     let path = path!("v1", "people", email.as_str());
-    let mut body = form.body();
+    let stored: PersonView = signed_in.api.get(Service::Auth, &path, &[]).await?;
+    let stored = PersonForm::of(&stored);
+    if stored.opened != form.opened {
+        return outdated(&app, &signed_in, &email, &stored, form).await;
+    }
+    let mut body = form.change();
     // The admin of a merchant cannot move people to another merchant, so the form has no such field.
     if !signed_in.person.is_operator()
         && let Some(body) = body.as_object_mut()
@@ -125,4 +128,48 @@ async fn change_person(
         Err(error) => return Err(error.into()),
     }
     rejected(&load(&app, &signed_in, &email, Some(form)).await?)
+}
+
+/// Shows the values that are stored now beside those of the form. Saving again replaces them.
+async fn outdated(
+    app: &App,
+    signed_in: &SignedIn,
+    email: &str,
+    stored: &PersonForm,
+    mut form: PersonForm,
+) -> Result<HttpResponse, PageError> {
+    let changes = changes::between(stored.facts(), form.facts());
+    form.message = Some(changes::message("person"));
+    form.opened.clone_from(&stored.opened);
+    let shown = load(app, signed_in, email, Some(form)).await?;
+    html_with(StatusCode::CONFLICT, &PersonDetails { changes, ..shown })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_change_sends_only_the_edited_fields() {
+        let person: PersonView = serde_json::from_value(json!({
+            "email": "joe@acme.example", "name": "Joe", "role": "merchant-viewer", "merchant": "acme",
+            "state": "active", "totp": true, "created_at": "2026-11-16T08:00:00Z",
+        }))
+        .unwrap();
+        let opened = PersonForm::of(&person);
+        let query = serde_html_form::to_string([
+            ("name", "Joe Doe"),
+            ("role", "merchant-viewer"),
+            ("merchant", "acme"),
+            ("opened", &opened.opened),
+        ])
+        .unwrap();
+        let sent = PersonForm::new(&serde_html_form::from_str(&query).unwrap());
+        assert_eq!(sent.change(), json!({ "name": "Joe Doe" }));
+        assert_eq!(sent.opened, opened.opened);
+        let promoted = PersonView { role: Role::MerchantAdmin, ..person };
+        assert_ne!(PersonForm::of(&promoted).opened, sent.opened, "the form is out of date");
+    }
 }

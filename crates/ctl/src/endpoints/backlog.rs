@@ -2,7 +2,9 @@
 //! services know them.
 
 use clap::Args;
+use clap::builder::PossibleValuesParser;
 use domain::access::MerchantId;
+use domain::endpoint_state::EndpointState;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -44,7 +46,7 @@ struct Filter {
     /// Only endpoints of this merchant
     merchant: Option<MerchantId>,
     /// Only endpoints in this state
-    #[arg(long, value_parser = ["ok", "failing", "paused", "disabled"])]
+    #[arg(long, value_parser = PossibleValuesParser::new(EndpointState::NAMES.iter().copied()))]
     state: Option<String>,
 }
 
@@ -84,7 +86,10 @@ async fn read_disabled(
     listed: &mut Value,
 ) -> anyhow::Result<()> {
     let services = DeliveryServiceArgs::default().clients(client)?;
-    let filter = Filter { merchant: Some(merchant.clone()), state: Some("disabled".to_owned()) };
+    let filter = Filter {
+        merchant: Some(merchant.clone()),
+        state: Some(EndpointState::Disabled.to_string()),
+    };
     let call = async |service: &ApiClient| list(service, &filter).await;
     let (pages, outcome) = call_each(&services, call).await;
     for endpoint in pages.iter().flat_map(|page| items(page, "/endpoints")) {

@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
+use domain::endpoint_state::EndpointState;
 use domain::merchant::{Interface, Merchant};
 use domain::message_kind::MessageKind;
 use platform::{Timestamp, database::DatabaseError};
 
-use super::endpoint_view::{EndpointState, EndpointView};
+use super::endpoint_view::EndpointView;
 use crate::engine::Engine;
-use crate::store::{self, BadEndpoint, EndpointKey};
+use crate::store::{self, EndpointKey, EndpointResults};
 
 /// Number of endpoints whose states are read at once.
 const BATCH: i64 = 200;
@@ -65,7 +66,9 @@ impl Selection<'_> {
             Some(EndpointState::Disabled) => {
                 store::bad_endpoints(conn, true, merchant, after, BATCH).await
             }
-            Some(EndpointState::Ok | EndpointState::Paused) | None => Ok(self.set_endpoints(after)),
+            Some(EndpointState::Ok | EndpointState::NotTried | EndpointState::Paused) | None => {
+                Ok(self.set_endpoints(after))
+            }
         }
     }
 
@@ -105,17 +108,21 @@ pub(super) async fn views(
 ) -> Result<Vec<EndpointView>, DatabaseError> {
     let (merchants, kinds): (Vec<_>, Vec<_>) =
         keys.iter().map(|(merchant, kind)| (merchant.as_str(), kind.as_str())).unzip();
-    let bad = store::failing_or_disabled(conn, (&merchants, &kinds)).await?.into_iter();
-    let bad: HashMap<_, _> =
-        bad.map(|bad| ((bad.merchant.clone(), bad.kind.clone()), bad)).collect();
-    Ok(keys.iter().filter_map(|key| view(engine, key, bad.get(key))).collect())
+    let results = store::endpoint_results(conn, (&merchants, &kinds)).await?.into_iter();
+    let results: HashMap<_, _> =
+        results.map(|it| ((it.merchant.clone(), it.kind.clone()), it)).collect();
+    Ok(keys.iter().filter_map(|key| view(engine, key, results.get(key))).collect())
 }
 
-fn view(engine: &Engine, key: &EndpointKey, bad: Option<&BadEndpoint>) -> Option<EndpointView> {
+fn view(
+    engine: &Engine,
+    key: &EndpointKey,
+    results: Option<&EndpointResults>,
+) -> Option<EndpointView> {
     let kind: MessageKind = key.1.parse().ok().filter(|kind| engine.kinds.contains(kind))?;
     let merchant = engine.merchants.get(&key.0.parse().ok()?)?;
     let is_paused = merchant.endpoints.get(&Interface::Message(kind))?.paused;
-    let (state, since) = state(merchant.version, is_paused, bad);
+    let (state, since) = state(merchant.version, is_paused, results);
     Some(EndpointView::new(&merchant.identifier, kind, state, since))
 }
 
@@ -123,16 +130,18 @@ fn view(engine: &Engine, key: &EndpointKey, bad: Option<&BadEndpoint>) -> Option
 fn state(
     version: i64,
     is_paused: bool,
-    bad: Option<&BadEndpoint>,
+    results: Option<&EndpointResults>,
 ) -> (EndpointState, Option<Timestamp>) {
     // The dispatcher enables an endpoint within a second after its merchant changed.
-    let disabled = bad
-        .filter(|bad| bad.disabled_at_version.is_some_and(|disabled| version <= disabled))
-        .and_then(|bad| bad.disabled_at);
-    match (disabled, bad.and_then(|bad| bad.failing_since)) {
+    let disabled = results
+        .filter(|it| it.disabled_at_version.is_some_and(|disabled| version <= disabled))
+        .and_then(|it| it.disabled_at);
+    let last_success_at = results.and_then(|it| it.last_success_at);
+    match (disabled, results.and_then(|it| it.failing_since)) {
         (Some(at), _) => (EndpointState::Disabled, Some(at)),
         _ if is_paused => (EndpointState::Paused, None),
         (None, Some(since)) => (EndpointState::Failing, Some(since)),
+        (None, None) if last_success_at.is_none() => (EndpointState::NotTried, None),
         (None, None) => (EndpointState::Ok, None),
     }
 }

@@ -2,25 +2,13 @@
 
 use chrono::{DateTime, Utc};
 use domain::access::MerchantId;
+use domain::endpoint_state::EndpointState;
 use domain::message_kind::MessageKind;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::latency::Histogram;
 use crate::store::{EndpointBucket, EndpointDetails, EndpointHealth};
-
-/// State of an endpoint.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum EndpointState {
-    Ok,
-    /// The last attempts failed; messages are retried.
-    Failing,
-    /// Paused; messages wait.
-    Paused,
-    /// Disabled by a 410 response; messages wait.
-    Disabled,
-}
 
 /// An endpoint that this service delivers to.
 #[derive(Serialize, ToSchema)]
@@ -28,7 +16,7 @@ pub(crate) struct EndpointView {
     pub(super) merchant: String,
     pub(super) kind: MessageKind,
     pub(super) state: EndpointState,
-    /// Reason of a state other than `ok`.
+    /// Reason of a state other than `ok` and `not_tried`.
     reason: Option<String>,
     /// Time since which the endpoint fails or is disabled. It is not known for a paused endpoint.
     since: Option<DateTime<Utc>>,
@@ -89,7 +77,7 @@ impl EndpointView {
     ) -> Self {
         let resume = format!("`backhaul endpoint resume {merchant} {kind}`");
         let (reason, remedy) = match state {
-            EndpointState::Ok => (None, None),
+            EndpointState::Ok | EndpointState::NotTried => (None, None),
             EndpointState::Failing => (Some("the last attempt failed"), None),
             EndpointState::Paused => (Some("the endpoint is paused"), Some(resume)),
             EndpointState::Disabled => {

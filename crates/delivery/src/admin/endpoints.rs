@@ -4,6 +4,7 @@
 
 use actix_web::{HttpResponse, get, web};
 use diesel_async::AsyncPgConnection;
+use domain::endpoint_state::EndpointState;
 use platform::http::{BadCursor, ErrorBody, PageLimit, Query};
 use platform::identity::Caller;
 use platform::{Problem, database::DatabaseError};
@@ -12,7 +13,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::access::readable_merchant;
 use super::endpoint_states::Selection;
-use super::endpoint_view::{EndpointState, EndpointView};
+use super::endpoint_view::EndpointView;
 use super::parse_merchant;
 use crate::Deliveries;
 use crate::engine::Engine;
@@ -27,7 +28,7 @@ const MAX_COUNTED: i64 = 10_000;
 #[serde(deny_unknown_fields)]
 pub(crate) struct EndpointQuery {
     merchant: Option<String>,
-    /// `ok`, `failing`, `paused` or `disabled`.
+    /// `ok`, `not_tried`, `failing`, `paused` or `disabled`.
     state: Option<EndpointState>,
     /// Maximum number of entries
     #[serde(default)]
@@ -50,7 +51,9 @@ pub(crate) struct EndpointPage {
 
 /// List endpoints
 ///
-/// With their state, waiting messages, window and last results. A page of one state reads up to 2,000 endpoints;
+/// With their state, waiting messages, window and last results. An endpoint is failing if its last attempt
+/// failed for a reason that concerns all messages, if a message was given up since its last success, or if no
+/// attempt has succeeded. A page of one state reads up to 2,000 endpoints;
 /// it can have few or none, and still a `next`.
 #[utoipa::path(
     tag = "deliveries",

@@ -5,6 +5,7 @@
 use actix_web::{HttpResponse, get, web};
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::access::MerchantId;
+use domain::endpoint_state::EndpointState;
 use platform::Problem;
 use platform::http::{ErrorBody, PageLimit, Query};
 use platform::identity::Caller;
@@ -13,7 +14,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::access::readable_merchant;
 use super::endpoint_states::views;
-use super::endpoint_view::{EndpointState, EndpointView};
+use super::endpoint_view::EndpointView;
 use super::endpoints::add_details;
 use super::parse_merchant;
 use crate::Deliveries;

@@ -1,4 +1,4 @@
-//! Failing and disabled endpoints: their states, in pages, and the worst of them.
+//! Results that decide the states of endpoints, pages of failing and disabled endpoints, and the worst of them.
 
 use diesel::prelude::*;
 use diesel::sql_query;
@@ -11,9 +11,9 @@ use super::report::MAX_READ;
 /// Merchant and kind of an endpoint.
 pub(crate) type EndpointKey = (String, String);
 
-/// An endpoint that fails or is disabled.
+/// The results that decide the state of an endpoint.
 #[derive(Debug, QueryableByName)]
-pub(crate) struct BadEndpoint {
+pub(crate) struct EndpointResults {
     #[diesel(sql_type = Text)]
     pub(crate) merchant: String,
     #[diesel(sql_type = Text)]
@@ -25,17 +25,18 @@ pub(crate) struct BadEndpoint {
     pub(crate) disabled_at: Option<Timestamp>,
     #[diesel(sql_type = Nullable<Timestamptz>)]
     pub(crate) failing_since: Option<Timestamp>,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    pub(crate) last_success_at: Option<Timestamp>,
 }
 
-/// Returns those of the given endpoints that fail or are disabled.
-pub(crate) async fn failing_or_disabled(
+/// Returns the results of those of the given endpoints that have had an attempt.
+pub(crate) async fn endpoint_results(
     conn: &mut AsyncPgConnection,
     (merchants, kinds): (&[&str], &[&str]),
-) -> Result<Vec<BadEndpoint>, DatabaseError> {
+) -> Result<Vec<EndpointResults>, DatabaseError> {
     Ok(sql_query(
-        "SELECT merchant, kind, disabled_at_version, disabled_at, failing_since \
-         FROM unnest($1, $2) AS given (merchant, kind) JOIN delivery_endpoints USING (merchant, kind) \
-         WHERE failing_since IS NOT NULL OR disabled_at IS NOT NULL",
+        "SELECT merchant, kind, disabled_at_version, disabled_at, failing_since, last_success_at \
+         FROM unnest($1, $2) AS given (merchant, kind) JOIN delivery_endpoints USING (merchant, kind)",
     )
     .bind::<Array<Text>, _>(merchants)
     .bind::<Array<Text>, _>(kinds)
@@ -81,6 +82,32 @@ pub(crate) async fn bad_endpoints(
         None => query,
     };
     Ok(keys(query.load(conn).await?))
+}
+
+/// Failing endpoints are counted up to this number.
+const MAX_FAILING: i64 = 10_000;
+
+#[derive(QueryableByName)]
+struct KindCount {
+    #[diesel(sql_type = Text)]
+    kind: String,
+    #[diesel(sql_type = BigInt)]
+    count: i64,
+}
+
+/// Counts the failing endpoints of each kind that has any.
+pub(crate) async fn failing_by_kind(
+    conn: &mut AsyncPgConnection,
+) -> Result<Vec<(String, i64)>, DatabaseError> {
+    let rows: Vec<KindCount> = sql_query(
+        "SELECT kind, count(*) AS count FROM ( \
+             SELECT kind FROM delivery_endpoints WHERE failing_since IS NOT NULL LIMIT $1 \
+         ) AS failing GROUP BY kind",
+    )
+    .bind::<BigInt, _>(MAX_FAILING)
+    .load(conn)
+    .await?;
+    Ok(rows.into_iter().map(|row| (row.kind, row.count)).collect())
 }
 
 /// Disabled endpoints come first, then those that have failed for the longest time, then those of whose

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use super::endpoint_health::EndpointHealth;
 use super::endpoint_rows::{EndpointRow, EndpointUpdate, lock_endpoints, save_endpoints};
 use crate::attempt::Attempt;
-use crate::outcome::{Outcome, Signal};
+use crate::outcome::{Decision, Outcome, Signal};
 use crate::settlement::Settlement;
 use crate::window::{Limits, Window};
 
@@ -34,6 +34,7 @@ struct EndpointResults<'a> {
 
 struct DeliveryResult<'a> {
     outcome: &'a Outcome,
+    is_dead: bool,
     signal: Signal,
     is_window_full: bool,
     latency: Duration,
@@ -48,6 +49,7 @@ impl<'a> From<&'a Settlement> for DeliveryResult<'a> {
         let first = settlement.attempts().next().unwrap_or(&settlement.attempt);
         Self {
             outcome,
+            is_dead: settlement.decision == Decision::Dead,
             signal: *signal,
             is_window_full: settlement.message.is_window_full,
             latency: *latency,
@@ -173,7 +175,7 @@ fn changes(limits: Limits, size: u32, results: &[DeliveryResult<'_>]) -> bool {
 fn health(row: Option<&EndpointRow>, results: &mut [DeliveryResult<'_>]) -> EndpointHealth {
     let mut health = row.map(|row| row.health.clone()).unwrap_or_default();
     results.sort_by_key(|result| result.ended_at);
-    results.iter().for_each(|result| health.apply(result.outcome, result.ended_at));
+    results.iter().for_each(|it| health.apply(it.outcome, it.is_dead, it.ended_at));
     health
 }
 
@@ -189,6 +191,7 @@ mod tests {
         let limits = Limits { initial: limit(8), max: limit(64), probe_delay: Duration::ZERO };
         let result = DeliveryResult {
             outcome: &Outcome::Delivered { status: 200 },
+            is_dead: false,
             signal: Signal::Grow,
             is_window_full,
             latency: Duration::from_millis(latency_ms),

@@ -19,7 +19,9 @@ fn sum(report: &Value, name: &str) -> i64 {
 async fn an_endpoint_shows_its_health() {
     let app = TestApp::with_api(&[]).await;
     let new = endpoint(&app).await;
-    assert_eq!((&new["state"], &new["window"]), (&json!("ok"), &json!(8)), "{new}");
+    assert_eq!((&new["state"], &new["window"]), (&json!("not_tried"), &json!(8)), "{new}");
+    let untried = app.get("/v1/endpoints?state=not_tried").await;
+    assert_eq!(untried["endpoints"].as_array().unwrap().len(), 1, "{untried}");
     for field in ["reason", "since", "recent", "last_success", "last_failure", "oldest_due_at"] {
         assert_eq!(new[field], Value::Null, "{field}");
     }
@@ -47,6 +49,27 @@ async fn an_endpoint_shows_its_health() {
     assert_eq!(healthy["last_failure"]["status"], 500, "{healthy}");
     assert_eq!(healthy["recent"]["success_rate"], 0.1428, "{healthy}");
     assert!(healthy["recent"]["p95_ms"].as_i64().unwrap() >= 1, "{healthy}");
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_endpoint_that_refuses_every_message_is_failing() {
+    let app = TestApp::with_api(&[]).await;
+    let refuse = async |key: &str, times: u32| {
+        app.behave(json!([{"do": "respond", "status": 422, "times": times}])).await;
+        app.append(&[message(Some(key), "rma.created", 1)]).await;
+        app.wait_until_settled(TIMEOUT).await;
+        endpoint(&app).await
+    };
+    let refused = refuse("rma:1", 6).await;
+    assert_eq!(refused["state"], "failing", "{refused}");
+    assert_eq!(refused["reason"], "the endpoint responded with 422");
+    assert!(refused["since"].is_string(), "{refused}");
+    let worst = app.get("/v1/endpoints/worst").await;
+    assert_eq!(worst["endpoints"][0]["state"], "failing", "{worst}");
+    let accepted = refuse("rma:2", 1).await;
+    assert_eq!(accepted["state"], "ok", "a retry succeeded: {accepted}");
+    assert_eq!(refuse("rma:3", 6).await["state"], "failing", "a message was given up");
     app.stop().await;
 }
 

@@ -18,6 +18,9 @@ use crate::error::Error;
 use crate::listing::{self, Returns, TimelineView, is_plausible, read_cursor};
 use crate::store::search::Search;
 
+/// A shorter text begins too many identifiers.
+const MIN_PREFIX_CHARS: usize = 8;
+
 /// Filters for returns; all given filters must match.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -26,6 +29,8 @@ pub(crate) struct Listing {
     #[param(value_type = Option<String>)]
     merchant: Option<MerchantId>,
     rma_identifier: Option<String>,
+    /// Returns whose identifier begins with this text of at least 8 characters. At most 50 are found.
+    rma_identifier_prefix: Option<String>,
     /// Returns with units of this order.
     order_identifier: Option<String>,
     status: Option<RmaStatus>,
@@ -139,7 +144,8 @@ impl Listing {
     /// Rejects other filters of a shopper than a proven order: they would reveal whether, for example, an
     /// e-mail address is the buyer's.
     fn check_filters_of(&self, shopper: &ProvenOrders) -> Result<(), Problem> {
-        let texts = [&self.rma_identifier, &self.email, &self.tracking_number];
+        let texts =
+            [&self.rma_identifier, &self.rma_identifier_prefix, &self.email, &self.tracking_number];
         let is_filtered = texts.into_iter().any(Option::is_some)
             || [self.from, self.to].into_iter().any(|time| time.is_some())
             || self.merchant.is_some()
@@ -157,9 +163,16 @@ impl Listing {
         if [self.from, self.to].into_iter().flatten().any(|time| !is_plausible(time)) {
             return Err(Error::Malformed("from and to must lie in the years 1 to 9999").into());
         }
+        let is_short = |prefix: &String| prefix.chars().count() < MIN_PREFIX_CHARS;
+        if self.rma_identifier_prefix.as_ref().is_some_and(is_short) {
+            return Err(
+                Error::Malformed("rma_identifier_prefix must have 8 characters or more").into()
+            );
+        }
         Ok(Search {
             merchant: self.merchant,
             rma_identifier: self.rma_identifier,
+            rma_identifier_prefix: self.rma_identifier_prefix,
             order_identifier: self.order_identifier,
             status: self.status,
             email: self.email.map(|email| email.to_lowercase()),

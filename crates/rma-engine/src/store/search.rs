@@ -14,11 +14,15 @@ use super::{ALL_MERCHANTS, read};
 
 const NEWEST_FIRST: &str = "created_at DESC, rma_identifier DESC";
 
+/// Returns whose identifier begins with a text, of all merchants, that a search reads.
+const MAX_OF_PREFIX: u32 = 50;
+
 /// Filters; `None` matches every return.
 #[derive(Debug, Default)]
 pub(crate) struct Search {
     pub(crate) merchant: Option<MerchantId>,
     pub(crate) rma_identifier: Option<String>,
+    pub(crate) rma_identifier_prefix: Option<String>,
     pub(crate) order_identifier: Option<String>,
     pub(crate) status: Option<RmaStatus>,
     /// In lower case.
@@ -57,6 +61,7 @@ pub(crate) async fn search(
         (search.email.as_deref(), "customer_email"),
         (status, "status"),
         (search.rma_identifier.as_deref(), "rma_identifier"),
+        (search.rma_identifier_prefix.as_deref(), "prefix_of_identifier"),
         (search.order_identifier.as_deref(), "order_identifier"),
         (search.tracking_number.as_deref(), "tracking_number"),
     ];
@@ -65,15 +70,28 @@ pub(crate) async fn search(
     let is_by_identifier = texts.iter().any(|(_, column)| column.ends_with("_identifier"))
         || search.tracking_number.is_some();
     let (mut conditions, mut of_units, mut fixed) = (String::new(), String::new(), Vec::new());
+    let mut prefix_range = None;
     for (place, (_, column)) in (1..).zip(&texts) {
         let condition = format!(" AND {column} = ${place}");
         match *column {
+            "prefix_of_identifier" => prefix_range = Some(range_of_prefix(place)),
             "order_identifier" | "tracking_number" => of_units.push_str(&condition),
             "status" if search.email.is_some() => conditions.push_str(&condition),
             column if !is_by_identifier => fixed.push((column, format!("${place}"))),
             _ => conditions.push_str(&condition),
         }
     }
+    let source = match prefix_range {
+        // The identifiers are random, so few begin with the same text.
+        Some(range) if of_units.is_empty() => format!(
+            "(SELECT * FROM returns WHERE {range} ORDER BY rma_identifier, merchant \
+             LIMIT {MAX_OF_PREFIX}) AS returns"
+        ),
+        range => {
+            conditions.extend(range.map(|range| format!(" AND {range}")));
+            returns_with(&of_units, merchant.is_some())
+        }
+    };
     if search.email.is_some() {
         // The condition of the index.
         conditions.push_str(" AND customer_email IS NOT NULL");
@@ -86,7 +104,7 @@ pub(crate) async fn search(
              SELECT document, created_at, rma_identifier, octet_length(document) AS weight \
              FROM {} WHERE {}{conditions} AND {} ORDER BY {} LIMIT ${} \
          ) AS newest WHERE {}{suffix}",
-        returns_with(&of_units, merchant.is_some()),
+        source,
         merchant.map_or(ALL_MERCHANTS, |_| "true"),
         range.condition(None, times.to()),
         range.order("DESC"),
@@ -100,6 +118,11 @@ pub(crate) async fn search(
     let is_truncated = is_truncated(&rows, |row| row.found);
     let returns: Result<_, _> = rows.iter().map(|row| read(&row.document)).collect();
     Ok((returns?, is_truncated))
+}
+
+/// The condition of identifiers that begin with a parameter. The last character sorts behind all others.
+fn range_of_prefix(place: usize) -> String {
+    format!("rma_identifier >= ${place} AND rma_identifier < ${place} || chr(1114111)")
 }
 
 /// The returns, or those with units that match the conditions. `LATERAL` reads only the returns of these units:

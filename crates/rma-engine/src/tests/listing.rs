@@ -35,6 +35,8 @@ async fn returns_are_found_by_each_filter() {
     assert_eq!(found(&app, "?status=CANCELED").await, c);
     assert_eq!(found(&app, "?email=b%C3%84%40shop.EXAMPLE").await, b);
     assert_eq!(found(&app, "?tracking_number=1Z9").await, b);
+    assert_eq!(found(&app, &format!("?rma_identifier_prefix={}", &b[0][..12])).await, b);
+    assert_eq!(found(&app, "?rma_identifier_prefix=RMA-%25%25%25%25").await, Vec::<String>::new());
     let middle = app.show(&b[0]).await["created_at"].as_str().unwrap().to_owned();
     assert_eq!(found(&app, &format!("?from={middle}")).await, rmas[..2]);
     assert_eq!(found(&app, &format!("?to={middle}")).await, a);
@@ -56,6 +58,7 @@ async fn returns_are_found_by_each_filter() {
     let cursors = cursors.map(|it| format!("after={}", URL_SAFE_NO_PAD.encode(it)));
     let queries = [
         "limit=0",
+        "rma_identifier_prefix=RMA-ABC",
         "limit=201",
         "after=%21",
         "unknown=1",

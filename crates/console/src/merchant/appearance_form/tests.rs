@@ -4,7 +4,10 @@ use domain::{
 };
 
 use super::*;
-use crate::merchant::{color_fields::ColorField, policy_form::Policy};
+use crate::{
+    changes,
+    merchant::{color_fields::ColorField, policy_form::Policy},
+};
 
 fn policy() -> Policy {
     serde_json::from_value(json!({ "reasons": [
@@ -47,6 +50,22 @@ fn auth_accepts_the_request() {
     change.apply(&mut settings).unwrap();
     let stored = serde_json::to_value(&settings.appearance).unwrap();
     assert_eq!(serde_json::from_value::<Appearance>(stored).unwrap(), appearance());
+}
+
+#[test]
+fn the_facts_of_a_form_that_was_sent_are_those_that_it_shows() {
+    let stored = AppearanceForm::of(&appearance(), &policy().reasons);
+    let sent =
+        fields(&[("name", "Acme Ltd"), ("label_1_code", "TOO_SMALL"), ("label_1_de", "Klein")]);
+    let sent = AppearanceForm::read(&sent, &policy().reasons);
+    let changes = changes::between(stored.facts(), sent.facts());
+    let change = |name: &str| changes.iter().find(|change| change.name == name).unwrap();
+    let name = change("Name that shoppers see");
+    assert_eq!((name.stored.as_str(), name.typed.as_str()), ("Acme", "Acme Ltd"));
+    let labels = change("Labels of return reasons");
+    assert_eq!(labels.stored, "TOO_SMALL (de): Zu klein");
+    assert_eq!(change("Withdrawal").typed, "no");
+    assert!(changes::between(stored.facts(), stored.facts()).is_empty());
 }
 
 #[test]

@@ -70,6 +70,13 @@ fn a_change_needs_every_secret_again() {
 }
 
 #[test]
+fn a_stored_query_is_kept_unless_it_is_removed() {
+    assert!(EndpointForm::of(&EndpointView::default()).keeps_query);
+    assert!(form(&[("url", "https://acme.example/rmas")]).keeps_query);
+    assert!(!form(&[("url", "https://acme.example/rmas"), ("remove_query", "true")]).keeps_query);
+}
+
+#[test]
 fn header_values_are_not_sent_back() {
     let mut form = form(&[("headers", "X-A: secret\nno colon")]);
     form.hide_headers();

@@ -1,7 +1,7 @@
 //! States of endpoints: only those of a page are read.
 
 use super::*;
-use crate::store::{bad_endpoints, failing_or_disabled, worst_endpoints};
+use crate::store::{bad_endpoints, endpoint_results, worst_endpoints};
 
 #[tokio::test]
 async fn a_page_reads_only_its_own_endpoints() {
@@ -20,7 +20,7 @@ async fn a_page_reads_only_its_own_endpoints() {
     conn.batch_execute("BEGIN").await.unwrap();
     let before = endpoints_read(&mut conn).await;
     let given = (&["merchant-00007", "merchant-04000"][..], &["rma", "rma"][..]);
-    let among = failing_or_disabled(&mut conn, given).await.unwrap();
+    let among = endpoint_results(&mut conn, given).await.unwrap();
     assert_eq!(among.len(), 2);
     let after = ("merchant-00100".to_owned(), "rma".to_owned());
     let page = bad_endpoints(&mut conn, false, None, Some(&after), 3).await.unwrap();
