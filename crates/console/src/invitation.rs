@@ -60,14 +60,6 @@ impl Totp {
     }
 }
 
-impl Totp {
-    /// The secret in groups of four characters, which are easier to type.
-    fn groups(&self) -> Vec<String> {
-        let characters: Vec<char> = self.secret.chars().collect();
-        characters.chunks(4).map(|group| group.iter().collect()).collect()
-    }
-}
-
 #[derive(Template)]
 #[template(path = "invitation.html")]
 struct InvitationPage {
