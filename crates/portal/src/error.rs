@@ -39,6 +39,7 @@ impl From<FormError> for PageError {
             FormError::Body(error) => match error.kind() {
                 ErrorKind::TooSlow => Self::TooSlow,
                 ErrorKind::Unavailable => Self::Unavailable,
+                ErrorKind::Limited => Self::TooManyRequests { retry_after: error.retry_after() },
                 kind => Self::BadBody(kind.status()),
             },
         }
