@@ -14,9 +14,6 @@ use crate::{
     people, reference, replays, returns, sent_form, sign_in, warehouse,
 };
 
-/// Longest form. The largest field is the body of a request in the API reference.
-const MAX_FORM_BYTES: usize = 256 * 1024;
-
 pub(crate) fn configure(app: &mut web::ServiceConfig) {
     app.app_data(RendersPages).service(
         web::scope("")
@@ -25,10 +22,8 @@ pub(crate) fn configure(app: &mut web::ServiceConfig) {
             .wrap(from_fn(notice::show_once))
             .wrap(from_fn(security::protect))
             .wrap(Compress::default())
-            .app_data(web::PayloadConfig::new(MAX_FORM_BYTES))
             .app_data(web::PathConfig::default().error_handler(|_, _| PageError::NotFound.into()))
             .app_data(web::QueryConfig::default().error_handler(|_, _| PageError::BadForm.into()))
-            .app_data(web::FormConfig::default().error_handler(|_, _| PageError::BadForm.into()))
             .configure(assets::routes)
             .configure(sign_in::routes)
             .configure(invitation::routes)

@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod delivery;
+pub mod email;
 pub mod endpoint_state;
 pub mod erasure;
 pub mod event;
