@@ -10,7 +10,9 @@ use askama::Template;
 use pages::{
     api::{ApiError, ErrorBody, Service},
     assets::{ASSETS, AssetUrls},
+    form::FormError,
 };
+use platform::{Failure as _, http::BodyError};
 use url::form_urlencoded;
 
 use crate::{
@@ -33,7 +35,8 @@ pub(crate) enum PageError {
     /// A form that may have to be sent again. The page keeps the fields.
     Form(FailedForm),
     BadForm,
-    FormTooLarge,
+    /// The body of a form cannot be read.
+    Body(BodyError),
     Internal,
 }
 
@@ -46,6 +49,16 @@ impl From<ApiError> for PageError {
             ApiError::NotFound => Self::NotFound,
             ApiError::Conflict(body) | ApiError::Invalid(body) => Self::Rejected(body.message),
             ApiError::TooManyRequests { .. } => Self::TooManyRequests,
+        }
+    }
+}
+
+impl From<FormError> for PageError {
+    fn from(error: FormError) -> Self {
+        tracing::info!(%error, "a form cannot be read");
+        match error {
+            FormError::Body(error) => Self::Body(error),
+            FormError::Fields(_) => Self::BadForm,
         }
     }
 }
@@ -107,13 +120,18 @@ impl PageError {
                 "This form is out of date",
                 "Nothing was changed. Go back, reload the page and try again.".to_owned(),
             ),
-            Self::FormTooLarge => (
-                "This form is too large",
-                "Nothing was changed. A form can have at most 256 kB.".to_owned(),
-            ),
+            Self::Body(error) => ("This form cannot be read", body_text(error)),
             Self::Internal => ("Something went wrong", "The error was logged.".to_owned()),
         }
     }
+}
+
+fn body_text(error: &BodyError) -> String {
+    let reason = match error {
+        BodyError::Overloaded(_) => "Too many forms arrive now. Try again in a moment.".to_owned(),
+        error => sentence(&error.to_string()),
+    };
+    format!("Nothing was changed. {reason}")
 }
 
 /// An error message of a service as a sentence.
@@ -141,7 +159,7 @@ impl ResponseError for PageError {
             Self::Rejected(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::Form(kept) => kept.problem.status(),
             Self::BadForm => StatusCode::BAD_REQUEST,
-            Self::FormTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Body(error) => error.kind().status(),
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }

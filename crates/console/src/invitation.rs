@@ -22,6 +22,7 @@ use crate::{
     notice::Notice,
     page::{html, rejected},
     person::{Person, Role},
+    sent_form::Form,
     sign_in::{anonymous, with_browser},
 };
 
@@ -186,8 +187,9 @@ struct Accepted {
 async fn accept_invitation(
     app: web::Data<App>,
     request: HttpRequest,
-    form: web::Form<AcceptForm>,
+    form: Form<AcceptForm>,
 ) -> Result<HttpResponse, PageError> {
+    let form = form.0;
     let api = anonymous(&app, &request);
     let mut page = match load(&app, &api, &form.token, &form.totp_setup).await? {
         Ok(page) => page,

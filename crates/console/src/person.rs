@@ -3,8 +3,11 @@
 use std::{future::Future, pin::Pin};
 
 use actix_web::{FromRequest, HttpRequest, dev::Payload, web};
-use pages::api::{ApiError, Caller, Service};
-use platform::http::ClientIp;
+use pages::{
+    api::{ApiError, Caller, Service},
+    form::FormError,
+};
+use platform::http::{ClientIp, read_body};
 use reqwest::Method;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::json;
@@ -123,18 +126,14 @@ impl<T: DeserializeOwned + 'static> FromRequest for Posted<T> {
     type Future = Pin<Box<dyn Future<Output = Result<Self, PageError>>>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let request = request.clone();
-        let body = web::Bytes::from_request(&request, payload);
+        let (request, payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            let body = body.await.map_err(|_too_large| PageError::FormTooLarge)?;
-            let signed_in = sign_in(&request)
-                .await
+            let signed_in = sign_in(&request).await;
+            let body = read_body(&request, payload).await.map_err(FormError::from)?;
+            let signed_in = signed_in
                 .map_err(|error| sent_form::not_identified(&request, body.clone(), error))?;
             sent_form::store(&request, body.clone());
-            let form = serde_html_form::from_bytes(&body).map_err(|error| {
-                tracing::info!(%error, "a form cannot be read");
-                PageError::BadForm
-            })?;
+            let form = serde_html_form::from_bytes(&body).map_err(FormError::from)?;
             Ok(Self { signed_in, form })
         })
     }

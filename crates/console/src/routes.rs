@@ -13,19 +13,14 @@ use crate::{
     reference, replays, returns, sent_form, sign_in, warehouse,
 };
 
-/// Longest form. The largest field is the body of a request in the API reference.
-const MAX_FORM_BYTES: usize = 256 * 1024;
-
 pub(crate) fn configure(app: &mut web::ServiceConfig) {
     app.service(
         web::scope("")
             .wrap(from_fn(sent_form::show_failed_form))
             .wrap(from_fn(security::protect))
             .wrap(Compress::default())
-            .app_data(web::PayloadConfig::new(MAX_FORM_BYTES))
             .app_data(web::PathConfig::default().error_handler(|_, _| PageError::NotFound.into()))
             .app_data(web::QueryConfig::default().error_handler(|_, _| PageError::BadForm.into()))
-            .app_data(web::FormConfig::default().error_handler(|_, _| PageError::BadForm.into()))
             .configure(assets::routes)
             .configure(sign_in::routes)
             .configure(invitation::routes)

@@ -14,6 +14,9 @@ use crate::{
     failed_form::{FailedForm, Problem},
 };
 
+/// A form of a person who is not signed in.
+pub(crate) type Form<T> = pages::form::Form<T, PageError>;
+
 /// A form as the browser sent it.
 #[derive(Clone)]
 struct SentForm {

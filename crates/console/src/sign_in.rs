@@ -14,6 +14,7 @@ use chrono::TimeDelta;
 use pages::{
     api::{ApiError, Caller, Service},
     text::Span,
+    url_path::is_own_path,
 };
 use platform::http::ClientIp;
 use reqwest::Method;
@@ -25,6 +26,7 @@ use crate::{
     cookies::{no_session, session_cookie, session_of},
     error::{Bare, PageError},
     page::html_with,
+    sent_form::Form,
 };
 
 /// Passwords are hashed slowly on purpose, a few at a time, and the provider has to respond too.
@@ -158,9 +160,9 @@ impl NewSession {
 async fn sign_in(
     app: web::Data<App>,
     request: HttpRequest,
-    form: web::Form<SignInForm>,
+    form: Form<SignInForm>,
 ) -> Result<HttpResponse, PageError> {
-    let form = form.into_inner();
+    let form = form.0;
     let api = anonymous(&app, &request);
     let code = Some(form.code.trim()).filter(|code| !code.is_empty());
     let body = json!({
@@ -207,10 +209,7 @@ pub(crate) fn signed_out() -> HttpResponse {
 
 /// A path of this site. Anything else could lead to another site.
 fn own_path(next: &str) -> &str {
-    let is_own = next.starts_with('/')
-        && !next.starts_with("//")
-        && !next.contains(['\\', '\r', '\n', '\t']);
-    if is_own { next } else { "/" }
+    if is_own_path(next) { next } else { "/" }
 }
 
 #[cfg(test)]

@@ -1,6 +1,43 @@
-//! Form values together with their errors, so that a rejected form keeps the typed text.
+//! Forms that browsers send, and form values together with their errors, so that a rejected form keeps the
+//! typed text.
 
-use serde::Deserialize;
+use std::{future::Future, marker::PhantomData, pin::Pin};
+
+use actix_web::{FromRequest, HttpRequest, dev::Payload};
+use platform::http::{BodyError, read_body};
+use serde::{Deserialize, de::DeserializeOwned};
+
+/// A form. Its body is read within the limits of the HTTP settings. Sites use it with their own error:
+/// `type Form<T> = pages::form::Form<T, PageError>`.
+#[derive(Debug)]
+pub struct Form<T, E>(pub T, PhantomData<E>);
+
+/// The reason why a form could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum FormError {
+    #[error(transparent)]
+    Body(#[from] BodyError),
+    #[error("a field is missing or cannot be read")]
+    Fields(#[from] serde_html_form::de::Error),
+}
+
+impl<T, E> FromRequest for Form<T, E>
+where
+    T: DeserializeOwned + 'static,
+    E: From<FormError> + Into<actix_web::Error> + 'static,
+{
+    type Error = E;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, E>>>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let (request, payload) = (request.clone(), payload.take());
+        Box::pin(async move {
+            let body = read_body(&request, payload).await.map_err(FormError::from)?;
+            let form = serde_html_form::from_bytes(&body).map_err(FormError::from)?;
+            Ok(Self(form, PhantomData))
+        })
+    }
+}
 
 /// One field of a form as the template shows it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -10,5 +10,4 @@ pub mod form;
 pub mod qr;
 pub mod security;
 pub mod text;
-#[doc(hidden)]
 pub mod url_path;

@@ -17,7 +17,7 @@ mod tls;
 use actix_web::{HttpResponse, http::StatusCode};
 
 pub use crate::{failure::ErrorBody, request_id::request_id};
-pub use body::{Body, Form, Json, JsonSource};
+pub use body::{Body, BodyError, BodyLimits, Form, Json, JsonSource, read_body};
 pub use client_ip::ClientIp;
 pub use memory::{RequestMemory, reserve_for_response};
 pub use page::{BadCursor, Page, PageLimit};

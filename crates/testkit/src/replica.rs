@@ -57,19 +57,31 @@ impl Replica {
 
     async fn spawn(
         service: &str,
-        mut command: Command,
+        command: Command,
         (database, namespace, issuer): (&Database, &Namespace, &Issuer),
         settings: &[(&str, &str)],
     ) -> Self {
-        let (port, database) = (free_port().to_string(), database.url());
+        let database = database.url();
         let places = [
-            ("HTTP__PORT", port.as_str()),
-            ("DATABASE__URL", &database),
+            ("DATABASE__URL", database.as_str()),
             ("BROKER__URL", namespace.amqp_url()),
             ("BROKER__NAMESPACE", &namespace.name),
         ];
+        let settings: Vec<_> =
+            places.iter().chain(settings).copied().chain(issuer.settings()).collect();
+        Self::spawn_with(service, command, &settings).await
+    }
+
+    /// Starts the console or the portal, which have no database and no broker connection.
+    pub async fn start_pages(service: &str, program: &str, settings: &[(&str, &str)]) -> Self {
+        Self::spawn_with(service, Command::new(program), settings).await
+    }
+
+    async fn spawn_with(service: &str, mut command: Command, settings: &[(&str, &str)]) -> Self {
+        let port = free_port().to_string();
         let prefix = service.to_uppercase().replace('-', "_");
-        for (name, value) in places.iter().chain(settings).copied().chain(issuer.settings()) {
+        command.env(format!("{prefix}__HTTP__PORT"), &port);
+        for (name, value) in settings {
             command.env(format!("{prefix}__{name}"), value);
         }
         let child = command.arg("serve").stdout(Stdio::null()).stderr(Stdio::null()).spawn();

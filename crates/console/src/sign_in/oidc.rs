@@ -22,6 +22,7 @@ use crate::{
     App,
     cookies::{host_cookie, removal},
     error::{Bare, PageError, sentence},
+    sent_form::Form,
 };
 
 /// The cookie with the sealed flow and the page to return to.
@@ -53,8 +54,9 @@ struct ContinuePage {
 async fn start(
     app: web::Data<App>,
     request: HttpRequest,
-    form: web::Form<Next>,
+    form: Form<Next>,
 ) -> Result<HttpResponse, PageError> {
+    let form = form.0;
     let api = anonymous(&app, &request);
     let started: Result<Started, _> =
         api.send_json(Service::Auth, Method::POST, None, "v1/oidc/start", &json!({})).await;

@@ -25,6 +25,8 @@ fn signing_in_leads_to_an_own_page() {
         ("//other.test/", "/"),
         ("/\\other.test", "/"),
         ("/\t/other.test", "/"),
+        ("/\0", "/"),
+        ("/\u{1b}", "/"),
     ] {
         assert_eq!(own_path(next), path);
     }

@@ -2,14 +2,27 @@
 
 use std::{future::Future, io::Read as _, pin::Pin, time::Duration};
 
-use actix_web::{FromRequest, HttpRequest, dev::Payload, error::PayloadError, http::header, web};
+use actix_web::{FromRequest, HttpRequest, dev::Payload, error::PayloadError, http::header};
 use bytes::{Bytes, BytesMut};
 use domain::json::{Document, ParseError};
 use flate2::read::MultiGzDecoder;
 use futures_util::StreamExt;
 
-use super::{RequestMemory, Settings};
+use super::RequestMemory;
 use crate::{ErrorKind, Failure, Overloaded, Problem};
+
+/// How long a body may be and may take. The HTTP settings set them.
+#[derive(Debug, Clone, Copy)]
+pub struct BodyLimits {
+    pub max_bytes: usize,
+    pub timeout: Duration,
+}
+
+impl Default for BodyLimits {
+    fn default() -> Self {
+        Self { max_bytes: 1 << 20, timeout: Duration::from_secs(15) }
+    }
+}
 
 /// The reason why a body could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +71,7 @@ impl Failure for BodyError {
 type Reading<T> = Pin<Box<dyn Future<Output = Result<T, Problem>>>>;
 
 /// The bytes of a body, decompressed.
+#[derive(Debug)]
 pub struct Body(pub Bytes);
 
 impl FromRequest for Body {
@@ -66,7 +80,7 @@ impl FromRequest for Body {
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, payload) = (request.clone(), payload.take());
-        Box::pin(async move { Ok(Self(read(&request, payload).await?.0)) })
+        Box::pin(async move { Ok(Self(read_body(&request, payload).await?)) })
     }
 }
 
@@ -134,13 +148,17 @@ fn media_type(request: &HttpRequest) -> String {
     line.split(';').next().unwrap_or("").trim().to_ascii_lowercase()
 }
 
+/// Reads a body within the limits, for extractors with an error of their own.
+pub async fn read_body(request: &HttpRequest, payload: Payload) -> Result<Bytes, BodyError> {
+    Ok(read(request, payload).await?.0)
+}
+
 async fn read(
     request: &HttpRequest,
     payload: Payload,
 ) -> Result<(Bytes, RequestMemory), BodyError> {
-    let settings = request.app_data::<web::Data<Settings>>();
-    let (limit, timeout) =
-        settings.map_or((1 << 20, Duration::from_secs(15)), |s| (s.max_body_bytes, s.body_timeout));
+    let limits = request.app_data::<BodyLimits>().copied().unwrap_or_default();
+    let BodyLimits { max_bytes: limit, timeout } = limits;
     let encoding =
         request.headers().get(header::CONTENT_ENCODING).map(|value| value.to_str().unwrap_or("?"));
     let gzipped = match encoding.map(|value| value.trim().to_ascii_lowercase()).as_deref() {

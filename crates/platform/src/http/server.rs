@@ -16,7 +16,7 @@ use utoipa::openapi::OpenApi;
 use utoipa_actix_web::AppExt as _;
 
 use super::{
-    ErrorBody, Settings,
+    BodyLimits, ErrorBody, Settings,
     connections::Connections,
     memory::HttpMemory,
     middleware::observe,
@@ -61,6 +61,8 @@ pub(crate) fn bind<S: Service>(
     let connections = Connections::start(timeout, limits.clone(), tasks);
     let (service, verifier) = (web::Data::from(service), web::Data::from(verifier));
     let (health, http_settings) = (web::Data::new(health), web::Data::new(settings.clone()));
+    let body_limits =
+        BodyLimits { max_bytes: settings.max_body_bytes, timeout: settings.body_timeout };
     let (limits, memory) = (web::Data::from(limits), web::Data::new(HttpMemory::new(settings)));
     let factory = move || {
         App::new()
@@ -70,6 +72,7 @@ pub(crate) fn bind<S: Service>(
             .app_data(verifier.clone())
             .app_data(health.clone())
             .app_data(http_settings.clone())
+            .app_data(body_limits)
             .app_data(limits.clone())
             .app_data(memory.clone())
             .app_data(document.clone())
