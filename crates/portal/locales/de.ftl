@@ -46,13 +46,16 @@ error-changed-title = Etwas hat sich geändert
 error-changed-text = Das ist nicht mehr möglich. Es wurde nichts gespeichert. Gehen Sie zurück, laden Sie die Seite neu und prüfen Sie Ihre Auswahl.
 error-form-title = Diese Seite ist veraltet
 error-form-text = Es wurde nichts gespeichert. Gehen Sie zurück, laden Sie die Seite neu und versuchen Sie es noch einmal.
+error-slow-title = Das Formular ist nicht angekommen
+error-slow-text = Es wurde nichts gespeichert. Vielleicht ist Ihre Verbindung langsam. Bitte versuchen Sie es noch einmal.
 error-internal-title = Etwas ist schiefgegangen
 error-internal-text = Es wurde nichts gespeichert. Bitte versuchen Sie es später noch einmal.
+title-error = Fehler:
 
 ## Find
 
 find-title = Bestellung zurückgeben oder umtauschen
-find-intro = Suchen Sie Ihre Bestellung bei { $shop }. Sie brauchen die Bestellnummer und eine Angabe, die nur Sie kennen.
+find-intro = Suchen Sie Ihre Bestellung bei { $shop }. Sie brauchen die Bestellnummer und die E-Mail-Adresse oder Postleitzahl der Bestellung oder einen Geschenkcode.
 find-again = Bitte suchen Sie Ihre Bestellung zu Ihrer Sicherheit noch einmal. Ihre Auswahl bleibt erhalten.
 find-known-order = Sie haben die Bestellung { $order } gefunden.
 find-continue = Weiter zur Rückgabe
@@ -196,10 +199,16 @@ check-next-refund = Der Shop erstattet den Betrag, wenn er die Artikel bekommen 
 check-next-refund-keep = Der Shop erstattet den Betrag, nachdem Sie bestätigt haben.
 check-next-exchange = Der Shop bekommt Ihre Umtauschbestellung, sobald Sie bestätigen.
 check-next-difference = Den Preisunterschied rechnet der Shop mit Ihnen ab.
+check-next-not-cancelable = Sie können diese Rückgabe später nicht stornieren, weil der Shop Ihre neue Bestellung oder Ihren Gutschein sofort vorbereitet.
 check-next-gift-card = Der Shop bekommt den Auftrag für Ihren Gutschein, sobald Sie bestätigen.
 confirm-again-title = Bitte versuchen Sie es noch einmal
 confirm-again-text = Wir wissen noch nicht, ob Ihre Rückgabe gespeichert wurde. Senden Sie sie noch einmal: Es werden nie zwei Rückgaben daraus.
 confirm-again-submit = Noch einmal senden
+confirmed-title = Das haben Sie bestätigt: { $rma }
+confirmed-text = Ihre Rücksendung ist gespeichert. Auf dieser Seite müssen Sie nichts mehr tun.
+confirmed-show = Rücksendung anzeigen
+confirmed-more-text = Möchten Sie noch mehr von denselben Artikeln zurückgeben? Das wird eine zweite Rücksendung.
+confirmed-more = Noch etwas zurückgeben
 
 ## Returns
 
@@ -217,7 +226,7 @@ returns-state-refunded = Abgeschlossen.
 returns-state-canceled = Storniert.
 return-title = Rückgabe { $rma }
 return-new-title = Ihre Rückgabe ist bestätigt
-return-new-text = Vielen Dank. Der Shop weiß von Ihrer Rückgabe. Sie können diese Seite drucken oder ihre Adresse speichern.
+return-new-text = Vielen Dank. Der Shop weiß von Ihrer Rückgabe. Sie können diese Seite drucken. Später finden Sie sie über Ihre Bestellung wieder.
 return-number = Rückgabenummer:
 return-copy = Kopieren
 return-copied = Kopiert
@@ -252,6 +261,7 @@ item-canceled = Storniert. Sie behalten es.
 item-refund = Erstattung von { $amount }
 item-refund-gift = Erstattung
 item-refunded = { $amount } erstattet
+item-refunded-before-shipping = { $amount } erstattet, vor Abzug des Rückversands
 item-exchange = Umtausch gegen { $title }
 item-exchange-order = Ihre neue Bestellung hat die Nummer { $order }.
 item-exchange-waits = Der Shop bereitet Ihre neue Bestellung vor.
@@ -313,6 +323,7 @@ withdraw-method-mail = Als Paket
 withdraw-method-express = An einer Annahmestelle, ohne Karton
 withdraw-method-keep = Artikel behalten
 withdraw-cost = ({ $amount })
+withdraw-paid = Wenn Sie alle Artikel widerrufen, bekommen Sie { $amount } zurück, abzüglich der Kosten des Rückversands.
 withdraw-statement = Ich widerrufe den Vertrag über die ausgewählten Artikel.
 withdraw-confirm = Widerruf bestätigen
 withdraw-none = Wählen Sie mindestens einen Artikel aus. Es wurde nichts gesendet.

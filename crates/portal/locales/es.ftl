@@ -46,13 +46,16 @@ error-changed-title = Algo ha cambiado
 error-changed-text = Esto ya no es posible. No se ha guardado nada. Vuelva atrás, recargue la página y revise su selección.
 error-form-title = Esta página está desactualizada
 error-form-text = No se ha guardado nada. Vuelva atrás, recargue la página e inténtelo de nuevo.
+error-slow-title = El formulario no ha llegado
+error-slow-text = No se ha guardado nada. Quizá su conexión sea lenta. Vuelva a intentarlo.
 error-internal-title = Algo ha salido mal
 error-internal-text = No se ha guardado nada. Vuelva a intentarlo más tarde.
+title-error = Error:
 
 ## Find
 
 find-title = Devolver o cambiar un pedido
-find-intro = Busque su pedido en { $shop }. Necesita el número de pedido y un dato que solo usted conoce.
+find-intro = Busque su pedido en { $shop }. Necesita el número de pedido y la dirección de correo o el código postal del pedido, o un código de regalo.
 find-again = Por su seguridad, busque de nuevo su pedido. Su selección se conserva.
 find-known-order = Ha encontrado el pedido { $order }.
 find-continue = Continuar con la devolución
@@ -199,10 +202,16 @@ check-next-refund = La tienda le reembolsa cuando ha recibido y revisado los art
 check-next-refund-keep = La tienda le reembolsa después de que confirme.
 check-next-exchange = La tienda recibe su pedido de cambio en cuanto confirme.
 check-next-difference = La tienda ajusta con usted la diferencia de precio.
+check-next-not-cancelable = Después no podrá cancelar esta devolución, porque la tienda prepara enseguida su nuevo pedido o su tarjeta regalo.
 check-next-gift-card = La tienda recibe el encargo de su tarjeta regalo en cuanto confirme.
 confirm-again-title = Inténtelo de nuevo
 confirm-again-text = Aún no sabemos si su devolución se guardó. Envíela de nuevo: nunca se crean dos devoluciones.
 confirm-again-submit = Enviar de nuevo
+confirmed-title = Ya lo ha confirmado: { $rma }
+confirmed-text = Su devolución está guardada. No tiene que hacer nada más en esta página.
+confirmed-show = Ver la devolución
+confirmed-more-text = ¿Quiere devolver más unidades de los mismos artículos? Será una segunda devolución.
+confirmed-more = Devolver otra unidad
 
 ## Returns
 
@@ -220,7 +229,7 @@ returns-state-refunded = Completada.
 returns-state-canceled = Cancelada.
 return-title = Devolución { $rma }
 return-new-title = Su devolución está confirmada
-return-new-text = Gracias. La tienda conoce su devolución. Puede imprimir esta página o guardar su dirección.
+return-new-text = Gracias. La tienda conoce su devolución. Puede imprimir esta página. Más tarde la encontrará con su pedido.
 return-number = Número de devolución:
 return-copy = Copiar
 return-copied = Copiado
@@ -255,6 +264,7 @@ item-canceled = Cancelado. Usted se queda con él.
 item-refund = Reembolso de { $amount }
 item-refund-gift = Reembolso
 item-refunded = { $amount } reembolsados
+item-refunded-before-shipping = { $amount } reembolsados, antes de los gastos de devolución
 item-exchange = Cambio por { $title }
 item-exchange-order = Su nuevo pedido tiene el número { $order }.
 item-exchange-waits = La tienda prepara su nuevo pedido.
@@ -316,6 +326,7 @@ withdraw-method-mail = Por paquete
 withdraw-method-express = En un punto de entrega, sin caja
 withdraw-method-keep = Quedarse con los artículos
 withdraw-cost = ({ $amount })
+withdraw-paid = Si desiste de todos los artículos, recibe { $amount }, menos los gastos de devolución.
 withdraw-statement = Desisto del contrato respecto a los artículos seleccionados.
 withdraw-confirm = Confirmar desistimiento
 withdraw-none = Seleccione al menos un artículo. No se ha enviado nada.

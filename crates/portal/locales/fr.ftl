@@ -46,13 +46,16 @@ error-changed-title = Quelque chose a changé
 error-changed-text = Cela n’est plus possible. Rien n’a été enregistré. Revenez en arrière, rechargez la page et vérifiez vos choix.
 error-form-title = Cette page n’est plus à jour
 error-form-text = Rien n’a été enregistré. Revenez en arrière, rechargez la page et réessayez.
+error-slow-title = Le formulaire n’est pas arrivé
+error-slow-text = Rien n’a été enregistré. Votre connexion est peut-être lente. Veuillez réessayer.
 error-internal-title = Une erreur s’est produite
 error-internal-text = Rien n’a été enregistré. Veuillez réessayer plus tard.
+title-error = Erreur :
 
 ## Find
 
 find-title = Retourner ou échanger une commande
-find-intro = Recherchez votre commande chez { $shop }. Il vous faut le numéro de commande et une information que vous seul connaissez.
+find-intro = Recherchez votre commande chez { $shop }. Il vous faut le numéro de commande et l’adresse e-mail ou le code postal de la commande, ou un code cadeau.
 find-again = Pour votre sécurité, veuillez rechercher à nouveau votre commande. Vos choix sont conservés.
 find-known-order = Vous avez trouvé la commande { $order }.
 find-continue = Continuer le retour
@@ -196,10 +199,16 @@ check-next-refund = La boutique vous rembourse quand elle a reçu et vérifié l
 check-next-refund-keep = La boutique vous rembourse après votre confirmation.
 check-next-exchange = La boutique reçoit votre commande d’échange dès que vous confirmez.
 check-next-difference = La boutique règle la différence de prix avec vous.
+check-next-not-cancelable = Vous ne pourrez pas annuler ce retour plus tard, car la boutique prépare aussitôt votre nouvelle commande ou votre carte cadeau.
 check-next-gift-card = La boutique reçoit la commande de votre carte cadeau dès que vous confirmez.
 confirm-again-title = Veuillez réessayer
 confirm-again-text = Nous ne savons pas encore si votre retour a été enregistré. Renvoyez-le : cela ne crée jamais deux retours.
 confirm-again-submit = Renvoyer
+confirmed-title = Vous avez confirmé ceci : { $rma }
+confirmed-text = Votre retour est enregistré. Vous n’avez plus rien à faire sur cette page.
+confirmed-show = Afficher le retour
+confirmed-more-text = Voulez-vous retourner d’autres exemplaires des mêmes articles ? Ce sera un deuxième retour.
+confirmed-more = Retourner un autre article
 
 ## Returns
 
@@ -217,7 +226,7 @@ returns-state-refunded = Terminé.
 returns-state-canceled = Annulé.
 return-title = Retour { $rma }
 return-new-title = Votre retour est confirmé
-return-new-text = Merci. La boutique est informée de votre retour. Vous pouvez imprimer cette page ou enregistrer son adresse.
+return-new-text = Merci. La boutique est informée de votre retour. Vous pouvez imprimer cette page. Plus tard, vous la retrouverez avec votre commande.
 return-number = Numéro de retour :
 return-copy = Copier
 return-copied = Copié
@@ -252,6 +261,7 @@ item-canceled = Annulé. Vous le gardez.
 item-refund = Remboursement de { $amount }
 item-refund-gift = Remboursement
 item-refunded = { $amount } remboursés
+item-refunded-before-shipping = { $amount } remboursés, avant les frais de retour
 item-exchange = Échange contre { $title }
 item-exchange-order = Votre nouvelle commande porte le numéro { $order }.
 item-exchange-waits = La boutique prépare votre nouvelle commande.
@@ -313,6 +323,7 @@ withdraw-method-mail = Par colis
 withdraw-method-express = Dans un point de dépôt, sans carton
 withdraw-method-keep = Garder les articles
 withdraw-cost = ({ $amount })
+withdraw-paid = Si vous vous rétractez pour tous les articles, vous recevez { $amount }, moins les frais de retour.
 withdraw-statement = Je renonce au contrat pour les articles choisis.
 withdraw-confirm = Confirmer la rétractation
 withdraw-none = Choisissez au moins un article. Rien n’a été envoyé.

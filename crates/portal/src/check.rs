@@ -4,6 +4,7 @@
 //! sent twice is the same request, so it leads to the same return.
 
 mod changes;
+mod confirmed;
 mod quote;
 mod request;
 mod summary;
@@ -11,6 +12,7 @@ mod view;
 
 use actix_web::{HttpResponse, http::StatusCode, web};
 use pages::api::{ApiError, ErrorBody};
+use platform::http::Sequential;
 use uuid::Uuid;
 
 use self::{
@@ -18,7 +20,7 @@ use self::{
     request::Request,
     view::{AgainPage, Check, ConfirmForm},
 };
-pub(crate) use self::{request::CONFIRMATION_DEADLINE, view::is_email};
+pub(crate) use self::{request::CONFIRMATION_DEADLINE, summary::difference_text, view::is_email};
 use crate::{
     App, basket, choose,
     draft::ReturnDraft,
@@ -42,26 +44,31 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
 /// A confirmation, or choices that do not fit into a URL.
 async fn send_check(
     app: web::Data<App>,
-    proven: Proven,
-    sent: Sent,
+    step: Sequential<Proven, Sent>,
 ) -> Result<HttpResponse, PageError> {
+    let Sequential(Proven(visit), sent) = &step;
     if sent.fields.has("request") {
-        Box::pin(confirm(&app, &proven.0, &sent)).await
+        Box::pin(confirm(&app, visit, sent)).await
     } else {
-        Box::pin(show_check(app, proven, sent)).await
+        Box::pin(show_check(app, step)).await
     }
 }
 
 async fn show_check(
     app: web::Data<App>,
-    Proven(visit): Proven,
-    sent: Sent,
+    Sequential(Proven(visit), sent): Sequential<Proven, Sent>,
 ) -> Result<HttpResponse, PageError> {
     let draft = sent.draft;
     if draft.choices.is_empty() {
         return Ok(redirect(&visit.url("/choose")));
     }
-    let Some(items) = basket::load(&visit, &draft).await? else {
+    let items = basket::load(&visit, &draft).await;
+    if let Some(rma) = visit.shopper.confirmed(&draft)
+        && !sent.fields.is_checked("more")
+    {
+        return confirmed::show(&visit, &draft, rma, matches!(items, Ok(Some(_))));
+    }
+    let Some(items) = items? else {
         return choose::show_again(&visit, &draft).await;
     };
     if !method::is_chosen(&visit, &draft, &items) {
@@ -95,7 +102,12 @@ async fn confirm(app: &App, visit: &Visit, sent: &Sent) -> Result<HttpResponse, 
         return check.with_email(email, true).show(StatusCode::UNPROCESSABLE_ENTITY);
     }
     match request.send(visit, quote, email, key).await {
-        Ok(created) => Ok(redirect(&return_url(visit, &created.rma_identifier, "?new=1"))),
+        Ok(created) => {
+            let mut visit = visit.clone();
+            visit.shopper.remember(&sent.draft, &created.rma_identifier);
+            let next = return_url(&visit, &created.rma_identifier, "?new=1");
+            visit.with_cookie(app, redirect(&next))
+        }
         Err(ApiError::Unavailable { .. }) => {
             let form = ConfirmForm::new(visit, &sent.draft, fields.text("request"), quote, key);
             let email = request.is_gift.then(|| email.to_owned());

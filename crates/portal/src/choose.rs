@@ -5,6 +5,7 @@ mod rows;
 
 use actix_web::{HttpResponse, web};
 use askama::Template;
+use platform::http::Sequential;
 
 use self::rows::{OrderRows, Source};
 use crate::{
@@ -63,7 +64,9 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
     .configure(add::routes);
 }
 
-async fn show_choose(Proven(visit): Proven, sent: Sent) -> Result<HttpResponse, PageError> {
+async fn show_choose(
+    Sequential(Proven(visit), sent): Sequential<Proven, Sent>,
+) -> Result<HttpResponse, PageError> {
     let page = load(&visit, &sent).await?;
     html(&page.page, &page)
 }

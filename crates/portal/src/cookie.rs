@@ -13,11 +13,14 @@ use platform::sealing::{SealError, Sealer};
 use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 
+use crate::draft::ReturnDraft;
+
 /// The prefix makes browsers accept the cookie only from this host, over TLS.
 const NAME: &str = "__Host-shopper";
 const CONTEXT: &str = "shopper cookie";
 /// Browsers drop cookies of more than 4,096 bytes, including the name and the attributes.
 const MAX_COOKIE_BYTES: usize = 3900;
+const MAX_CONFIRMED: usize = 4;
 
 /// The contents of the cookie.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +35,19 @@ pub(crate) struct Shopper {
     /// The person of a withdrawal that is not confirmed yet, who must not be in a URL.
     #[serde(rename = "w", default, skip_serializing_if = "Option::is_none")]
     pub(crate) withdrawal: Option<Withdrawal>,
+    /// The latest returns of this visit, oldest first.
+    #[serde(rename = "c", default, skip_serializing_if = "Vec::is_empty")]
+    confirmed: Vec<Confirmed>,
+}
+
+/// A return that the shopper confirmed in this visit.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Confirmed {
+    /// The digest of the returned lines.
+    #[serde(rename = "d")]
+    lines: u64,
+    #[serde(rename = "r")]
+    rma: String,
 }
 
 /// The right to work on one order.
@@ -59,6 +75,7 @@ impl Shopper {
         if self.merchant != merchant {
             self.proofs.clear();
             self.withdrawal = None;
+            self.confirmed.clear();
             merchant.clone_into(&mut self.merchant);
         }
         self
@@ -80,6 +97,26 @@ impl Shopper {
     pub(crate) fn add(&mut self, proof: Proof) {
         self.proofs.retain(|stored| stored.order != proof.order && stored.is_gift == proof.is_gift);
         self.proofs.push(proof);
+    }
+
+    /// Remembers a confirmed return, so that Back does not lead to a second one.
+    pub(crate) fn remember(&mut self, draft: &ReturnDraft, rma: &str) {
+        self.forget(rma);
+        self.confirmed.push(Confirmed { lines: draft.digest(), rma: rma.to_owned() });
+        let surplus = self.confirmed.len().saturating_sub(MAX_CONFIRMED);
+        self.confirmed.drain(..surplus);
+    }
+
+    /// Forgets a return that was canceled.
+    pub(crate) fn forget(&mut self, rma: &str) {
+        self.confirmed.retain(|confirmed| confirmed.rma != rma);
+    }
+
+    /// The latest return of the same lines in this visit.
+    pub(crate) fn confirmed(&self, draft: &ReturnDraft) -> Option<&str> {
+        let lines = draft.digest();
+        let same = self.confirmed.iter().rev().find(|confirmed| confirmed.lines == lines);
+        same.map(|confirmed| confirmed.rma.as_str())
     }
 
     /// The cookie to send. Leaves out the oldest orders if the cookie becomes too long.
@@ -211,6 +248,28 @@ pub(crate) mod tests {
         let proofs = shopper.proofs("2026-11-16T08:00:00Z".parse().unwrap());
         let orders: Vec<_> = proofs.iter().map(|proof| proof.order.as_str()).collect();
         assert_eq!(orders, ["G-1", "G-2"]);
+    }
+
+    #[test]
+    fn the_latest_returns_of_a_visit_are_remembered() {
+        let draft = |line: &str| ReturnDraft::parse(&format!("i=A-1~{line}~1~SMALL")).unwrap();
+        let mut shopper = shopper(&["A-1"]);
+        for line in 1..=5 {
+            shopper.remember(&draft(&line.to_string()), &format!("RMA-{line}"));
+        }
+        shopper.remember(&draft("5"), "RMA-6");
+        let shopper = sent_back(shopper.cookie(&sealer()).unwrap());
+        assert_eq!(shopper.confirmed(&draft("1")), None);
+        assert_eq!(shopper.confirmed(&draft("3")), Some("RMA-3"));
+        // Another reason or count is no other choice of lines.
+        let other = ReturnDraft::parse("i=A-1~5~2~LARGE~refund&method=mail-back").unwrap();
+        assert_eq!(shopper.confirmed(&other), Some("RMA-6"));
+        let more = ReturnDraft::parse("i=A-1~5~1&i=A-1~4~1").unwrap();
+        assert_eq!(shopper.confirmed(&more), None);
+        let mut canceled = shopper.clone();
+        canceled.forget("RMA-6");
+        assert_eq!(canceled.confirmed(&draft("5")), Some("RMA-5"));
+        assert_eq!(shopper.at("other").confirmed(&draft("5")), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use actix_web::{FromRequest, HttpRequest, dev::Payload};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use url::form_urlencoded;
 
-use crate::{error::PageError, visit::Visit};
+use crate::{error::PageError, page, visit::Visit};
 
 /// The units of a line of an order have at most this number.
 const MAX_COUNT: u32 = 1000;
@@ -134,6 +134,14 @@ impl ReturnDraft {
     /// The choice for a line, if the shopper returns units of it.
     pub(crate) fn choice(&self, order: &str, line: &str) -> Option<&Choice> {
         self.choices.iter().find(|choice| choice.is_same_line(order, line))
+    }
+
+    /// A digest of the chosen lines, whatever their counts, reasons and resolutions.
+    pub(crate) fn digest(&self) -> u64 {
+        let mut lines: Vec<_> =
+            self.choices.iter().map(|choice| line_key(&choice.order, &choice.line)).collect();
+        lines.sort_unstable();
+        page::digest(&lines.join("&"))
     }
 
     /// The parameters as form fields: name and value. A form with them as hidden fields keeps the choices.

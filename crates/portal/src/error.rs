@@ -3,7 +3,8 @@
 use std::{fmt, time::Duration};
 
 use actix_web::{HttpResponse, ResponseError, http::StatusCode};
-use pages::api::ApiError;
+use pages::{api::ApiError, form::FormError};
+use platform::{ErrorKind, Failure as _};
 
 /// The reason why a page cannot be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +22,27 @@ pub(crate) enum PageError {
     /// A service rejected the request, because something changed since the page was shown.
     Changed,
     BadForm,
+    /// The header `Host` is not a host name.
+    BadHost,
+    /// The body of a form is too large or has an encoding that is not supported.
+    BadBody(StatusCode),
+    /// The body of a form did not arrive in time.
+    TooSlow,
     Internal,
+}
+
+impl From<FormError> for PageError {
+    fn from(error: FormError) -> Self {
+        tracing::info!(%error, "a form cannot be read");
+        match error {
+            FormError::Fields(_) => Self::BadForm,
+            FormError::Body(error) => match error.kind() {
+                ErrorKind::TooSlow => Self::TooSlow,
+                ErrorKind::Unavailable => Self::Unavailable,
+                kind => Self::BadBody(kind.status()),
+            },
+        }
+    }
 }
 
 impl From<ApiError> for PageError {
@@ -57,12 +78,13 @@ impl PageError {
     /// The start of the ids of the page's texts, which end in `-title` and `-text`.
     fn text(&self) -> &'static str {
         match self {
-            Self::NotFound => "error-not-found",
+            Self::NotFound | Self::BadHost => "error-not-found",
             Self::Unavailable | Self::TokenRejected => "error-unavailable",
             Self::TooManyRequests { .. } => "error-too-many",
             Self::ProofExpired => "error-proof",
             Self::Changed => "error-changed",
-            Self::BadForm => "error-form",
+            Self::BadForm | Self::BadBody(_) => "error-form",
+            Self::TooSlow => "error-slow",
             Self::Internal => "error-internal",
         }
     }
@@ -76,7 +98,9 @@ impl ResponseError for PageError {
             Self::TooManyRequests { .. } => StatusCode::TOO_MANY_REQUESTS,
             Self::ProofExpired => StatusCode::FORBIDDEN,
             Self::Changed => StatusCode::CONFLICT,
-            Self::BadForm => StatusCode::BAD_REQUEST,
+            Self::BadForm | Self::BadHost => StatusCode::BAD_REQUEST,
+            Self::BadBody(status) => *status,
+            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }

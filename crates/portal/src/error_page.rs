@@ -80,6 +80,11 @@ pub(crate) async fn not_found(_: HttpRequest) -> Result<HttpResponse, PageError>
     Err(PageError::NotFound)
 }
 
+/// A path below a merchant's portal, whose error page has the shop's header.
+pub(crate) async fn not_found_at(_: Visit) -> Result<HttpResponse, PageError> {
+    Err(PageError::NotFound)
+}
+
 #[cfg(test)]
 mod tests {
     use actix_web::test::TestRequest;
@@ -95,6 +100,7 @@ mod tests {
             PageError::ProofExpired,
             PageError::Changed,
             PageError::BadForm,
+            PageError::TooSlow,
             PageError::Internal,
         ] {
             let page = Page::without_merchant(&TestRequest::get().to_http_request());

@@ -10,7 +10,11 @@ use actix_web::{
 };
 use askama::Template;
 use chrono::{DateTime, Utc};
-use pages::api::{ApiError, Service};
+use pages::{
+    api::{ApiError, Service},
+    form::Fields,
+    url_path::is_own_path,
+};
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -21,7 +25,8 @@ use crate::{
     cookie::{self, Proof},
     error::{PageError, minutes},
     page::{Page, Step, html_with, redirect},
-    visit::{self, Visit},
+    sent::{Form, Problem},
+    visit::Visit,
 };
 
 #[derive(Template)]
@@ -29,6 +34,7 @@ use crate::{
 struct FindPage {
     page: Page,
     form: FindForm,
+    problems: Vec<Problem>,
     /// The reason why the order was not found.
     message: Option<String>,
     /// Whether the shopper has to prove the order again.
@@ -110,6 +116,7 @@ fn show(
     let orders = visit.proofs().iter().map(|proof| proof.order.clone()).collect();
     let template = FindPage {
         page: Page::new(visit, Some(Step::Find)),
+        problems: form.problems(),
         form,
         message: failed.message.clone(),
         is_again: !query.again.is_empty(),
@@ -137,9 +144,9 @@ async fn show_find(
 async fn find(
     app: web::Data<App>,
     visit: Visit,
-    sent: web::Form<SentForm>,
+    sent: Form<SentForm>,
 ) -> Result<HttpResponse, PageError> {
-    let sent = sent.into_inner();
+    let sent = sent.0;
     let query = FindQuery { next: sent.next.clone(), again: sent.again.clone() };
     let form = FindForm::check(&Page::new(&visit, None), sent);
     let Some(body) = form.lookup() else {
@@ -205,10 +212,10 @@ pub(crate) async fn look_up(visit: &Visit, body: &Value) -> Result<Found, ApiErr
 
 /// Ends the access to all orders. Leads to the page that the form names.
 #[post("/sign-out")]
-async fn sign_out(form: web::Form<Vec<(String, String)>>) -> HttpResponse {
-    let next = form.iter().find(|(name, _)| name == "next").map(|(_, next)| next.as_str());
-    let next = next.filter(|next| visit::is_own_path(next)).unwrap_or("/");
-    let mut response = redirect(next);
+async fn sign_out(form: Form<Fields>) -> HttpResponse {
+    let form = form.0;
+    let next = Some(form.text("next")).filter(|next| is_own_path(next));
+    let mut response = redirect(next.unwrap_or("/"));
     if let Err(error) = response.add_cookie(&cookie::removal()) {
         tracing::error!(%error, "a cookie cannot be removed");
     }

@@ -8,14 +8,14 @@ use actix_web::{
     http::{
         Uri,
         header::HOST,
-        uri::{PathAndQuery, Scheme},
+        uri::{Authority, PathAndQuery},
     },
     middleware::Next,
     web,
 };
 use pages::path;
 use platform::http::ClientIp;
-use url::Url;
+use url::Host;
 
 use crate::{App, error::PageError};
 
@@ -56,7 +56,8 @@ pub(crate) async fn rewrite(
 async fn merchant(request: &ServiceRequest) -> Result<Option<String>, PageError> {
     let app = request.app_data::<web::Data<App>>().ok_or(PageError::NotFound)?;
     let header = request.headers().get(HOST).and_then(|value| value.to_str().ok());
-    let Some(host) = request.uri().host().or(header).and_then(host_name) else { return Ok(None) };
+    let Some(host) = request.uri().host().or(header) else { return Ok(None) };
+    let Some(host) = host_name(host)? else { return Ok(None) };
     if app.public_url.host_str() == Some(host.as_str()) {
         return Ok(None);
     }
@@ -66,10 +67,21 @@ async fn merchant(request: &ServiceRequest) -> Result<Option<String>, PageError>
 }
 
 /// The host name of a `Host` header in lower case. Addresses and names without a dot, such as
-/// `localhost`, are no merchant's.
-fn host_name(host: &str) -> Option<String> {
-    let url = Url::parse(&format!("{}://{host}", Scheme::HTTP)).ok()?;
-    url.domain().filter(|name| name.contains('.')).map(str::to_owned)
+/// `localhost`, are no merchant's. A header that is not a host with an optional port is an error, because a
+/// proxy could read another name in it.
+fn host_name(header: &str) -> Result<Option<String>, PageError> {
+    let authority: Authority = header.parse().map_err(|_not_a_host| PageError::BadHost)?;
+    let port = authority.as_str().get(authority.host().len()..).unwrap_or_default();
+    let is_port = port.is_empty() || (port.len() > 1 && authority.port_u16().is_some());
+    if !is_port || authority.as_str().contains('@') {
+        return Err(PageError::BadHost);
+    }
+    let name = match Host::parse(authority.host()) {
+        Ok(Host::Domain(name)) => name,
+        Ok(Host::Ipv4(_) | Host::Ipv6(_)) => return Ok(None),
+        Err(_) => return Err(PageError::BadHost),
+    };
+    Ok(Some(name).filter(|name| name.contains('.')))
 }
 
 fn set_path(request: &mut ServiceRequest, path: &str) {
@@ -99,9 +111,27 @@ mod tests {
             ("localhost:8080", None),
             ("127.0.0.1:8080", None),
             ("[::1]:8080", None),
-            ("", None),
         ] {
-            assert_eq!(host_name(host).as_deref(), name, "{host}");
+            assert_eq!(host_name(host).unwrap().as_deref(), name, "{host}");
+        }
+    }
+
+    #[test]
+    fn only_a_host_with_an_optional_port_is_accepted() {
+        for header in [
+            "",
+            "localhost:8080@returns.acme.test",
+            "returns.acme.test#x",
+            "returns.acme.test/..",
+            "returns.acme.test?x",
+            "returns.acme.test:",
+            "returns.acme.test:99999",
+            "returns.acme.test:80:80",
+            "returns acme.test",
+            "http://returns.acme.test",
+            "returns%2eacme.test@",
+        ] {
+            assert_eq!(host_name(header), Err(PageError::BadHost), "{header}");
         }
     }
 

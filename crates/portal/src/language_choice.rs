@@ -3,7 +3,7 @@
 use actix_web::{HttpResponse, get, post, web};
 use serde::Deserialize;
 
-use crate::{App, error::PageError, language::Language, page::redirect, visit::Visit};
+use crate::{App, error::PageError, language::Language, page::redirect, sent::Form, visit::Visit};
 
 #[derive(Deserialize)]
 struct Choice {
@@ -29,8 +29,9 @@ async fn follow_link(
 async fn send_form(
     app: web::Data<App>,
     visit: Visit,
-    choice: web::Form<Choice>,
+    choice: Form<Choice>,
 ) -> Result<HttpResponse, PageError> {
+    let choice = choice.0;
     keep(&app, visit, &choice)
 }
 

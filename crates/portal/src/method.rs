@@ -2,6 +2,7 @@
 
 use actix_web::{HttpResponse, web};
 use askama::Template;
+use platform::http::Sequential;
 
 use crate::{
     basket::{self, Item},
@@ -34,6 +35,7 @@ struct MethodOption {
     hint: String,
     /// The cost of the whole return; a giftee does not see it.
     cost: Option<String>,
+    cost_cents: i64,
     /// Sentences about the items that cannot come back in this way.
     refusals: Vec<String>,
     is_chosen: bool,
@@ -47,7 +49,9 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
     );
 }
 
-async fn show_method(Proven(visit): Proven, sent: Sent) -> Result<HttpResponse, PageError> {
+async fn show_method(
+    Sequential(Proven(visit), sent): Sequential<Proven, Sent>,
+) -> Result<HttpResponse, PageError> {
     let draft = if sent.fields.has("resolutions") {
         match resolution::accept(&visit, &sent).await? {
             Accepted::ReturnDraft(draft) => draft,
@@ -114,8 +118,8 @@ fn methods(page: &Page, items: &[Item], chosen: Option<&str>, is_gift: bool) -> 
     let currency = items.first().map_or("", |item| item.line.currency.as_str());
     let option = |offer: &crate::merchant::MethodOffer| {
         let has_cost = portal.currency == currency && !is_free;
-        let cost = if has_cost { offer.shipping_cost_cents } else { 0 };
-        let cost = match cost {
+        let cost_cents = if has_cost { offer.shipping_cost_cents } else { 0 };
+        let cost = match cost_cents {
             0 => page.t("method-free"),
             cents => page.money(&cents, currency),
         };
@@ -124,6 +128,7 @@ fn methods(page: &Page, items: &[Item], chosen: Option<&str>, is_gift: bool) -> 
             label: page.t(name),
             hint: page.t(&format!("{name}-hint")),
             cost: (!is_gift).then_some(cost),
+            cost_cents,
             refusals: refusals(page, items, &offer.method),
             is_chosen: false,
             value: offer.method.clone(),
@@ -131,8 +136,9 @@ fn methods(page: &Page, items: &[Item], chosen: Option<&str>, is_gift: bool) -> 
     };
     let mut methods: Vec<_> = portal.methods.iter().map(option).collect();
     let is_chosen = |it: &MethodOption| chosen.is_none_or(|chosen| chosen == it.value);
-    let found = methods.iter_mut().find(|it| it.refusals.is_empty() && is_chosen(it));
-    if let Some(method) = found {
+    let possible = methods.iter_mut().filter(|it| it.refusals.is_empty() && is_chosen(it));
+    // Without a choice, the cheapest one.
+    if let Some(method) = possible.min_by_key(|it| it.cost_cents) {
         method.is_chosen = true;
     }
     methods
@@ -191,9 +197,9 @@ mod tests {
     }
 
     #[test]
-    fn the_first_possible_method_is_preselected() {
+    fn the_cheapest_possible_method_is_preselected() {
         let methods = methods(&page(), &[item("A-1~1~1~SMALL~refund")], None, false);
         let chosen: Vec<_> = methods.iter().map(|it| it.is_chosen).collect();
-        assert_eq!(chosen, [true, false]);
+        assert_eq!(chosen, [false, true]);
     }
 }

@@ -150,14 +150,32 @@ impl Picker {
     ) -> Self {
         let mut seen = BTreeSet::new();
         let all = skus.iter().filter_map(|(values, _)| values.get(index));
-        let options = all.filter(|value| seen.insert(*value));
-        let options = options.map(|value| (value.clone(), value.clone())).collect();
+        let mut options: Vec<&String> = all.filter(|value| seen.insert(*value)).collect();
+        options.sort_by_cached_key(|value| natural_order(value));
+        let options = options.into_iter().map(|value| (value.clone(), value.clone())).collect();
         let label = match name.to_lowercase().as_str() {
             "size" => page.t("exchange-size"),
             "color" | "colour" => page.t("exchange-color"),
             _ => name.to_owned(),
         };
         Self { label, options, chosen }
+    }
+}
+
+/// Orders values as people do: sizes from small to large, then numbers, then other texts in the order of the
+/// merchant.
+fn natural_order(value: &str) -> (u8, u64) {
+    const SIZES: [&str; 9] = ["XXS", "XS", "S", "M", "L", "XL", "XXL", "XXXL", "XXXXL"];
+    let text = value.trim().to_uppercase();
+    if let Some(size) = (0..).zip(SIZES).find_map(|(rank, size)| (size == text).then_some(rank)) {
+        return (0, size);
+    }
+    let digits = |text: &str| text.chars().take_while(char::is_ascii_digit).collect::<String>();
+    let (whole, rest) = text.split_once(['.', ',']).unwrap_or((&text, ""));
+    let tenth = digits(rest).chars().next().and_then(|digit| digit.to_digit(10)).unwrap_or(0);
+    match digits(whole).parse::<u64>() {
+        Ok(number) => (1, number.saturating_mul(10).saturating_add(tenth.into())),
+        Err(_) => (2, 0),
     }
 }
 

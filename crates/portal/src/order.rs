@@ -34,7 +34,6 @@ pub(crate) struct Line {
     pub(crate) order: String,
     pub(crate) identifier: String,
     pub(crate) title: String,
-    pub(crate) sku: String,
     pub(crate) image_url: Option<String>,
     pub(crate) variant_identifier: Option<String>,
     pub(crate) currency: String,
@@ -109,8 +108,6 @@ struct OrderPage {
 struct Unit {
     order_line_item_identifier: String,
     unit: i32,
-    #[serde(default)]
-    sku: String,
     #[serde(default)]
     title: String,
     image_url: Option<String>,
@@ -190,7 +187,6 @@ fn line(unit: &Unit, order: &str, currency: &str) -> Line {
         order: order.to_owned(),
         identifier: unit.order_line_item_identifier.clone(),
         title: unit.title.clone(),
-        sku: unit.sku.clone(),
         image_url: unit.image_url.clone(),
         variant_identifier: unit.variant_identifier.clone(),
         currency: currency.to_owned(),

@@ -138,6 +138,12 @@ impl Page {
         self.visit.as_ref().map_or_else(|| "/".to_owned(), |visit| visit.url(path))
     }
 
+    /// The link that writes to an address. Nothing in the address can add a parameter.
+    pub(crate) fn mailto(&self, email: &str) -> String {
+        let (name, host) = email.rsplit_once('@').unwrap_or((email, ""));
+        format!("mailto:{}@{}", path!(name), path!(host))
+    }
+
     pub(crate) fn style(&self) -> &'static str {
         &STYLE_URL
     }
@@ -198,7 +204,12 @@ pub(crate) fn html_with(
     page: &Page,
     template: &impl Template,
 ) -> Result<HttpResponse, PageError> {
-    let body = template.render()?;
+    let mut body = template.render()?;
+    let is_rejected = [StatusCode::UNPROCESSABLE_ENTITY, StatusCode::CONFLICT].contains(&status);
+    if is_rejected {
+        // Screen readers read the title first.
+        body = body.replacen("<title>", &format!("<title>{} ", page.t("title-error")), 1);
+    }
     let hosts: Vec<_> = page.portal.image_hosts().collect();
     let policy = security::content_policy(hosts.iter().map(String::as_str));
     Ok(HttpResponse::build(status)
@@ -236,11 +247,14 @@ pub(crate) fn style_sheet(text: String, is_immutable: bool) -> HttpResponse {
         .body(text)
 }
 
-/// The URL contains a digest (FNV-1a) of the text, so that browsers can keep it for ever.
+/// The URL contains a digest of the text, so that browsers can keep it for ever.
 fn asset_url(text: &str, name: &str) -> String {
+    format!("/assets/{:016x}/{name}", digest(text))
+}
+
+/// A digest (FNV-1a) that is the same in every process.
+pub(crate) fn digest(text: &str) -> u64 {
     let start = 0xcbf2_9ce4_8422_2325_u64;
-    let hash = text
-        .bytes()
-        .fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
-    format!("/assets/{hash:016x}/{name}")
+    text.bytes()
+        .fold(start, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }

@@ -6,6 +6,7 @@ use actix_web::{HttpResponse, web};
 use askama::Template;
 use futures_util::future::try_join_all;
 use pages::form::Fields;
+use platform::http::Sequential;
 use url::form_urlencoded;
 
 use self::options::{Exchange, ItemOptions};
@@ -52,7 +53,9 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
     .route("/{merchant}/variants", web::get().to(show_variants));
 }
 
-async fn show_resolutions(Proven(visit): Proven, sent: Sent) -> Result<HttpResponse, PageError> {
+async fn show_resolutions(
+    Sequential(Proven(visit), sent): Sequential<Proven, Sent>,
+) -> Result<HttpResponse, PageError> {
     let draft = if sent.fields.has("choose") {
         match choose::accept(&visit, &sent).await? {
             Accepted::ReturnDraft(draft) => draft,
@@ -74,7 +77,9 @@ async fn show_resolutions(Proven(visit): Proven, sent: Sent) -> Result<HttpRespo
 }
 
 /// A part of the page that scripts load, because the merchant can take seconds to respond.
-async fn show_variants(Proven(visit): Proven, sent: Sent) -> Result<HttpResponse, PageError> {
+async fn show_variants(
+    Sequential(Proven(visit), sent): Sequential<Proven, Sent>,
+) -> Result<HttpResponse, PageError> {
     let items = basket::load(&visit, &sent.draft).await?.unwrap_or_default();
     let item = items.first().ok_or(PageError::Changed)?;
     let offer = offer::load(&visit, item).await?;

@@ -14,9 +14,6 @@ use crate::{
     resolution, returns, theme, withdraw,
 };
 
-/// Longest form. A form can hold the choices of a large order.
-const MAX_FORM_BYTES: usize = 512 * 1024;
-
 pub(crate) fn configure(app: &mut web::ServiceConfig) {
     app.service(
         web::scope("")
@@ -24,14 +21,8 @@ pub(crate) fn configure(app: &mut web::ServiceConfig) {
             .wrap(from_fn(error_page::render))
             .wrap(from_fn(security::protect))
             .wrap(Compress::default())
-            .app_data(web::PayloadConfig::new(MAX_FORM_BYTES))
             .app_data(web::PathConfig::default().error_handler(|_, _| PageError::NotFound.into()))
             .app_data(web::QueryConfig::default().error_handler(|_, _| PageError::BadForm.into()))
-            .app_data(
-                web::FormConfig::default()
-                    .limit(MAX_FORM_BYTES)
-                    .error_handler(|_, _| PageError::BadForm.into()),
-            )
             .configure(page::assets)
             .configure(assets::routes)
             .configure(theme::routes)
@@ -43,6 +34,7 @@ pub(crate) fn configure(app: &mut web::ServiceConfig) {
             .configure(returns::routes)
             .configure(withdraw::routes)
             .configure(find::routes)
+            .route("/{merchant}/{rest:.*}", web::to(error_page::not_found_at))
             .default_service(web::to(error_page::not_found)),
     );
 }

@@ -5,11 +5,15 @@
 
 use std::{future::Future, pin::Pin};
 
-use actix_web::{FromRequest, HttpRequest, dev::Payload, web};
-use pages::form::Fields;
+use actix_web::{FromRequest, HttpRequest, dev::Payload};
+use pages::form::{Fields, FormError};
+use platform::http::read_body;
 use url::form_urlencoded;
 
 use crate::{draft::ReturnDraft, error::PageError};
+
+/// A form with fixed fields.
+pub(crate) type Form<T> = pages::form::Form<T, PageError>;
 
 /// The parameters of a step. Handlers for `GET` and `POST` can take it.
 #[derive(Debug, Clone, Default)]
@@ -36,14 +40,10 @@ impl FromRequest for Sent {
     type Future = Pin<Box<dyn Future<Output = Result<Self, PageError>>>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let query = request.query_string().to_owned();
-        let body = web::Bytes::from_request(request, payload);
+        let (request, payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            let body = body.await.map_err(|error| {
-                tracing::info!(%error, "the body of a form cannot be read");
-                PageError::BadForm
-            })?;
-            let body = String::from_utf8_lossy(&body);
+            let body = read_body(&request, payload).await.map_err(FormError::from)?;
+            let (query, body) = (request.query_string(), String::from_utf8_lossy(&body));
             Self::parse(&format!("{query}&{body}")).ok_or(PageError::BadForm)
         })
     }

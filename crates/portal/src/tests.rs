@@ -112,3 +112,68 @@ async fn the_style_sheets_of_a_merchants_host_need_no_service() {
     let (status, ..) = send(at_host(style.split('"').next().unwrap())).await;
     assert_eq!(status, StatusCode::OK);
 }
+
+#[actix_web::test]
+async fn a_page_that_no_header_can_name_is_not_followed() {
+    for letter in ["\0", "\u{b}", "\u{1b}", "\u{7f}"] {
+        let (status, location, _) =
+            send(form("/sign-out", &[("next", &format!("/{letter}"))])).await;
+        assert_eq!((status, location.as_str()), (StatusCode::SEE_OTHER, "/"));
+        let next = format!("/acme/{letter}");
+        let fields = [("lang", "de"), ("next", next.as_str())];
+        let (status, location, _) = send(form("/acme/language", &fields)).await;
+        assert_eq!((status, location.as_str()), (StatusCode::SEE_OTHER, "/acme"));
+    }
+}
+
+#[actix_web::test]
+async fn a_form_with_an_unknown_encoding_or_without_fields_is_rejected() {
+    let encoded = form("/sign-out", &[]).insert_header((header::CONTENT_ENCODING, "br"));
+    let (status, ..) = send(encoded).await;
+    assert_eq!(status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    let (status, _, page) = send(form("/acme/language", &[])).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    assert_contains(&page, &["This page is out of date"]);
+}
+
+#[actix_web::test]
+async fn choices_that_were_confirmed_lead_to_their_return() {
+    let mut shopper = shopper();
+    let query = "i=A-1~10~1~SMALL~refund&method=mail-back";
+    shopper.remember(&draft::ReturnDraft::parse(query).unwrap(), "RMA-7");
+    let check = |query: &str| TestRequest::get().uri(&format!("/acme/check?{query}"));
+    let (status, _, page) = send_as(&shopper, check(query)).await;
+    assert_eq!(status, StatusCode::OK);
+    assert_contains(&page, &["You confirmed this: RMA-7", "href=\"/acme/returns/RMA-7\""]);
+    // The shopper asks for one more, or for another item.
+    for other in [&format!("{query}&more=1"), "i=A-1~11~1~SMALL~refund&method=mail-back"] {
+        let (status, ..) = send_as(&shopper, check(other)).await;
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{other}");
+    }
+}
+
+#[actix_web::test]
+async fn a_host_that_is_no_host_name_is_rejected() {
+    for host in ["localhost:8080@returns.acme.test", "returns.acme.test#x", "returns.acme.test/.."]
+    {
+        let request = TestRequest::get().uri("/acme").insert_header((header::HOST, host));
+        let (status, ..) = send(request).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{host}");
+    }
+}
+
+#[actix_web::test]
+async fn a_page_that_does_not_exist_has_the_shops_header_and_a_way_on() {
+    let (status, _, page) = send(TestRequest::get().uri("/acme/nothing/here")).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+    assert_contains(&page, &["class=\"brand\"", "href=\"/acme\"", "href=\"/acme/returns\""]);
+}
+
+#[actix_web::test]
+async fn a_rejected_form_says_so_in_its_title_and_has_the_focus_on_the_reason() {
+    let (status, _, page) = send(form("/acme", &[("order", ""), ("by", "own"), ("key", "")])).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_contains(&page, &["<title>Error: ", "tabindex=\"-1\" autofocus", "href=\"#order\""]);
+    let (_, _, page) = send(TestRequest::get().uri("/acme")).await;
+    assert!(!page.contains("<title>Error:") && !page.contains("autofocus"), "{page}");
+}

@@ -21,6 +21,7 @@ use crate::{
     error::PageError,
     find::{Failed, look_up},
     page::Page,
+    sent::Form,
     visit::Visit,
 };
 
@@ -77,10 +78,11 @@ async fn show_withdraw(
 async fn withdraw(
     app: web::Data<App>,
     mut visit: Visit,
-    sent: web::Form<SentForm>,
+    sent: Form<SentForm>,
 ) -> Result<HttpResponse, PageError> {
+    let sent = sent.0;
     check_offered(&visit)?;
-    let form = WithdrawForm::check(&Page::new(&visit, None), sent.into_inner());
+    let form = WithdrawForm::check(&Page::new(&visit, None), sent);
     let Some(body) = form.lookup() else {
         return show(&visit, form, &Failed::without_lookup(StatusCode::UNPROCESSABLE_ENTITY));
     };

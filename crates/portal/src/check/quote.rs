@@ -25,8 +25,6 @@ pub(crate) struct QuotedUnit {
     #[serde(default)]
     pub(crate) title: String,
     #[serde(default)]
-    pub(crate) sku: String,
-    #[serde(default)]
     pub(crate) refund_financials: Financials,
     pub(crate) ineligible: Option<Ineligible>,
 }

@@ -22,7 +22,6 @@ pub(super) struct Summary {
 #[derive(Debug)]
 pub(super) struct ItemSummary {
     pub(super) title: String,
-    pub(super) sku: String,
     pub(super) count: usize,
     pub(super) reason: String,
     /// The resolution in words.
@@ -46,7 +45,6 @@ fn summary(page: &Page, item: &RequestItem, quote: &Quote) -> ItemSummary {
     let reason = page.portal.reason(&item.reason);
     ItemSummary {
         title: first.map(|unit| unit.title.clone()).unwrap_or_default(),
-        sku: first.map(|unit| unit.sku.clone()).unwrap_or_default(),
         count: item.units.len(),
         reason: reason.map_or(&*item.reason, |reason| reason.label(page.language)).to_owned(),
         result: result(page, item, quote),
@@ -73,7 +71,8 @@ fn difference(item: &RequestItem) -> Option<i64> {
     Some(variant.unit_price_amount_cents.unwrap_or(old).saturating_sub(old))
 }
 
-fn difference_text(page: &Page, cents: i64, currency: &str) -> String {
+/// The difference in price of an exchange in words.
+pub(crate) fn difference_text(page: &Page, cents: i64, currency: &str) -> String {
     let amount = page.money(&cents.saturating_abs(), currency);
     match cents {
         0 => page.t("check-same-price"),
@@ -130,6 +129,9 @@ fn next(page: &Page, request: &Request) -> Vec<String> {
     steps.extend(resolutions.iter().filter(|(kind, _)| has(kind)).map(|(_, id)| page.t(id)));
     if request.items.iter().any(|item| difference(item).is_some_and(|cents| cents != 0)) {
         steps.push(page.t("check-next-difference"));
+    }
+    if has("exchange") || has("gift_card") {
+        steps.push(page.t("check-next-not-cancelable"));
     }
     steps
 }
@@ -195,6 +197,14 @@ mod tests {
         let next = |price| shown(&request("exchange", price), quote(0, 0)).next;
         assert!(next(Some(5500)).contains(&settled) && next(Some(4500)).contains(&settled));
         assert!(!next(Some(5000)).contains(&settled) && !next(None).contains(&settled));
+    }
+
+    #[test]
+    fn a_return_with_a_replacement_says_that_it_cannot_be_canceled() {
+        let text = page().t("check-next-not-cancelable");
+        let next = |resolution| shown(&request(resolution, None), quote(0, 0)).next;
+        assert!(next("exchange").contains(&text) && next("gift_card").contains(&text));
+        assert!(!next("refund").contains(&text));
     }
 
     #[test]

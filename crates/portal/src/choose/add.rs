@@ -1,7 +1,7 @@
 //! The form that adds an order to the return.
 
 use actix_web::{HttpResponse, get, http::StatusCode, post, web};
-use pages::form::Field;
+use platform::http::Sequential;
 
 use super::load;
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
         look_up,
     },
     page::{Page, redirect},
-    sent::{Problem, Sent},
+    sent::{Form, Sent},
     visit::{Proven, Visit},
 };
 
@@ -32,10 +32,9 @@ async fn show_added(visit: Visit) -> HttpResponse {
 #[post("/{merchant}/choose/add")]
 async fn add_order(
     app: web::Data<App>,
-    Proven(mut visit): Proven,
-    sent: web::Form<SentForm>,
+    Sequential(Proven(mut visit), sent): Sequential<Proven, Form<SentForm>>,
 ) -> Result<HttpResponse, PageError> {
-    let sent = sent.into_inner();
+    let sent = sent.0;
     visit.target = visit.own_path(&sent.next).unwrap_or_else(|| visit.url("/choose"));
     let mut form = FindForm::check(&Page::new(&visit, None), sent);
     let failed = match form.lookup() {
@@ -52,7 +51,7 @@ async fn add_order(
         form.order.reject(message);
     }
     let mut page = load(&visit, &Sent::parse(query(&visit)).unwrap_or_default()).await?;
-    page.problems = problems(&form);
+    page.problems = form.problems();
     page.find = form;
     failed.response(&page.page, &page)
 }
@@ -60,11 +59,4 @@ async fn add_order(
 /// The choices in the URL of the page.
 fn query(visit: &Visit) -> &str {
     visit.target.split_once('?').map_or("", |(_, query)| query)
-}
-
-fn problems(form: &FindForm) -> Vec<Problem> {
-    let problem = |(id, field): (&str, &Field)| {
-        field.error.clone().map(|text| Problem { id: id.to_owned(), text })
-    };
-    form.fields().into_iter().filter_map(problem).collect()
 }

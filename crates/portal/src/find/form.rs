@@ -5,7 +5,7 @@ use pages::form::Field;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{merchant::Portal, page::Page};
+use crate::{merchant::Portal, page::Page, sent::Problem};
 
 /// The longest text that a shopper can type into a field.
 const MAX_BYTES: usize = 500;
@@ -107,6 +107,14 @@ impl FindForm {
     /// The fields with their ids.
     pub(crate) fn fields(&self) -> [(&'static str, &Field); 3] {
         [("order", &self.order), ("key", &self.key), ("gift_code", &self.gift_code)]
+    }
+
+    /// The fields that have to be corrected.
+    pub(crate) fn problems(&self) -> Vec<Problem> {
+        let problem = |(id, field): (&str, &Field)| {
+            field.error.clone().map(|text| Problem { id: id.to_owned(), text })
+        };
+        self.fields().into_iter().filter_map(problem).collect()
     }
 
     pub(crate) fn is_valid(&self) -> bool {

@@ -95,3 +95,15 @@ fn a_giftee_sees_no_prices() {
     let pickers = Pickers::new(&page, &item, &shirts(), &Fields::default());
     assert!(pickers.listed.iter().all(|listed| !listed.text.contains('€')));
 }
+
+#[test]
+fn sizes_are_in_their_natural_order() {
+    let sorted = |values: &[&'static str]| {
+        let mut values = values.to_vec();
+        values.sort_by_key(|value| natural_order(value));
+        values
+    };
+    assert_eq!(sorted(&["38", "40", "43", "41", "9.5", "9"]), ["9", "9.5", "38", "40", "41", "43"]);
+    assert_eq!(sorted(&["XL", "s", "M", "XXL", "XS"]), ["XS", "s", "M", "XL", "XXL"]);
+    assert_eq!(sorted(&["Red", "Blue", "Green"]), ["Red", "Blue", "Green"]);
+}

@@ -28,7 +28,6 @@ pub(super) struct ItemOptions {
     /// The line in the names of fields.
     pub(super) key: String,
     pub(super) title: String,
-    pub(super) sku: String,
     pub(super) count: u32,
     pub(super) image: Option<String>,
     pub(super) options: Vec<ResolutionOption>,
@@ -71,7 +70,6 @@ impl ItemOptions {
         Self {
             index,
             title: item.line.title.clone(),
-            sku: item.line.sku.clone(),
             count: item.choice.count,
             image: page.portal.image(item.line.image_url.as_deref()).map(str::to_owned),
             options: possible.iter().map(option).collect(),

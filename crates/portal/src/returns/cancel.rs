@@ -17,6 +17,7 @@ use super::{
     return_url,
 };
 use crate::{
+    App,
     error::PageError,
     page::{Page, html_with, redirect},
     visit::{Proven, Visit},
@@ -47,7 +48,8 @@ pub(super) async fn show_cancel(
 
 #[post("/{merchant}/returns/{rma}/cancel")]
 pub(super) async fn cancel(
-    Proven(visit): Proven,
+    app: web::Data<App>,
+    Proven(mut visit): Proven,
     path: web::Path<(String, String)>,
 ) -> Result<HttpResponse, PageError> {
     let (_, name) = path.into_inner();
@@ -55,7 +57,10 @@ pub(super) async fn cancel(
     let canceled: Result<IgnoredAny, _> =
         visit.api.send_json(Service::RmaEngine, Method::POST, merchant, &path, &json!({})).await;
     match canceled {
-        Ok(_) => Ok(redirect(&return_url(&visit, &name, ""))),
+        Ok(_) => {
+            visit.shopper.forget(&name);
+            visit.with_cookie(&app, redirect(&return_url(&visit, &name, "")))
+        }
         // The result is unknown. The page that asks tells whether the return is canceled.
         Err(ApiError::Unavailable { .. }) => Ok(redirect(&return_url(&visit, &name, "/cancel"))),
         Err(ApiError::Conflict(refusal)) => {
@@ -97,7 +102,7 @@ fn refused(message: &str) -> Option<&'static str> {
 }
 
 /// The id of the reason why a return cannot be canceled, from its state.
-fn late_reason(rma: &Return) -> &'static str {
+pub(super) fn late_reason(rma: &Return) -> &'static str {
     if rma.status == RmaStatus::Canceled {
         "cancel-late-canceled"
     } else if rma.active_units().any(|unit| unit.progress() > 0) {

@@ -3,7 +3,7 @@
 use domain::returns::ExchangeStatus;
 
 use super::model::{Return, Unit};
-use crate::{draft::Resolution, page::Page};
+use crate::{check::difference_text, draft::Resolution, page::Page};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Item {
@@ -13,6 +13,8 @@ pub(crate) struct Item {
     paid: Option<i64>,
     refund: Option<i64>,
     currency: String,
+    /// Whether the return shipping is subtracted from the refunds.
+    costs_shipping: bool,
 }
 
 /// The rows of a return, in the order of its units.
@@ -34,6 +36,7 @@ pub(crate) fn items(rma: &Return) -> Vec<Item> {
                 paid,
                 refund,
                 currency: rma.currency.clone(),
+                costs_shipping: rma.return_shipping_cost_cents.is_some_and(|cents| cents > 0),
             }),
         }
     }
@@ -86,6 +89,9 @@ impl Item {
         let is_failed = unit.exchange_status == Some(ExchangeStatus::Failed);
         let amount = self.refund.map(|refund| page.money(&refund, &self.currency));
         match (unit.resolution(), amount) {
+            (Resolution::Refund, Some(amount)) if unit.is_refunded && self.costs_shipping => {
+                page.t1("item-refunded-before-shipping", "amount", amount)
+            }
             (Resolution::Refund, Some(amount)) if unit.is_refunded => {
                 page.t1("item-refunded", "amount", amount)
             }
@@ -97,7 +103,9 @@ impl Item {
             (Resolution::Refund, None) => page.t("item-refund-gift"),
             (Resolution::Exchange, _) => {
                 let title = unit.variant.as_ref().map_or("", |variant| variant.title.as_str());
-                page.t1("item-exchange", "title", title)
+                let text = page.t1("item-exchange", "title", title);
+                let Some(cents) = unit.price_difference() else { return text };
+                format!("{text}. {}", difference_text(page, cents, &self.currency))
             }
             (Resolution::GiftCard, _) => page.t("item-gift-card"),
         }
@@ -135,6 +143,11 @@ impl Amounts {
         let refunds = rma.active_units().map(|unit| unit.refund_financials);
         let refunds = refunds.map(|amounts| Some(amounts?.shopper_refund_amount_cents));
         Some(Self { refund: refunds.sum::<Option<i64>>()?, shipping })
+    }
+
+    /// The return shipping cost as it changes the total.
+    pub(super) fn deducted(&self) -> i64 {
+        -self.shipping
     }
 
     /// The refund after the return shipping cost. A refund that does not cover the cost has none.
@@ -190,6 +203,30 @@ mod tests {
         let canceled = json!({ "canceled_at": "2026-11-16T10:00:00Z" });
         assert!(Amounts::of(&rma(&[canceled.clone(), json!({})])).is_some());
         assert_eq!(Amounts::of(&rma(&[canceled])), None);
+    }
+
+    #[test]
+    fn an_exchange_shows_the_difference_in_price() {
+        let exchange = |price: i64| {
+            json!({
+                "resolution": "exchange", "product_amount_cents": 2000,
+                "variant": { "title": "Tee, M", "unit_price_amount_cents": price },
+            })
+        };
+        let outcome = |price| items(&rma(&[exchange(price)]))[0].outcome(&page());
+        assert!(outcome(3500).ends_with("It costs €15.00 more than your item."));
+        assert!(outcome(2000).ends_with("It has the same price."));
+        let unknown = json!({ "resolution": "exchange", "variant": { "title": "Tee, M" } });
+        assert_eq!(items(&rma(&[unknown]))[0].outcome(&page()), "Exchange for Tee, M");
+    }
+
+    #[test]
+    fn a_refund_names_the_shipping_that_is_subtracted() {
+        let refunded = rma(&[json!({ "is_refunded": true })]);
+        let text = items(&refunded)[0].outcome(&page());
+        assert_eq!(text, "€21.65 refunded, before return shipping");
+        let free = Return { return_shipping_cost_cents: Some(0), ..refunded };
+        assert_eq!(items(&free)[0].outcome(&page()), "€21.65 refunded");
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub(crate) struct Unit {
     #[serde(default)]
     resolution: String,
     pub(crate) variant: Option<Variant>,
+    /// The price in the shop; absent for a gift.
+    product_amount_cents: Option<i64>,
     /// Absent for a gift.
     pub(crate) refund_financials: Option<Financials>,
     #[serde(default)]
@@ -59,6 +61,7 @@ pub(crate) struct Unit {
 pub(crate) struct Variant {
     #[serde(default)]
     pub(crate) title: String,
+    unit_price_amount_cents: Option<i64>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -77,6 +80,12 @@ impl Unit {
             return Resolution::Refund;
         }
         Resolution::from_value(&self.resolution).unwrap_or(Resolution::Refund)
+    }
+
+    /// The price of the variant, less that of the unit. Absent if one of them is not known.
+    pub(crate) fn price_difference(&self) -> Option<i64> {
+        let variant = self.variant.as_ref()?.unit_price_amount_cents?;
+        Some(variant.saturating_sub(self.product_amount_cents?))
     }
 
     /// The distance that the unit's parcel has come: 0 before the drop-off, 3 at the warehouse.

@@ -9,6 +9,7 @@ use pages::qr;
 use serde::Deserialize;
 
 use super::{
+    cancel::late_reason,
     items::{Amounts, Item, items},
     model::Return,
     return_url,
@@ -111,6 +112,11 @@ impl ReturnPage {
         }
     }
 
+    /// The id of the reason why the return cannot be canceled.
+    fn late_reason(&self) -> &'static str {
+        late_reason(&self.rma)
+    }
+
     /// Whether the carrier still has to send the label. A drop-off without a box can do without.
     fn waits_for_label(&self) -> bool {
         self.needs_drop_off && self.labels.is_empty() && self.rma.return_method == "mail-back"
@@ -182,6 +188,23 @@ mod tests {
         assert!(!page.contains("<b>Tee"), "{page}");
         // The script says so when the page cannot be refreshed.
         assert!(page.contains("data-stale=\"Not refreshed since {time} UTC.\""), "{page}");
+    }
+
+    #[test]
+    fn a_return_with_an_exchange_says_why_it_cannot_be_canceled() {
+        let mut exchanged =
+            rma(&[json!({ "resolution": "exchange", "exchange_status": "placed" })]);
+        exchanged.is_cancelable = false;
+        let page = rendered(exchanged, false);
+        assert!(page.contains("This return cannot be canceled any more."), "{page}");
+        assert!(page.contains("The shop already prepares your new order"), "{page}");
+        assert!(!rendered(rma(&[json!({})]), false).contains("cannot be canceled"));
+    }
+
+    #[test]
+    fn amounts_add_up() {
+        let page = rendered(rma(&[json!({})]), false);
+        assert!(page.contains("<dd>-€5.00</dd>") && page.contains("€16.65"), "{page}");
     }
 
     #[test]

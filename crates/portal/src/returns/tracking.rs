@@ -111,7 +111,7 @@ fn resolution_steps(rma: &Return, timeline: &[Entry]) -> Vec<Step> {
         let at = last(timeline, entry).filter(|_| state != State::Open);
         Some(Step::new(name, state, at))
     };
-    [refund, exchange, card].into_iter().filter_map(step).collect()
+    [exchange, card, refund].into_iter().filter_map(step).collect()
 }
 
 /// The ids of sentences about parcels that need the shopper's attention.
@@ -222,7 +222,7 @@ mod tests {
             json!({ "resolution": "exchange", "exchange_status": "failed" }),
         ];
         let all = shown(&rma(&units), &[REQUESTED, ("exchange_placed", "2026-11-16T15:00:00Z")]);
-        let replaced = ["refunded open", "exchange-placed done 15", "gift-card-issued open"];
+        let replaced = ["exchange-placed done 15", "gift-card-issued open", "refunded open"];
         assert_eq!(all[4..], replaced);
         assert_eq!(all[0], "requested done 09*");
     }

@@ -25,11 +25,9 @@ use crate::{
     order::{self, Order},
     page::{Page, html_with, redirect},
     returns::return_url,
+    sent::Form,
     visit::Visit,
 };
-
-/// The method that a page proposes.
-const DEFAULT_METHOD: &str = "mail-back";
 
 #[derive(Template)]
 #[template(path = "withdraw_confirm.html")]
@@ -38,6 +36,8 @@ struct ConfirmPage {
     order: String,
     person: Withdrawal,
     lines: Vec<WithdrawLine>,
+    /// The amount that was paid for all units that can be returned.
+    paid: Option<String>,
     methods: Vec<MethodChoice>,
     /// Makes a form that is sent twice one withdrawal.
     key: String,
@@ -65,6 +65,7 @@ struct MethodChoice {
     method: String,
     /// Absent if the return is free.
     cost: Option<String>,
+    cost_cents: i64,
     is_chosen: bool,
 }
 
@@ -92,8 +93,9 @@ pub(super) async fn show_confirm(
 pub(super) async fn confirm(
     app: web::Data<App>,
     mut visit: Visit,
-    sent: web::Form<Fields>,
+    sent: Form<Fields>,
 ) -> Result<HttpResponse, PageError> {
+    let sent = sent.0;
     check_offered(&visit)?;
     let order = sent.text("order");
     let units = requested(&sent).ok_or(PageError::BadForm)?;
@@ -149,8 +151,11 @@ async fn show(visit: &Visit, order: &str, shown: Shown<'_>) -> Result<HttpRespon
     };
     let found = order::load(visit, order).await?;
     let page = Page::new(visit, None);
-    let chosen = shown.sent.map_or(DEFAULT_METHOD, |sent| sent.text("method"));
+    let chosen = shown.sent.map(|sent| sent.text("method"));
+    let paid: Option<i64> =
+        found.lines.iter().flat_map(|line| &line.free).map(|unit| unit.paid).sum();
     let template = ConfirmPage {
+        paid: paid.map(|cents| page.money(&cents, &found.currency)),
         methods: methods(&page, &found, chosen),
         order: found.identifier,
         lines: lines(found.lines, shown.sent),
@@ -164,8 +169,8 @@ async fn show(visit: &Visit, order: &str, shown: Shown<'_>) -> Result<HttpRespon
     html_with(shown.status, &template.page, &template)
 }
 
-/// The merchant's methods that every unit can have. One of them is chosen.
-fn methods(page: &Page, order: &Order, chosen: &str) -> Vec<MethodChoice> {
+/// The merchant's methods that every unit can have. One of them is chosen, by default the cheapest.
+fn methods(page: &Page, order: &Order, chosen: Option<&str>) -> Vec<MethodChoice> {
     let Portal { methods, currency, .. } = page.portal.as_ref();
     let is_possible = |method: &str| {
         let mut lines = order.lines.iter().filter(|line| !line.free.is_empty());
@@ -177,13 +182,17 @@ fn methods(page: &Page, order: &Order, chosen: &str) -> Vec<MethodChoice> {
         // Orders in another currency are returned without a cost.
         let has_cost = cents > 0 && *currency == order.currency;
         let cost = has_cost.then(|| page.money(&cents, currency));
-        MethodChoice { cost, is_chosen: offer.method == chosen, method: offer.method.clone() }
+        MethodChoice {
+            cost,
+            cost_cents: if has_cost { cents } else { 0 },
+            is_chosen: chosen == Some(offer.method.as_str()),
+            method: offer.method.clone(),
+        }
     };
     let mut choices: Vec<_> = possible.map(choice).collect();
-    if choices.iter().all(|choice| !choice.is_chosen)
-        && let Some(first) = choices.first_mut()
-    {
-        first.is_chosen = true;
+    let is_open = choices.iter().all(|choice| !choice.is_chosen);
+    if let Some(cheapest) = choices.iter_mut().filter(|_| is_open).min_by_key(|it| it.cost_cents) {
+        cheapest.is_chosen = true;
     }
     choices
 }
@@ -224,13 +233,16 @@ mod tests {
     }
 
     #[test]
-    fn mail_back_is_proposed_with_its_cost() {
+    fn the_cheapest_method_is_proposed() {
         let page = page();
-        let choices = methods(&page, &order(&[unit("1", 1)]), DEFAULT_METHOD);
-        assert_eq!(chosen(&choices), ["mail-back"]);
+        let choices = methods(&page, &order(&[unit("1", 1)]), None);
+        assert_eq!(chosen(&choices), ["express-returns"]);
         let costs: Vec<_> = choices.iter().map(|choice| choice.cost.as_deref()).collect();
         assert_eq!(costs, [None, Some("€5.95")]);
-        assert_eq!(chosen(&methods(&page, &order(&[]), "customer-keep")), ["express-returns"]);
+        assert_eq!(
+            chosen(&methods(&page, &order(&[]), Some("customer-keep"))),
+            ["express-returns"]
+        );
     }
 
     #[test]
@@ -238,7 +250,7 @@ mod tests {
         let mut heavy = unit("2", 1);
         heavy["unavailable_methods"] =
             json!([{ "method": "express-returns", "code": "too_heavy_for_express" }]);
-        let choices = methods(&page(), &order(&[unit("1", 1), heavy]), "express-returns");
+        let choices = methods(&page(), &order(&[unit("1", 1), heavy]), Some("express-returns"));
         assert_eq!((choices.len(), chosen(&choices)), (1, vec!["mail-back"]));
     }
 }
