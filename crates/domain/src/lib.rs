@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod delivery;
+pub mod email;
 pub mod erasure;
 pub mod event;
 pub mod exchange;

@@ -5,6 +5,7 @@ use url::Url;
 use super::guard::{Guard, Transport};
 use super::headers::{IS_REDACTED, REDACTED};
 use super::secret_url::SecretUrl;
+use crate::email::is_email;
 use crate::json::{Field, parsed};
 
 const NOT_AN_HTTP_URL: &str = "must be an http or https URL without credentials or fragment";
@@ -99,9 +100,6 @@ pub(super) fn path(field: Field<'_>) -> Option<String> {
 
 pub(super) fn email(field: Field<'_>) -> Option<String> {
     parsed(3..=254, |text| {
-        let has_parts =
-            text.split_once('@').is_some_and(|(name, host)| !name.is_empty() && host.contains('.'));
-        let is_plain = !text.chars().any(|c| c.is_whitespace() || c.is_control());
-        if has_parts && is_plain { Ok(text.to_owned()) } else { Err("must be an e-mail address") }
+        if is_email(text) { Ok(text.to_owned()) } else { Err("must be an e-mail address") }
     })(field)
 }
