@@ -2,7 +2,8 @@
 
 use std::{fmt, str::FromStr};
 
-pub(crate) const MAX_LENGTH: usize = 254;
+pub(crate) use domain::email::MAX_LENGTH;
+use domain::email::is_email;
 
 /// An e-mail address in lower case.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -27,26 +28,9 @@ impl fmt::Display for Email {
 impl FromStr for Email {
     type Err = InvalidEmail;
 
-    /// Accepts the addresses that browsers accept in a form, except those with a slash: the address is
-    /// a segment of URLs.
     fn from_str(text: &str) -> Result<Self, InvalidEmail> {
-        let (local, domain) = text.split_once('@').ok_or(InvalidEmail)?;
-        let is_local = |c: char| c.is_ascii_alphanumeric() || ".!#$%&'*+=?^_`{|}~-".contains(c);
-        let valid = text.len() <= MAX_LENGTH
-            && !local.is_empty()
-            && local.chars().all(is_local)
-            && domain.split('.').all(is_label);
-        if valid { Ok(Self(text.to_ascii_lowercase())) } else { Err(InvalidEmail) }
+        if is_email(text) { Ok(Self(text.to_ascii_lowercase())) } else { Err(InvalidEmail) }
     }
-}
-
-/// Whether a text can be a part of a domain name.
-fn is_label(text: &str) -> bool {
-    let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    (1..=63).contains(&text.len())
-        && text.chars().all(is_allowed)
-        && !text.starts_with('-')
-        && !text.ends_with('-')
 }
 
 #[cfg(test)]

@@ -17,7 +17,11 @@ use aws_lc_rs::{
 use chrono::TimeDelta;
 use domain::{access::MerchantId, merchant::Sealed};
 use secrecy::{ExposeSecret as _, SecretString};
-use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{DeserializeOwned, Error as _},
+};
+use uuid::Uuid;
 
 pub use amounts::remove_amounts;
 pub use requester::{ProofError, ProvenOrders, Requester};
@@ -64,6 +68,14 @@ pub struct ProvenOrder {
     pub expires_at: Timestamp,
 }
 
+/// The order of a deep link, and the id of the link's record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkedOrder {
+    pub id: Uuid,
+    #[serde(flatten)]
+    pub order: ProvenOrder,
+}
+
 /// The use of a sealed text. A text of one use does not open as the other.
 #[derive(Debug, Clone, Copy)]
 enum Use {
@@ -105,7 +117,8 @@ impl ProofKeys {
 
     /// The order of a proof.
     pub fn open(&self, merchant: &MerchantId, proof: &str) -> Result<ProvenOrder, ProofError> {
-        let order = self.unseal(Use::Proof, merchant, proof).ok_or(ProofError::Required)?;
+        let order: ProvenOrder =
+            self.unseal(Use::Proof, merchant, proof).ok_or(ProofError::Required)?;
         if self.is_expired(&order) { Err(ProofError::Expired) } else { Ok(order) }
     }
 
@@ -113,15 +126,15 @@ impl ProofKeys {
     pub fn deep_link(
         &self,
         merchant: &MerchantId,
-        order: &ProvenOrder,
+        link: &LinkedOrder,
     ) -> Result<String, SealError> {
-        self.seal(Use::DeepLink, merchant, order)
+        self.seal(Use::DeepLink, merchant, link)
     }
 
     /// The order of a deep link that has not expired.
-    pub fn open_deep_link(&self, merchant: &MerchantId, token: &str) -> Option<ProvenOrder> {
-        let order = self.unseal(Use::DeepLink, merchant, token)?;
-        (!self.is_expired(&order)).then_some(order)
+    pub fn open_deep_link(&self, merchant: &MerchantId, token: &str) -> Option<LinkedOrder> {
+        let link: LinkedOrder = self.unseal(Use::DeepLink, merchant, token)?;
+        (!self.is_expired(&link.order)).then_some(link)
     }
 
     /// The gift code of an order, in groups of four letters.
@@ -149,13 +162,18 @@ impl ProofKeys {
         &self,
         used_as: Use,
         merchant: &MerchantId,
-        order: &ProvenOrder,
+        order: &impl Serialize,
     ) -> Result<String, SealError> {
         let text = serde_json::to_string(order).map_err(|_unwritable| SealError::Damaged)?;
         Ok(self.sealer.seal(&used_as.context(merchant), &text)?.0)
     }
 
-    fn unseal(&self, used_as: Use, merchant: &MerchantId, text: &str) -> Option<ProvenOrder> {
+    fn unseal<T: DeserializeOwned>(
+        &self,
+        used_as: Use,
+        merchant: &MerchantId,
+        text: &str,
+    ) -> Option<T> {
         let opened = self.sealer.open(&used_as.context(merchant), &Sealed(text.to_owned())).ok()?;
         serde_json::from_str(opened.expose_secret()).ok()
     }

@@ -8,6 +8,7 @@ use platform::batching::SubmitError;
 use platform::database::DatabaseError;
 use platform::sealing::SealError;
 use platform::{ErrorKind, Failure};
+use uuid::Uuid;
 
 use crate::return_conflict::ReturnConflict;
 use crate::store::return_rows::InsertError;
@@ -22,6 +23,8 @@ pub(crate) enum Error {
     NoParcel(String),
     #[error("there is no discrepancy {0}")]
     NoDiscrepancy(i64),
+    #[error("there is no deep link {0}")]
+    NoDeepLink(Uuid),
     #[error("refund {0} does not wait for a return")]
     RefundMatched(String),
     #[error(transparent)]
@@ -83,6 +86,7 @@ impl Failure for Error {
             | Self::NoReturn(_)
             | Self::NoParcel(_)
             | Self::NoDiscrepancy(_)
+            | Self::NoDeepLink(_)
             | Self::NoPortal(_)
             | Self::LookupFailed => ErrorKind::Missing,
             Self::TooManyLookups(_) => ErrorKind::Limited,

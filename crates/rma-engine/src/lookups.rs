@@ -7,6 +7,8 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use diesel_async::AsyncPgConnection;
+use domain::access::MerchantId;
 use domain::erasure::is_erased;
 use domain::json::{Object, text};
 use domain::merchant::{LookupKey, Merchant};
@@ -20,6 +22,7 @@ use utoipa::ToSchema;
 
 use crate::App;
 use crate::error::Error;
+use crate::store::deep_links;
 use crate::store::lookups::{self as store, Attempt, Limits, StoredFacts};
 
 /// Failures count for this long.
@@ -102,23 +105,17 @@ async fn try_look_up(
     address: IpAddr,
     lookup: &Lookup,
 ) -> Result<Proof, Error> {
-    let link = match lookup {
-        Lookup::DeepLink(token) => app.proof_keys.open_deep_link(&merchant.identifier, token),
-        Lookup::Order { .. } => None,
-    };
-    let order_identifier = match lookup {
-        Lookup::DeepLink(_) => link.as_ref().map(|link| link.order_identifier.as_str()),
-        Lookup::Order { order_identifier, .. } => Some(order_identifier.as_str()),
-    };
-    let (address, at) = (network(address).to_string(), app.clock.now());
     let id = &merchant.identifier;
+    let mut conn = app.pool.get().await?;
+    let named = named_order(&mut conn, app, id, lookup).await?;
+    let (address, at) = (network(address).to_string(), app.clock.now());
+    let order_identifier = named.as_ref().map(|named| named.order_identifier.as_str());
     let attempt = Attempt { merchant: id, order_identifier, address: &address, at };
     let limits = Limits {
         since: at - WINDOW,
         of_order: app.lookups.order_failures_per_hour.get(),
         of_address: app.lookups.address_failures_per_hour.get(),
     };
-    let mut conn = app.pool.get().await?;
     let position = store::insert(&mut conn, &attempt).await?;
     let found = store::find(&mut conn, &attempt, position, &limits).await?;
     if let Some(since) = found.limited_since {
@@ -126,17 +123,57 @@ async fn try_look_up(
         let wait = (since + WINDOW - at).to_std().unwrap_or_default();
         return Err(Error::TooManyLookups(wait));
     }
-    let is_right = is_right(app, merchant, lookup, link.as_ref(), found.facts.as_ref());
-    let Some(order_identifier) = order_identifier.filter(|_| is_right) else {
+    let named = named.filter(|named| is_right(app, merchant, lookup, named, found.facts.as_ref()));
+    let Some(NamedOrder { order_identifier, is_gift }) = named else {
         return Err(Error::LookupFailed);
     };
     store::delete(&mut conn, position).await?;
-    let is_gift = match lookup {
-        Lookup::DeepLink(_) => link.as_ref().is_some_and(|link| link.is_gift),
-        Lookup::Order { key, .. } => matches!(key, Key::GiftCode(_)),
-    };
-    let (proof, expires_at) = app.proof_keys.issue(id, order_identifier, is_gift)?;
-    Ok(Proof { proof, order_identifier: order_identifier.to_owned(), is_gift, expires_at })
+    let (proof, expires_at) = app.proof_keys.issue(id, &order_identifier, is_gift)?;
+    Ok(Proof { proof, order_identifier, is_gift, expires_at })
+}
+
+/// The order that a look-up is about.
+struct NamedOrder {
+    order_identifier: String,
+    is_gift: bool,
+}
+
+/// `None` for a deep link that does not open, was revoked or has no record. Its failure does not count for
+/// the order, so that an old link cannot make the shopper wait.
+async fn named_order(
+    conn: &mut AsyncPgConnection,
+    app: &App,
+    merchant: &MerchantId,
+    lookup: &Lookup,
+) -> Result<Option<NamedOrder>, Error> {
+    match lookup {
+        Lookup::DeepLink(token) => {
+            let Some(link) = app.proof_keys.open_deep_link(merchant, token) else {
+                return Ok(None);
+            };
+            let is_valid = deep_links::is_valid(conn, merchant, link.id).await?;
+            let ProvenOrder { order_identifier, is_gift, .. } = link.order;
+            Ok(is_valid.then_some(NamedOrder { order_identifier, is_gift }))
+        }
+        Lookup::Order { order_identifier: typed, key } => {
+            let spellings = spellings(typed);
+            let known = store::known_identifier(conn, merchant, &spellings).await?;
+            let order_identifier = known.unwrap_or_else(|| typed.clone());
+            let is_gift = matches!(key, Key::GiftCode(_));
+            Ok(Some(NamedOrder { order_identifier, is_gift }))
+        }
+    }
+}
+
+/// The identifiers that a shopper may mean, best first: shops print `#` before a number, and shoppers do not
+/// care about capitals.
+fn spellings(typed: &str) -> Vec<String> {
+    let plain = typed.trim_start_matches('#').trim();
+    let mut spellings = vec![typed.to_owned()];
+    for text in [plain.to_owned(), format!("#{plain}")] {
+        spellings.extend([text.to_uppercase(), text.to_lowercase(), text]);
+    }
+    spellings
 }
 
 /// Compares the input with the order. An order that does not exist costs the same comparison.
@@ -144,12 +181,12 @@ fn is_right(
     app: &App,
     merchant: &Merchant,
     lookup: &Lookup,
-    link: Option<&ProvenOrder>,
+    named: &NamedOrder,
     facts: Option<&StoredFacts>,
 ) -> bool {
     let allowed = &merchant.settings.appearance.lookup_keys;
     let (is_allowed, is_same) = match lookup {
-        Lookup::DeepLink(_) => (true, link.is_some()),
+        Lookup::DeepLink(_) => (true, true),
         Lookup::Order { key: Key::Email(given), .. } => {
             let email = facts.and_then(|it| it.customer.email_address());
             (allowed.contains(&LookupKey::Email), is_same(given, email, normalized_email))
@@ -158,8 +195,9 @@ fn is_right(
             let zip_code = facts.and_then(StoredFacts::zip_code);
             (allowed.contains(&LookupKey::ZipCode), is_same(given, zip_code, normalized_zip_code))
         }
-        Lookup::Order { order_identifier, key: Key::GiftCode(code) } => {
-            (true, app.proof_keys.is_gift_code(&merchant.identifier, order_identifier, code))
+        Lookup::Order { key: Key::GiftCode(code), .. } => {
+            let order = &named.order_identifier;
+            (true, app.proof_keys.is_gift_code(&merchant.identifier, order, code))
         }
     };
     facts.is_some() && is_allowed && is_same
@@ -189,7 +227,7 @@ impl StoredFacts {
     }
 }
 
-/// Starts the task that deletes failures that no longer count.
+/// Starts the task that deletes failures that no longer count, and records of expired deep links.
 pub(crate) fn start_clean_up(process: &Process) {
     let (pool, clock) = (process.pool.clone(), process.clock.clone());
     process.tasks.spawn_interval("look-up failures", CLEAN_UP_INTERVAL, move || {
@@ -203,6 +241,7 @@ pub(crate) fn start_clean_up(process: &Process) {
 }
 
 pub(crate) async fn delete_expired(pool: &Pool, now: Timestamp) -> Result<(), DatabaseError> {
+    crate::deep_links::delete_expired(pool, now).await?;
     delete_older_than(pool, "lookup_failures", "at", now, WINDOW).await
 }
 
@@ -211,6 +250,15 @@ mod tests {
     use domain::erasure::{ERASED, ERASED_EMAIL};
 
     use super::*;
+
+    #[test]
+    fn the_typed_identifier_comes_first() {
+        let spellings = spellings("#a-1");
+        assert_eq!(spellings.first().map(String::as_str), Some("#a-1"));
+        for other in ["A-1", "a-1", "#A-1"] {
+            assert!(spellings.iter().any(|spelling| spelling == other), "{other}");
+        }
+    }
 
     #[test]
     fn the_placeholder_of_an_erased_fact_proves_nothing() {

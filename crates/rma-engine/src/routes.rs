@@ -12,6 +12,8 @@ pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
         .service(portals::show_portal)
         .service(lookups::look_up_order)
         .service(deep_links::create_deep_link)
+        .service(deep_links::list_deep_links)
+        .service(deep_links::revoke_deep_link)
         .service(orders::show_order)
         .service(returnable::show_returnable)
         .service(returns::quote_return)

@@ -53,6 +53,9 @@ pub(crate) struct ShopperUnit {
     #[serde(flatten)]
     resolution: Resolution,
     refund_type: RefundType,
+    /// The price in the shop, to compare a variant with. Absent for a gift.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    product_amount_cents: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     refund_financials: Option<RefundFinancials>,
     is_refunded: bool,
@@ -121,6 +124,7 @@ impl ShopperUnit {
             return_reason: unit.return_reason,
             resolution,
             refund_type: unit.refund_type,
+            product_amount_cents: (!is_gift).then_some(unit.amounts.product_amount_cents),
             refund_financials,
             is_refunded: unit.refunded_by.is_some(),
             exchange_status: unit.exchange_status,

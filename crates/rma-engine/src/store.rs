@@ -1,5 +1,6 @@
 //! Every query of this service. Row types are private; functions take and return domain types.
 
+pub(crate) mod deep_links;
 pub(crate) mod discrepancies;
 pub(crate) mod discrepancy_search;
 pub(crate) mod erased_orders;

@@ -2,10 +2,11 @@
 
 use std::sync::PoisonError;
 
-use actix_web::error::{Error, InternalError, JsonPayloadError, QueryPayloadError};
+use actix_web::error::{Error, InternalError, QueryPayloadError};
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, web};
-use serde::Deserialize;
+use platform::http::Body;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::json;
 
 use crate::Sandbox;
@@ -50,11 +51,15 @@ async fn list_behaviours(sandbox: web::Data<Sandbox>) -> HttpResponse {
     HttpResponse::Ok().json(sandbox.behaviours.list())
 }
 
-async fn set_behaviour(sandbox: web::Data<Sandbox>, rule: web::Json<Rule>) -> HttpResponse {
+async fn set_behaviour(sandbox: web::Data<Sandbox>, body: Body) -> HttpResponse {
+    let rule: Rule = match parse(&body) {
+        Ok(rule) => rule,
+        Err(response) => return response,
+    };
     if let Err(error) = rule.check() {
         return message(StatusCode::BAD_REQUEST, &error);
     }
-    sandbox.behaviours.set(rule.into_inner(), sandbox.tokens.issued());
+    sandbox.behaviours.set(rule, sandbox.tokens.issued());
     HttpResponse::NoContent().finish()
 }
 
@@ -78,7 +83,11 @@ struct NewSecrets {
     secrets: Vec<String>,
 }
 
-async fn set_secrets(sandbox: web::Data<Sandbox>, new: web::Json<NewSecrets>) -> HttpResponse {
+async fn set_secrets(sandbox: web::Data<Sandbox>, body: Body) -> HttpResponse {
+    let new: NewSecrets = match parse(&body) {
+        Ok(new) => new,
+        Err(response) => return response,
+    };
     match Secrets::parse(new.secrets.iter().map(String::as_str)) {
         Ok(secrets) => {
             *sandbox.secrets.write().unwrap_or_else(PoisonError::into_inner) = secrets;
@@ -92,17 +101,10 @@ async fn count_tokens(sandbox: web::Data<Sandbox>) -> HttpResponse {
     HttpResponse::Ok().json(json!({"issued": sandbox.tokens.issued()}))
 }
 
-/// Accepts JSON with any content type, so that `curl -d` works.
-pub(crate) fn json_config() -> web::JsonConfig {
-    web::JsonConfig::default()
-        .content_type_required(false)
-        .content_type(|_| true)
-        .error_handler(invalid_json)
-}
-
-fn invalid_json(error: JsonPayloadError, _: &HttpRequest) -> Error {
-    let response = message(StatusCode::BAD_REQUEST, &error.to_string());
-    InternalError::from_response(error, response).into()
+/// Reads JSON with any content type, so that `curl -d` works.
+fn parse<T: DeserializeOwned>(Body(body): &Body) -> Result<T, HttpResponse> {
+    serde_json::from_slice(body)
+        .map_err(|error| message(StatusCode::BAD_REQUEST, &error.to_string()))
 }
 
 pub(crate) fn invalid_query(error: QueryPayloadError, _: &HttpRequest) -> Error {

@@ -5,6 +5,7 @@ use std::sync::PoisonError;
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, web};
 use percent_encoding::percent_decode_str;
+use platform::http::Body;
 use serde_json::{Value, json};
 
 use crate::Sandbox;
@@ -19,7 +20,7 @@ use domain::message_kind::MessageKind;
 
 pub(crate) async fn respond(
     request: HttpRequest,
-    body: web::Bytes,
+    Body(body): Body,
     sandbox: web::Data<Sandbox>,
 ) -> HttpResponse {
     let path = request.path();

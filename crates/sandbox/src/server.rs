@@ -10,7 +10,7 @@ use actix_web::dev::{Extensions, Server, ServerHandle};
 use actix_web::rt::{System, net::TcpStream};
 use actix_web::{App, HttpServer, web};
 use anyhow::Context;
-use platform::Clock;
+use platform::{Clock, http::BodyLimits};
 
 use crate::response::ConnectionHandle;
 use crate::settings::Settings;
@@ -105,8 +105,7 @@ fn bind(
     let factory = move || {
         App::new()
             .app_data(sandbox.clone())
-            .app_data(web::PayloadConfig::new(BODY_LIMIT))
-            .app_data(control::json_config())
+            .app_data(BodyLimits { max_bytes: BODY_LIMIT, ..BodyLimits::default() })
             .app_data(web::QueryConfig::default().error_handler(control::invalid_query))
             .configure(control::routes)
             .configure(catalogue::routes)

@@ -1,4 +1,5 @@
 DROP TABLE discrepancies;
+DROP TABLE deep_links;
 DROP TABLE lookup_failures;
 DROP TABLE timeline;
 DROP FUNCTION reject_timeline_change;

@@ -137,6 +137,24 @@ CREATE TABLE lookup_failures (
 CREATE INDEX lookup_failures_by_order ON lookup_failures (merchant, order_digest, at);
 CREATE INDEX lookup_failures_by_address ON lookup_failures (address, at);
 
+-- Deep links that merchants and operators made. A link carries its id; a link without a row is refused.
+CREATE TABLE deep_links (
+    id UUID PRIMARY KEY,
+    merchant TEXT COLLATE "C" NOT NULL,
+    order_identifier TEXT COLLATE "C" NOT NULL,
+    is_gift BOOLEAN NOT NULL,
+    created_by TEXT NOT NULL,
+    created_at TIMESTAMPTZ NOT NULL,
+    expires_at TIMESTAMPTZ NOT NULL,
+    -- NULL while the link works.
+    revoked_by TEXT,
+    revoked_at TIMESTAMPTZ,
+    CONSTRAINT deep_links_revoked CHECK ((revoked_by IS NULL) = (revoked_at IS NULL))
+);
+
+CREATE INDEX deep_links_by_order ON deep_links (merchant, order_identifier, created_at);
+CREATE INDEX deep_links_by_expiry ON deep_links (expires_at);
+
 -- Discrepancies between a merchant's data and ours, for people to look at. Rows with a fingerprint
 -- are recorded once, because order snapshots repeat them. Rows of warehouse events and of refunds of
 -- unknown returns have none and are recorded each time.

@@ -42,7 +42,7 @@ async fn a_merchants_own_client_links_to_an_order() {
         output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
     })
     .await;
-    assert!(link.starts_with("link         https://portal.test/acme/l/"), "{link}");
+    assert!(link.contains("\nlink         https://portal.test/acme/l/"), "{link}");
     assert!(link.contains("\ngift code    -\nworks until  20"), "{link}");
 
     let gift = app.json(&format!("portal link {order} --gift --valid-days 1 --json")).await;
@@ -52,5 +52,14 @@ async fn a_merchants_own_client_links_to_an_order() {
     let stderr = app.error("portal link NONE", 1).await;
     assert!(stderr.starts_with("error: there is no order NONE\n"), "{stderr}");
     app.error(&format!("portal link {order} --valid-days 731"), 2).await;
+
+    let id = gift["id"].as_str().unwrap();
+    let revoked = app.json(&format!("portal revoke {id} --json")).await;
+    assert_eq!((&revoked["id"], revoked["revoked_by"].is_string()), (&gift["id"], true));
+    let links = app.json(&format!("portal links {order} --json")).await;
+    let links = links["deep_links"].as_array().unwrap();
+    assert_eq!(links.len(), 3, "{links:?}");
+    assert_eq!(links.iter().find(|link| link["id"] == gift["id"]), Some(&revoked));
+    assert!(app.text(&format!("portal links {order}")).await.contains(id));
     assert!(service.stop().await);
 }

@@ -51,13 +51,14 @@ fn a_deep_link_is_no_proof() {
     let acme = merchant("acme");
     let (proof, expires_at) = keys.issue(&acme, "A-1", false).unwrap();
     let order = ProvenOrder { order_identifier: "A-1".to_owned(), is_gift: false, expires_at };
-    let link = keys.deep_link(&acme, &order).unwrap();
-    assert_eq!(keys.open_deep_link(&acme, &link), Some(order.clone()));
+    let linked = LinkedOrder { id: Uuid::nil(), order: order.clone() };
+    let link = keys.deep_link(&acme, &linked).unwrap();
+    assert_eq!(keys.open_deep_link(&acme, &link), Some(linked.clone()));
     assert_eq!(keys.open_deep_link(&merchant("rival"), &link), None);
     assert_eq!(keys.open_deep_link(&acme, &proof), None);
     assert_eq!(keys.open(&acme, &link), Err(ProofError::Required));
     let expired = ProvenOrder { expires_at: DateTime::UNIX_EPOCH, ..order };
-    let expired = keys.deep_link(&acme, &expired).unwrap();
+    let expired = keys.deep_link(&acme, &LinkedOrder { order: expired, ..linked }).unwrap();
     assert_eq!(keys.open_deep_link(&acme, &expired), None);
 }
 

@@ -1,17 +1,19 @@
-//! `POST /v1/deep_links`: links and gift codes with which shoppers reach one order without a look-up.
+//! `/v1/deep_links`: links and gift codes with which shoppers reach one order without a look-up.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, post, web};
+use actix_web::{HttpResponse, get, post, web};
 use domain::access::Scope;
 use domain::json::{Object, integer, object, text};
 use platform::Problem;
 use platform::http::{ErrorBody, Json, Sequential};
 use platform::identity::Caller;
-use utoipa::ToSchema;
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
 
-use super::{check_staff, merchant_of};
+use super::{check_staff, merchant_of, readable_merchant};
 use crate::App;
-use crate::deep_links::{self, DeepLink, NewDeepLink};
+use crate::deep_links::{self, DeepLink, NewDeepLink, RecordedLink, RecordedLinks};
 
 /// The order of a new deep link.
 #[derive(ToSchema)]
@@ -29,9 +31,9 @@ pub(crate) struct DeepLinkBody {
 
 /// Create a deep link to an order
 ///
-/// For the merchant's own e-mails: the shopper starts a return without a look-up. Nothing is stored, so
-/// each request returns another link and all of them work. For a gift the response also has the gift code,
-/// which is the same each time.
+/// For the merchant's own e-mails: the shopper starts a return without a look-up. Each request returns
+/// another link, and all of them work until they expire or are revoked. For a gift the response also has the
+/// gift code, which is the same each time.
 #[utoipa::path(
     tag = "shoppers", security(("bearer" = ["returns"]), ("bearer" = ["operator"])),
     request_body(content = DeepLinkBody, example = json!({ "order_identifier": "A-1001", "is_gift": false, "valid_days": 90 })),
@@ -51,8 +53,64 @@ pub(crate) async fn create_deep_link(
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     check_staff(&caller)?;
     let new = document.read(object(read))?;
-    let link = deep_links::create(&app, &merchant, &new).await?;
+    let link = deep_links::create(&app, &merchant, caller.actor(), &new).await?;
     Ok(HttpResponse::build(StatusCode::CREATED).json(link))
+}
+
+/// The order whose deep links are listed.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DeepLinkQuery {
+    order_identifier: String,
+}
+
+/// List the deep links of an order
+///
+/// Shows who made each link and until when it works. The links themselves are not stored. Expired links are
+/// listed for 90 days.
+#[utoipa::path(
+    tag = "shoppers", security(("bearer" = ["returns"]), ("bearer" = ["read"]), ("bearer" = ["operator"])),
+    params(DeepLinkQuery, ("X-Service-Id" = Option<String>, Header)),
+    responses(
+        (status = 200, body = RecordedLinks), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 403, body = ErrorBody), (status = 503, body = ErrorBody),
+    ),
+)]
+#[get("/v1/deep_links")]
+pub(crate) async fn list_deep_links(
+    app: web::Data<App>,
+    caller: Caller,
+    query: web::Query<DeepLinkQuery>,
+) -> Result<web::Json<RecordedLinks>, Problem> {
+    let merchant = readable_merchant(&app, &caller)?;
+    check_staff(&caller)?;
+    Ok(web::Json(deep_links::list(&app, &merchant, &query.order_identifier).await?))
+}
+
+/// Revoke a deep link
+///
+/// The link opens nothing from now on. Proofs that it opened before work until they expire, for up to half
+/// an hour. A gift code of the order keeps working.
+#[utoipa::path(
+    tag = "shoppers", security(("bearer" = ["returns"]), ("bearer" = ["operator"])),
+    params(("id" = Uuid, Path), ("X-Service-Id" = Option<String>, Header)),
+    responses(
+        (status = 200, description = "The record of the link; revoking again changes nothing", body = RecordedLink),
+        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 404, description = "No such link of this merchant", body = ErrorBody),
+        (status = 503, body = ErrorBody),
+    ),
+)]
+#[post("/v1/deep_links/{id}/revoke")]
+pub(crate) async fn revoke_deep_link(
+    app: web::Data<App>,
+    caller: Caller,
+    id: web::Path<Uuid>,
+) -> Result<web::Json<RecordedLink>, Problem> {
+    let merchant = merchant_of(&app, &caller, Scope::Returns)?;
+    check_staff(&caller)?;
+    Ok(web::Json(deep_links::revoke(&app, &merchant, caller.actor(), *id).await?))
 }
 
 fn read(body: &Object<'_>) -> Option<NewDeepLink> {

@@ -4,7 +4,7 @@
 //! look-ups therefore see each other, and the limits hold for them together.
 
 use diesel::QueryableByName;
-use diesel::sql_types::{BigInt, Binary, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, BigInt, Binary, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::json::Digest;
@@ -55,6 +55,28 @@ pub(crate) struct LookedUp {
     pub(crate) facts: Option<StoredFacts>,
     /// If a limit is reached: the time of the failure after whose end another look-up is allowed.
     pub(crate) limited_since: Option<Timestamp>,
+}
+
+#[derive(QueryableByName)]
+struct IdentifierRow {
+    #[diesel(sql_type = Text)]
+    identifier: String,
+}
+
+/// The first of these identifiers that an order of the merchant has.
+pub(crate) async fn known_identifier(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    identifiers: &[String],
+) -> Result<Option<String>, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT identifier FROM orders WHERE merchant = $1 AND identifier = ANY($2) \
+         ORDER BY array_position($2, identifier) LIMIT 1",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(identifiers);
+    let rows: Vec<IdentifierRow> = prepared(query).get_results(conn).await?;
+    Ok(rows.into_iter().next().map(|row| row.identifier))
 }
 
 #[derive(QueryableByName)]

@@ -1,7 +1,8 @@
 //! Deep links and gift codes of merchants.
 
 use chrono::TimeDelta;
-use platform::shopper_proof::ProvenOrder;
+use platform::shopper_proof::{LinkedOrder, ProvenOrder};
+use uuid::Uuid;
 
 use super::*;
 
@@ -55,22 +56,81 @@ async fn only_the_merchant_and_operators_create_links() {
     assert_eq!(app.post("/v1/deep_links", "rival", &body).await.0, StatusCode::NOT_FOUND);
 }
 
+/// A new link of acme to the order A: its id, and the body of its look-up.
+async fn link_of(app: &TestApp) -> (Uuid, Value) {
+    let (status, link) =
+        app.post("/v1/deep_links", "acme", &json!({ "order_identifier": "A" })).await;
+    assert_eq!(status, StatusCode::CREATED, "{link}");
+    let token = link["url"].as_str().unwrap().rsplit('/').next().unwrap();
+    (link["id"].as_str().unwrap().parse().unwrap(), json!({ "deep_link": token }))
+}
+
 #[tokio::test]
 async fn a_link_works_at_its_merchant_until_it_expires() {
     let app = start_with_order().await;
     app.store("rival", &adas_order("A", 1)).await;
+    let (id, body) = link_of(&app).await;
+    assert_eq!(look_up(&app, "192.0.2.1", &body).await.0, StatusCode::OK);
     let now = Clock::system().now();
-    let link = |merchant: &str, days: i64| {
+    let link = |merchant: &str, id: Uuid, days: i64| {
         let expires_at = now + TimeDelta::days(days);
         let order = ProvenOrder { order_identifier: "A".to_owned(), is_gift: false, expires_at };
-        let token = proof_keys(now).deep_link(&merchant.parse().unwrap(), &order).unwrap();
+        let link = LinkedOrder { id, order };
+        let token = proof_keys(now).deep_link(&merchant.parse().unwrap(), &link).unwrap();
         json!({ "deep_link": token })
     };
     for (body, expected) in [
-        (link("acme", 1), StatusCode::OK),
-        (link("acme", -1), StatusCode::NOT_FOUND),
-        (link("rival", 1), StatusCode::NOT_FOUND),
+        (link("acme", id, 1), StatusCode::OK),
+        (link("acme", id, -1), StatusCode::NOT_FOUND),
+        (link("rival", id, 1), StatusCode::NOT_FOUND),
+        (link("acme", Uuid::now_v7(), 1), StatusCode::NOT_FOUND),
     ] {
         assert_eq!(look_up(&app, "192.0.2.1", &body).await.0, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_revoked_link_opens_nothing() {
+    let app = start_with_order().await;
+    let (first, body) = link_of(&app).await;
+    let (second, other) = link_of(&app).await;
+    let path = format!("/v1/deep_links/{first}/revoke");
+    assert_eq!(app.post(&path, "rival", &json!({})).await.0, StatusCode::NOT_FOUND);
+    let (status, revoked) = app.post(&path, "acme", &json!({})).await;
+    assert_eq!((status, &revoked["id"]), (StatusCode::OK, &json!(first)), "{revoked}");
+    // Revoking again changes nothing.
+    assert_eq!(app.post(&path, "acme", &json!({})).await, (StatusCode::OK, revoked.clone()));
+    assert_eq!(look_up(&app, "192.0.2.1", &body).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(look_up(&app, "192.0.2.1", &other).await.0, StatusCode::OK);
+
+    let list = async |merchant: &str| {
+        let path = "/v1/deep_links?order_identifier=A";
+        let token = app.issuer.token(Some(merchant), "read");
+        let (status, list) = app.send(Method::GET, path, &token, &[], None).await;
+        assert_eq!(status, StatusCode::OK, "{list}");
+        list["deep_links"].as_array().unwrap().clone()
+    };
+    let links = list("acme").await;
+    let ids: Vec<_> = links.iter().map(|link| &link["id"]).collect();
+    assert_eq!(ids, [&json!(second), &json!(first)]);
+    assert_eq!(links.get(1), Some(&revoked));
+    assert!(links.iter().all(|link| link["created_by"].is_string() && link.get("url").is_none()));
+    assert!(list("rival").await.is_empty());
+}
+
+#[tokio::test]
+async fn an_order_is_found_with_other_capitals_and_a_hash_sign() {
+    let app = start_with_order().await;
+    app.store("acme", &adas_order("#b-7", 1)).await;
+    for (typed, expected) in
+        [("A", "A"), ("a", "A"), ("#A", "A"), (" #a ", "A"), ("#b-7", "#b-7"), ("B-7", "#b-7")]
+    {
+        let body = json!({ "order_identifier": typed, "email": EMAIL });
+        let (status, found) = look_up(&app, "192.0.2.1", &body).await;
+        assert_eq!(
+            (status, &found["order_identifier"]),
+            (StatusCode::OK, &json!(expected)),
+            "{typed}"
+        );
     }
 }

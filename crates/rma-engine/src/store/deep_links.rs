@@ -1,0 +1,108 @@
+//! The records of deep links.
+
+use diesel::QueryableByName;
+use diesel::sql_types::{BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use domain::access::MerchantId;
+use platform::Timestamp;
+use platform::database::{DatabaseError, prepared};
+use uuid::Uuid;
+
+/// The longest list of the links of an order.
+const MAX_LISTED: i64 = 100;
+
+/// The record of a deep link.
+#[derive(Debug, Clone, PartialEq, Eq, QueryableByName)]
+pub(crate) struct LinkRecord {
+    #[diesel(sql_type = SqlUuid)]
+    pub(crate) id: Uuid,
+    #[diesel(sql_type = Text)]
+    pub(crate) order_identifier: String,
+    #[diesel(sql_type = Bool)]
+    pub(crate) is_gift: bool,
+    #[diesel(sql_type = Text)]
+    pub(crate) created_by: String,
+    #[diesel(sql_type = Timestamptz)]
+    pub(crate) created_at: Timestamp,
+    #[diesel(sql_type = Timestamptz)]
+    pub(crate) expires_at: Timestamp,
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(crate) revoked_by: Option<String>,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    pub(crate) revoked_at: Option<Timestamp>,
+}
+
+const COLUMNS: &str = "id, order_identifier, is_gift, created_by, created_at, expires_at, \
+                       revoked_by, revoked_at";
+
+pub(crate) async fn insert(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    link: &LinkRecord,
+) -> Result<(), DatabaseError> {
+    let statement = diesel::sql_query(
+        "INSERT INTO deep_links (id, merchant, order_identifier, is_gift, created_by, created_at, \
+             expires_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7)",
+    )
+    .bind::<SqlUuid, _>(link.id)
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(&link.order_identifier)
+    .bind::<Bool, _>(link.is_gift)
+    .bind::<Text, _>(&link.created_by)
+    .bind::<Timestamptz, _>(link.created_at)
+    .bind::<Timestamptz, _>(link.expires_at);
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+/// The latest links of an order, newest first.
+pub(crate) async fn list(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    order_identifier: &str,
+) -> Result<Vec<LinkRecord>, DatabaseError> {
+    let query = diesel::sql_query(format!(
+        "SELECT {COLUMNS} FROM deep_links WHERE merchant = $1 AND order_identifier = $2 \
+         ORDER BY created_at DESC LIMIT $3",
+    ))
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(order_identifier)
+    .bind::<BigInt, _>(MAX_LISTED);
+    Ok(prepared(query).get_results(conn).await?)
+}
+
+/// Revokes a link. A link that was revoked before keeps its record.
+pub(crate) async fn revoke(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    id: Uuid,
+    actor: &str,
+    now: Timestamp,
+) -> Result<Option<LinkRecord>, DatabaseError> {
+    let statement = diesel::sql_query(format!(
+        "UPDATE deep_links SET revoked_by = coalesce(revoked_by, $3), \
+             revoked_at = coalesce(revoked_at, $4) \
+         WHERE merchant = $1 AND id = $2 RETURNING {COLUMNS}",
+    ))
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<SqlUuid, _>(id)
+    .bind::<Text, _>(actor)
+    .bind::<Timestamptz, _>(now);
+    let rows: Vec<LinkRecord> = prepared(statement).get_results(conn).await?;
+    Ok(rows.into_iter().next())
+}
+
+/// Whether a link is recorded and not revoked.
+pub(crate) async fn is_valid(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    id: Uuid,
+) -> Result<bool, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT FROM deep_links WHERE merchant = $1 AND id = $2 AND revoked_at IS NULL",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<SqlUuid, _>(id);
+    Ok(prepared(query).execute(conn).await? > 0)
+}
