@@ -2,7 +2,8 @@
 
 usage: privacy.py plant | quiet FILE... | erase | gone < DUMP
 
-  plant  publishes an order, starts returns with an exchange, and reports a drop shipment, all with the marker
+  plant  publishes an order, starts returns with an exchange, and reports a drop shipment, an outbound shipment and a
+         receipt, all with the marker
   quiet  fails if the marker is in one of the files (logs, traces), in metrics, in names of queues or in the
          audit log
   erase  erases the shopper and waits until all services have confirmed
@@ -112,6 +113,34 @@ def warehouse_address():
     return {field: f"{MARKER} {field}" for field in fields} | {"country": "USA"}
 
 
+def shipment():
+    detail = {
+        "line_identifier": "L-1", "program_identifier": "outlet", "unit_identifier": "U-1", "inbound_received_asn": "IN-77",
+        "sku": "BOOT-M", "quantity": 1, "condition": "A", "eligibility_flags": ["resale"], "merchant": "Demo",
+    }
+    fields = ["name", "company", "street", "street2", "city", "state", "zip"]
+    receiver = {"identifier": "S-1", "type": "store", "address": {field: f"{MARKER} {field}" for field in fields}}
+    return {
+        "shipment_type": "freight", "from": {"identifier": "WH-1", "type": "warehouse"}, "to": receiver,
+        "asn_number": f"OUT-{ORDER}", "channel": "Outlet", "shipment_identifier": ORDER, "tracking_number": "PRO-1",
+        "carrier": "Saia", "carrier_payment_type": "prepaid", "ship_date": "2026-03-02T16:00:00Z", "status": "pending",
+        "details_type": "unit", "bol_number": "BOL-1", "timestamp": "2026-03-01T08:00:00Z",
+        "cartons": [{"identifier": "BOX-1", "details": [detail]}],
+    }
+
+
+def inbound_asn():
+    detail = {
+        "line_identifier": "L-1", "unit_identifier": "U-1", "sku": "BOOT-M", "quantity": 1,
+        "return_reason": f"{MARKER} gained weight",
+    }
+    return {
+        "asn_number": f"IN-{ORDER}", "shipment_identifier": ORDER, "from": {"identifier": "C-1", "type": "customer"},
+        "to": {"identifier": "WH-1", "type": "warehouse"}, "merchant": "Demo", "concept": "Demo",
+        "cartons": [{"identifier": "BOX-1", "reference": {"type": "ReturnsPortalOrder", "identifier": ORDER}, "details": [detail]}],
+    }
+
+
 def plant():
     call("ORDERS_URL", "/returns_portal_orders", {"returns_portal_order": {"orders": [order()]}})
     eventually("the order is projected", is_projected)
@@ -132,6 +161,13 @@ def plant():
         "order_items": [{"id": 1, "quantity": 1, "comments": MARKER}],
     }}
     call("WAREHOUSE_URL", "/v1/drop_shipments/cancellations", cancelled)
+    call("WAREHOUSE_URL", "/v1/outbound_shipments", shipment())
+    call("WAREHOUSE_URL", "/v1/inbound_asns", inbound_asn())
+    received = {
+        "asn_number": f"IN-{ORDER}", "line_identifier": "L-1", "to": {"identifier": "WH-1", "type": "warehouse"},
+        "initial_condition": "A", "initial_channel": "Outlet", "user_login": "mwagner", "location_identifier": "A-01",
+    }
+    call("WAREHOUSE_URL", "/v1/receipts", received)
     eventually("the exchange order is sent", has_exchange_order)
 
 

@@ -136,5 +136,5 @@ pub(crate) async fn revoke(
 }
 
 pub(crate) async fn delete_expired(pool: &Pool, now: Timestamp) -> Result<(), DatabaseError> {
-    delete_older_than(pool, "deep_links", "expires_at", now - RETENTION).await
+    delete_older_than(pool, "deep_links", "expires_at", now, RETENTION).await
 }

@@ -1,7 +1,5 @@
 //! The audit log, for operators and for the merchant that the records concern.
 
-#![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
-
 use actix_web::{HttpResponse, get, web};
 use chrono::{DateTime, Datelike as _, Utc};
 use platform::{
@@ -79,7 +77,7 @@ impl AuditQuery {
 pub(crate) async fn list_audit_records(
     app: web::Data<App>,
     caller: Caller,
-    query: web::Query<AuditQuery>,
+    query: Query<AuditQuery>,
 ) -> Result<HttpResponse, Problem> {
     require_read(&caller)?;
     let query = query.into_inner();

@@ -1,7 +1,5 @@
 //! API clients, for operators and for the merchants that own them.
 
-#![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
-
 use actix_web::{HttpResponse, get, post, web};
 use domain::json::object;
 use platform::{
@@ -88,7 +86,7 @@ pub(crate) async fn create_client(
 pub(crate) async fn list_clients(
     app: web::Data<App>,
     caller: Caller,
-    query: web::Query<ClientQuery>,
+    query: Query<ClientQuery>,
 ) -> Result<HttpResponse, Problem> {
     require_read(&caller)?;
     let after = query.after.as_deref().unwrap_or("");

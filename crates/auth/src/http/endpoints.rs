@@ -1,7 +1,5 @@
 //! Endpoints of merchants, for operators and for the merchants themselves.
 
-#![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
-
 use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, delete, get, post, put, web};
@@ -114,7 +112,7 @@ pub(crate) async fn set_endpoint(
     request: HttpRequest,
     Sequential(caller, Json(body)): Sequential<Caller, Json>,
     path: EndpointPath,
-    query: web::Query<SetEndpointQuery>,
+    query: Query<SetEndpointQuery>,
 ) -> Result<HttpResponse, Problem> {
     let (actor, interface) = require_endpoint(&caller, &path)?;
     let new = body.read(object(|body| Endpoint::read(body, interface, &app.guard)))?;

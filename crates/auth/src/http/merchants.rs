@@ -1,8 +1,6 @@
 //! Merchants, for operators. A merchant and support can read settings. A merchant can change the
 //! appearance of its portal.
 
-#![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
-
 mod appearance;
 
 use actix_web::{HttpRequest, HttpResponse, get, patch, post, web};
@@ -152,7 +150,7 @@ impl MerchantQuery {
 pub(crate) async fn list_merchants(
     app: web::Data<App>,
     caller: Caller,
-    query: web::Query<MerchantQuery>,
+    query: Query<MerchantQuery>,
 ) -> Result<HttpResponse, Problem> {
     require_read(&caller)?;
     let (own, words) = (caller.merchant_scope(), query.words()?);

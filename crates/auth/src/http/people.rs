@@ -1,7 +1,5 @@
 //! People, for operators and for the managers of a merchant.
 
-#![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
-
 use actix_web::{HttpResponse, get, patch, post, web};
 use domain::json::object;
 use platform::{
@@ -111,7 +109,7 @@ pub(crate) async fn invite_person(
 pub(crate) async fn list_people(
     app: web::Data<App>,
     caller: Caller,
-    query: web::Query<PersonQuery>,
+    query: Query<PersonQuery>,
 ) -> Result<HttpResponse, Problem> {
     require_manage(&caller)?;
     let merchant = listed_merchant(&caller, query.merchant.as_deref())?;

@@ -1,7 +1,5 @@
 //! Sign-in and sessions. The operations with a secret in the body need no token.
 
-#![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
-
 use actix_web::{HttpRequest, HttpResponse, delete, get, post, web};
 use domain::json::{Object, object, text};
 use platform::{
@@ -168,7 +166,7 @@ async fn person_of(app: &App, caller: &Caller, query: &SessionQuery) -> Result<P
 pub(crate) async fn list_sessions(
     app: web::Data<App>,
     caller: Caller,
-    query: web::Query<SessionQuery>,
+    query: Query<SessionQuery>,
 ) -> Result<HttpResponse, Problem> {
     let person = person_of(&app, &caller, &query).await?;
     let list = sessions::list(&app, &person.email, caller.claims.sid).await?;
@@ -190,7 +188,7 @@ pub(crate) async fn list_sessions(
 pub(crate) async fn end_sessions(
     app: web::Data<App>,
     caller: Caller,
-    query: web::Query<SessionQuery>,
+    query: Query<SessionQuery>,
 ) -> Result<HttpResponse, Problem> {
     let person = person_of(&app, &caller, &query).await?;
     sessions::end_all(&app, caller.actor(), &person).await?;

@@ -1,5 +1,8 @@
-//! Collects everything that the services store about a shopper.
+//! Collects everything that the services store about a shopper: the same data that an erasure replaces.
 
+use std::collections::{BTreeSet, HashSet};
+
+use domain::erasure::is_report_about;
 use platform::Clock;
 use serde_json::{Value, json};
 
@@ -8,8 +11,8 @@ use crate::output::{self, items, text_at};
 use crate::service_urls::{EXCHANGE, RETURNS, WAREHOUSE};
 use crate::settings::Settings;
 
-/// Prints one JSON document: orders, returns with their timelines, exchange orders, warehouse records and
-/// messages to the merchant.
+/// Prints one JSON document: orders, returns with their timelines, discrepancies, exchange orders, reports of the
+/// warehouse and messages to the merchant.
 pub(super) async fn run(orders: &ApiClient, email: &str) -> anyhow::Result<()> {
     let settings = Settings::load()?;
     let [returns, exchange, warehouse] =
@@ -17,36 +20,57 @@ pub(super) async fn run(orders: &ApiClient, email: &str) -> anyhow::Result<()> {
     let (returns, exchange, warehouse) = (returns?, exchange?, warehouse?);
     let query = [("customer_email", email)];
     let found = orders.list(&["v1", "orders"], "orders", &query, usize::MAX).await?;
+    let names: Vec<_> =
+        items(&found, "/orders").iter().map(|order| text_at(order, "/identifier")).collect();
     let mut document = Export::default();
     document.returns_of(&returns, ("email", email)).await?;
-    for order in items(&found, "/orders") {
-        let order = text_at(order, "/identifier");
-        document.returns_of(&returns, ("order_identifier", &order)).await?;
-        document.exchange_orders_of(&exchange, &order).await?;
-        document.records_of(&warehouse, &order).await?;
+    for order in &names {
+        document.returns_of(&returns, ("order_identifier", order)).await?;
+        document.discrepancies_of(&returns, ("order_identifier", order)).await?;
+        document.exchange_orders_of(&exchange, order).await?;
+        document.messages_of(&warehouse, &format!("order:{order}"), |_| true).await?;
     }
-    let exported = json!({
-        "email": email,
-        "exported_at": Clock::system().now(),
-        "orders": found.get("orders"),
-        "returns": document.returns,
-        "exchange_orders": document.exchange_orders,
-        "warehouse_records": document.records,
-        "messages": document.messages,
-    });
-    output::print_json(&exported)?;
-    Ok(())
+    let rmas: Vec<_> =
+        document.returns.iter().map(|it| text_at(it, "/return/rma_identifier")).collect();
+    for rma in &rmas {
+        document.discrepancies_of(&returns, ("rma_identifier", rma)).await?;
+    }
+    let names: HashSet<_> = names.iter().chain(&rmas).map(String::as_str).collect();
+    document.reports_of(&warehouse, &names).await?;
+    document.print(email, &found)
 }
 
 #[derive(Default)]
 struct Export {
     returns: Vec<Value>,
+    discrepancies: Vec<Value>,
     exchange_orders: Vec<Value>,
     records: Vec<Value>,
+    inbound_lines: Vec<Value>,
+    receipts: Vec<Value>,
+    outbound_shipments: Vec<Value>,
     messages: Vec<Value>,
 }
 
 impl Export {
+    fn print(&self, email: &str, orders: &Value) -> anyhow::Result<()> {
+        let exported = json!({
+            "email": email,
+            "exported_at": Clock::system().now(),
+            "orders": orders.get("orders"),
+            "returns": self.returns,
+            "discrepancies": self.discrepancies,
+            "exchange_orders": self.exchange_orders,
+            "warehouse_records": self.records,
+            "inbound_lines": self.inbound_lines,
+            "receipts": self.receipts,
+            "outbound_shipments": self.outbound_shipments,
+            "messages": self.messages,
+        });
+        output::print_json(&exported)?;
+        Ok(())
+    }
+
     async fn returns_of(&mut self, client: &ApiClient, query: (&str, &str)) -> anyhow::Result<()> {
         let found = client.list(&["v1", "returns"], "returns", &[query], usize::MAX).await?;
         for found in items(&found, "/returns") {
@@ -59,7 +83,23 @@ impl Export {
             let path = ["v1", "returns", &rma, "timeline"];
             let timeline = client.list(&path, "entries", NO_QUERY, usize::MAX).await?;
             self.returns.push(json!({ "return": shown, "timeline": timeline.get("entries") }));
-            self.messages_of(client, &format!("rma:{rma}")).await?;
+            self.messages_of(client, &format!("rma:{rma}"), |_| true).await?;
+        }
+        Ok(())
+    }
+
+    /// Adds discrepancies, with the notes of those that are resolved.
+    async fn discrepancies_of(
+        &mut self,
+        client: &ApiClient,
+        query: (&str, &str),
+    ) -> anyhow::Result<()> {
+        let path = ["v1", "discrepancies"];
+        let found = client.list(&path, "discrepancies", &[query], usize::MAX).await?;
+        for found in items(&found, "/discrepancies") {
+            if !self.discrepancies.contains(found) {
+                self.discrepancies.push(found.clone());
+            }
         }
         Ok(())
     }
@@ -70,26 +110,96 @@ impl Export {
         let found = client.list(&path, "exchange_orders", &query, 1).await?;
         if !items(&found, "/exchange_orders").is_empty() {
             self.exchange_orders.push(client.get(&["v1", "exchange_orders", order]).await?);
-            self.messages_of(client, &format!("order:{order}")).await?;
+            self.messages_of(client, &format!("order:{order}"), |_| true).await?;
         }
         Ok(())
     }
 
-    async fn records_of(&mut self, client: &ApiClient, order: &str) -> anyhow::Result<()> {
-        let query = [("order_identifier", order)];
-        let found =
-            client.list(&["v1", "warehouse_records"], "records", &query, usize::MAX).await?;
-        self.records.extend_from_slice(items(&found, "/records"));
-        self.messages_of(client, &format!("order:{order}")).await
+    /// Adds the reports about these orders and returns. An ASN may have those of other shoppers too.
+    async fn reports_of(
+        &mut self,
+        client: &ApiClient,
+        names: &HashSet<&str>,
+    ) -> anyhow::Result<()> {
+        let (mut asns, mut shipments) = (BTreeSet::new(), BTreeSet::new());
+        for name in names {
+            let query = [("order_identifier", *name)];
+            let path = ["v1", "warehouse_records"];
+            let found = client.list(&path, "records", &query, usize::MAX).await?;
+            for record in items(&found, "/records") {
+                let number = text_at(record, "/number");
+                match text_at(record, "/kind").as_str() {
+                    "inbound_asn" => asns.insert(number),
+                    "outbound_shipment" => shipments.insert(number),
+                    _ => false,
+                };
+                self.records.push(record.clone());
+            }
+        }
+        for asn in &asns {
+            self.asn(client, asn, names).await?;
+        }
+        for number in &shipments {
+            self.shipment(client, number, names).await?;
+        }
+        Ok(())
     }
 
-    /// The messages with an ordering key, each with its body.
-    async fn messages_of(&mut self, client: &ApiClient, key: &str) -> anyhow::Result<()> {
+    async fn asn(
+        &mut self,
+        client: &ApiClient,
+        number: &str,
+        names: &HashSet<&str>,
+    ) -> anyhow::Result<()> {
+        let is_named = |report: &Value| is_report_about(report, names);
+        let asn = client.get(&["v1", "inbound_asns", number]).await?;
+        let is_of_shopper = |line: &&Value| is_named(&asn) || is_named(line);
+        self.inbound_lines.extend(items(&asn, "/lines").iter().filter(is_of_shopper).cloned());
+        let query = [("asn_number", number)];
+        let found = client.list(&["v1", "receipts"], "receipts", &query, usize::MAX).await?;
+        for receipt in items(&found, "/receipts") {
+            if receipt.get("message").is_some_and(is_named) {
+                let unit = text_at(receipt, "/message/unit_identifier");
+                self.receipts.push(receipt.clone());
+                self.messages_of(client, &format!("inbound_asn:{number}/{unit}"), is_named).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a shipment and its messages, which have the address.
+    async fn shipment(
+        &mut self,
+        client: &ApiClient,
+        number: &str,
+        names: &HashSet<&str>,
+    ) -> anyhow::Result<()> {
+        let shipment = client.get(&["v1", "outbound_shipments", number]).await?;
+        if !is_report_about(&shipment, names) {
+            return Ok(());
+        }
+        for part in items(&shipment, "/messages") {
+            let key = format!("asn:{}", text_at(part, "/asn_number"));
+            self.messages_of(client, &key, |_| true).await?;
+        }
+        self.outbound_shipments.push(shipment);
+        Ok(())
+    }
+
+    /// Adds the shopper's messages with an ordering key, each with its body.
+    async fn messages_of(
+        &mut self,
+        client: &ApiClient,
+        key: &str,
+        is_of_shopper: impl Fn(&Value) -> bool,
+    ) -> anyhow::Result<()> {
         let query = [("ordering_key", key)];
         let found = client.list(&["v1", "deliveries"], "deliveries", &query, usize::MAX).await?;
         for delivery in items(&found, "/deliveries") {
-            let id = text_at(delivery, "/id");
-            self.messages.push(client.get(&["v1", "deliveries", &id]).await?);
+            let message = client.get(&["v1", "deliveries", &text_at(delivery, "/id")]).await?;
+            if message.get("body").is_none_or(&is_of_shopper) {
+                self.messages.push(message);
+            }
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use actix_web::{HttpResponse, get, post, web};
 use domain::access::Scope;
 use domain::json::{Object, integer, object, text};
 use platform::Problem;
-use platform::http::{ErrorBody, Json, Sequential};
+use platform::http::{ErrorBody, Json, Query, Sequential};
 use platform::identity::Caller;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -81,7 +81,7 @@ pub(crate) struct DeepLinkQuery {
 pub(crate) async fn list_deep_links(
     app: web::Data<App>,
     caller: Caller,
-    query: web::Query<DeepLinkQuery>,
+    query: Query<DeepLinkQuery>,
 ) -> Result<web::Json<RecordedLinks>, Problem> {
     let merchant = readable_merchant(&app, &caller)?;
     check_staff(&caller)?;
