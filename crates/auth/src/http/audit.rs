@@ -1,10 +1,12 @@
 //! The audit log, for operators and for the merchant that the records concern.
 
+#![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
+
 use actix_web::{HttpResponse, get, web};
 use chrono::{DateTime, Datelike as _, Utc};
 use platform::{
     Problem,
-    http::{ErrorBody, PageLimit},
+    http::{ErrorBody, PageLimit, Query},
     identity::Caller,
 };
 use serde::Deserialize;

@@ -1,10 +1,12 @@
 //! API clients, for operators and for the merchants that own them.
 
+#![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
+
 use actix_web::{HttpResponse, get, post, web};
 use domain::json::object;
 use platform::{
     Problem,
-    http::{ErrorBody, Json, PageLimit, Sequential},
+    http::{ErrorBody, Json, PageLimit, Query, Sequential},
     identity::Caller,
 };
 use serde::Deserialize;

@@ -1,5 +1,7 @@
 //! Endpoints of merchants, for operators and for the merchants themselves.
 
+#![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
+
 use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, delete, get, post, put, web};
@@ -9,7 +11,7 @@ use domain::{
 };
 use platform::{
     Problem,
-    http::{ErrorBody, Json, Sequential},
+    http::{ErrorBody, Json, Query, Sequential},
     identity::Caller,
 };
 use serde::Deserialize;

@@ -1,6 +1,8 @@
 //! Merchants, for operators. A merchant and support can read settings. A merchant can change the
 //! appearance of its portal.
 
+#![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
+
 mod appearance;
 
 use actix_web::{HttpRequest, HttpResponse, get, patch, post, web};
@@ -11,7 +13,7 @@ use domain::{
 };
 use platform::{
     Problem,
-    http::{ErrorBody, Json, PageLimit, Sequential},
+    http::{ErrorBody, Json, PageLimit, Query, Sequential},
     identity::Caller,
 };
 use serde::{Deserialize, Serialize};

@@ -1,10 +1,12 @@
 //! People, for operators and for the managers of a merchant.
 
+#![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
+
 use actix_web::{HttpResponse, get, patch, post, web};
 use domain::json::object;
 use platform::{
     Problem,
-    http::{ErrorBody, Json, PageLimit, Sequential},
+    http::{ErrorBody, Json, PageLimit, Query, Sequential},
     identity::{Access, Caller},
 };
 use serde::Deserialize;

@@ -1,11 +1,13 @@
 //! Sign-in and sessions. The operations with a secret in the body need no token.
 
+#![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
+
 use actix_web::{HttpRequest, HttpResponse, delete, get, post, web};
 use domain::json::{Object, object, text};
 use platform::{
     Problem,
     http::{
-        ClientIp, ErrorBody, Json,
+        ClientIp, ErrorBody, Json, Query,
         rejections::{self, Reason},
     },
     identity::Caller,

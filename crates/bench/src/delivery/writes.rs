@@ -5,6 +5,7 @@ use std::{ops::Range, sync::LazyLock};
 use chrono::TimeDelta;
 use delivery::{Deliveries, NewMessage};
 use diesel_async::AsyncPgConnection;
+use domain::merchant::Interface;
 use domain::message_kind::MessageKind;
 use platform::{
     Clock, ErrorKind, Failure, Timestamp,
@@ -57,9 +58,11 @@ impl WriteRequest {
     fn message(&self, number: usize) -> anyhow::Result<NewMessage> {
         let merchant = self.merchants.start + number % self.merchants.len();
         let body = if self.is_empty { "{}".to_owned() } else { body(number) };
+        let kind = self.kind(number);
         Ok(NewMessage {
             merchant: test_merchants::name(merchant).parse()?,
-            kind: self.kind(number),
+            kind,
+            version: Interface::Message(kind).default_version(),
             ordering_key: Some(format!("rma:{}", Uuid::now_v7())),
             event: "rma.created".to_owned(),
             body: body.into(),

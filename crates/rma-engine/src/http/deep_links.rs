@@ -1,5 +1,7 @@
 //! `/v1/deep_links`: links and gift codes with which shoppers reach one order without a look-up.
 
+#![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
+
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, post, web};
 use domain::access::Scope;
