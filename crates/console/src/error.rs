@@ -3,12 +3,8 @@
 use std::fmt;
 
 use actix_web::{
-    HttpMessage as _, HttpResponse, ResponseError,
-    body::MessageBody,
-    dev::{ServiceRequest, ServiceResponse},
+    HttpResponse, ResponseError,
     http::{StatusCode, header},
-    middleware::Next,
-    web,
 };
 use askama::Template;
 use pages::{
@@ -20,11 +16,8 @@ use platform::{Failure as _, http::BodyError};
 use url::form_urlencoded;
 
 use crate::{
-    App,
     cookies::no_session,
     failed_form::{FailedForm, Problem},
-    page::{Page, Section},
-    person::SignedIn,
 };
 
 /// The reason why a page cannot be shown.
@@ -93,17 +86,6 @@ struct ErrorPage<'a> {
     repeat: Option<&'a FailedForm>,
 }
 
-/// The same with the menu and the search, for a person who is signed in.
-#[derive(Template)]
-#[template(path = "signed_in_error.html")]
-struct SignedInErrorPage<'a> {
-    page: Page,
-    title: &'a str,
-    text: &'a str,
-    /// The form to send again.
-    repeat: Option<&'a FailedForm>,
-}
-
 /// The part of a page context that pages without a signed-in person have.
 pub(crate) struct Bare {
     pub(crate) assets: &'static AssetUrls,
@@ -116,19 +98,8 @@ impl Bare {
 }
 
 impl PageError {
-    /// The response for a person who is signed in; `None` if the failure leads to another page.
-    fn page_with_menu(&self, page: Page) -> Option<HttpResponse> {
-        if matches!(self, Self::SignedOut { .. }) {
-            return None;
-        }
-        let (title, text) = self.text();
-        let page = SignedInErrorPage { page, title, text: &text, repeat: self.repeat() };
-        let mut response = HttpResponse::build(self.status_code());
-        Some(response.content_type("text/html; charset=utf-8").body(page.render().ok()?))
-    }
-
     /// The form to send again.
-    fn repeat(&self) -> Option<&FailedForm> {
+    pub(crate) fn repeat(&self) -> Option<&FailedForm> {
         match self {
             Self::Form(kept) => Some(kept),
             _ => None,
@@ -136,7 +107,7 @@ impl PageError {
     }
 
     /// Title and explanation.
-    fn text(&self) -> (&str, String) {
+    pub(crate) fn text(&self) -> (&str, String) {
         match self {
             Self::SignedOut { .. } => ("Please sign in", String::new()),
             Self::NotFound => (
@@ -218,44 +189,9 @@ impl ResponseError for PageError {
     }
 }
 
-/// A path that does not exist. The session is looked up for the menu of the page.
-pub(crate) async fn not_found(_: Option<SignedIn>) -> Result<HttpResponse, PageError> {
-    Err(PageError::NotFound)
-}
-
-/// Middleware that adds the menu to the pages about failures, if the person is known.
-pub(crate) async fn show_menu(
-    request: ServiceRequest,
-    next: Next<impl MessageBody + 'static>,
-) -> Result<ServiceResponse, actix_web::Error> {
-    let response = next.call(request).await?.map_into_boxed_body();
-    let page = response
-        .request()
-        .extensions()
-        .get::<SignedIn>()
-        .zip(app_of(&response))
-        .map(|(signed_in, app)| Page::new(&app, signed_in, Section::Error));
-    let error = response.response().error().and_then(|error| error.as_error::<PageError>());
-    let shown = match (page, error) {
-        (Some(page), Some(error)) => error.page_with_menu(page),
-        _ => None,
-    };
-    Ok(match shown {
-        Some(page) => response.into_response(page),
-        None => response,
-    })
-}
-
-fn app_of(response: &ServiceResponse) -> Option<web::Data<App>> {
-    response.request().app_data::<web::Data<App>>().cloned()
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-    use crate::fixtures;
 
     #[test]
     fn the_way_to_sign_in_removes_an_ended_session() {
@@ -264,23 +200,6 @@ mod tests {
         assert_eq!(text(header::LOCATION), "/sign-in?next=%2Faudit");
         let cookie = text(header::SET_COOKIE);
         assert!(cookie.starts_with("__Host-session=;") && cookie.contains("Max-Age=0"), "{cookie}");
-    }
-
-    #[test]
-    fn the_page_of_a_failure_has_the_menu_of_a_known_person() {
-        let signed_in = fixtures::signed_in("support", None, &json!({}));
-        let show = |error: PageError| error.page_with_menu(fixtures::page(&signed_in));
-        for error in [PageError::NotFound, PageError::Rejected("no".to_owned())] {
-            let response = show(error).unwrap();
-            let body = response.into_body().try_into_bytes().unwrap();
-            let text = String::from_utf8(body.to_vec()).unwrap();
-            for part in [r#"class="brand""#, r#"action="/lookup""#, r#"href="/deliveries""#] {
-                assert!(text.contains(part), "{part} in {text}");
-            }
-        }
-        assert!(show(PageError::SignedOut { next: "/".to_owned() }).is_none());
-        let bare = PageError::NotFound.error_response().into_body().try_into_bytes().unwrap();
-        assert!(String::from_utf8(bare.to_vec()).unwrap().contains(r#"class="brand""#));
     }
 
     #[test]

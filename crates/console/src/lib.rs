@@ -14,6 +14,7 @@ mod delivery;
 mod discrepancies;
 mod endpoint_health;
 mod error;
+mod error_menu;
 mod error_summary;
 mod events;
 mod exchange_orders;

@@ -8,17 +8,16 @@ use pages::{assets, security};
 use platform::http::RendersPages;
 
 use crate::{
-    account, audit, deliveries, delivery, discrepancies,
-    error::{self, PageError},
-    events, exchange_orders, invitation, lookup, merchant, merchants, notice, orders, overview,
-    people, reference, replays, returns, sent_form, sign_in, warehouse,
+    account, audit, deliveries, delivery, discrepancies, error::PageError, error_menu, events,
+    exchange_orders, invitation, lookup, merchant, merchants, notice, orders, overview, people,
+    reference, replays, returns, sent_form, sign_in, warehouse,
 };
 
 pub(crate) fn configure(app: &mut web::ServiceConfig) {
     app.app_data(RendersPages).service(
         web::scope("")
             .wrap(from_fn(sent_form::show_failed_form))
-            .wrap(from_fn(error::show_menu))
+            .wrap(from_fn(error_menu::show_menu))
             .wrap(from_fn(notice::show_once))
             .wrap(from_fn(security::protect))
             .wrap(Compress::default())
@@ -44,6 +43,6 @@ pub(crate) fn configure(app: &mut web::ServiceConfig) {
             .configure(warehouse::routes)
             .configure(discrepancies::routes)
             .configure(reference::routes)
-            .default_service(web::to(error::not_found)),
+            .default_service(web::to(error_menu::not_found)),
     );
 }

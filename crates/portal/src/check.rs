@@ -63,7 +63,7 @@ async fn show_check(
         return Ok(redirect(&visit.url("/choose")));
     }
     let items = basket::load(&visit, &draft).await;
-    if let Some(rma) = visit.shopper.confirmed(&draft)
+    if let Some(rma) = visit.shopper.confirmed(draft.digest())
         && !sent.fields.is_checked("more")
     {
         return confirmed::show(&visit, &draft, rma, matches!(items, Ok(Some(_))));
@@ -104,7 +104,7 @@ async fn confirm(app: &App, visit: &Visit, sent: &Sent) -> Result<HttpResponse, 
     match request.send(visit, quote, email, key).await {
         Ok(created) => {
             let mut visit = visit.clone();
-            visit.shopper.remember(&sent.draft, &created.rma_identifier);
+            visit.shopper.remember(sent.draft.digest(), &created.rma_identifier);
             let next = return_url(&visit, &created.rma_identifier, "?new=1");
             visit.with_cookie(app, redirect(&next))
         }

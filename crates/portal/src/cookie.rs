@@ -13,8 +13,6 @@ use platform::sealing::{SealError, Sealer};
 use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 
-use crate::draft::ReturnDraft;
-
 /// The prefix makes browsers accept the cookie only from this host, over TLS.
 const NAME: &str = "__Host-shopper";
 const CONTEXT: &str = "shopper cookie";
@@ -99,10 +97,10 @@ impl Shopper {
         self.proofs.push(proof);
     }
 
-    /// Remembers a confirmed return, so that Back does not lead to a second one.
-    pub(crate) fn remember(&mut self, draft: &ReturnDraft, rma: &str) {
+    /// Remembers a confirmed return by the digest of its lines, so that Back does not lead to a second one.
+    pub(crate) fn remember(&mut self, lines: u64, rma: &str) {
         self.forget(rma);
-        self.confirmed.push(Confirmed { lines: draft.digest(), rma: rma.to_owned() });
+        self.confirmed.push(Confirmed { lines, rma: rma.to_owned() });
         let surplus = self.confirmed.len().saturating_sub(MAX_CONFIRMED);
         self.confirmed.drain(..surplus);
     }
@@ -113,8 +111,7 @@ impl Shopper {
     }
 
     /// The latest return of the same lines in this visit.
-    pub(crate) fn confirmed(&self, draft: &ReturnDraft) -> Option<&str> {
-        let lines = draft.digest();
+    pub(crate) fn confirmed(&self, lines: u64) -> Option<&str> {
         let same = self.confirmed.iter().rev().find(|confirmed| confirmed.lines == lines);
         same.map(|confirmed| confirmed.rma.as_str())
     }
@@ -252,24 +249,19 @@ pub(crate) mod tests {
 
     #[test]
     fn the_latest_returns_of_a_visit_are_remembered() {
-        let draft = |line: &str| ReturnDraft::parse(&format!("i=A-1~{line}~1~SMALL")).unwrap();
         let mut shopper = shopper(&["A-1"]);
         for line in 1..=5 {
-            shopper.remember(&draft(&line.to_string()), &format!("RMA-{line}"));
+            shopper.remember(line, &format!("RMA-{line}"));
         }
-        shopper.remember(&draft("5"), "RMA-6");
+        shopper.remember(5, "RMA-6");
         let shopper = sent_back(shopper.cookie(&sealer()).unwrap());
-        assert_eq!(shopper.confirmed(&draft("1")), None);
-        assert_eq!(shopper.confirmed(&draft("3")), Some("RMA-3"));
-        // Another reason or count is no other choice of lines.
-        let other = ReturnDraft::parse("i=A-1~5~2~LARGE~refund&method=mail-back").unwrap();
-        assert_eq!(shopper.confirmed(&other), Some("RMA-6"));
-        let more = ReturnDraft::parse("i=A-1~5~1&i=A-1~4~1").unwrap();
-        assert_eq!(shopper.confirmed(&more), None);
+        assert_eq!(shopper.confirmed(1), None);
+        assert_eq!(shopper.confirmed(3), Some("RMA-3"));
+        assert_eq!(shopper.confirmed(5), Some("RMA-6"));
         let mut canceled = shopper.clone();
         canceled.forget("RMA-6");
-        assert_eq!(canceled.confirmed(&draft("5")), Some("RMA-5"));
-        assert_eq!(shopper.at("other").confirmed(&draft("5")), None);
+        assert_eq!(canceled.confirmed(5), Some("RMA-5"));
+        assert_eq!(shopper.at("other").confirmed(5), None);
     }
 
     #[test]

@@ -180,6 +180,16 @@ impl FromRequest for ReturnDraft {
 mod tests {
     use super::*;
 
+    #[test]
+    fn the_digest_is_of_the_lines_alone() {
+        let digest = |query| ReturnDraft::parse(query).unwrap().digest();
+        let one = digest("i=A-1~5~1~SMALL");
+        assert_eq!(digest("i=A-1~5~2~LARGE~refund&method=mail-back"), one);
+        assert_ne!(digest("i=A-1~4~1~SMALL"), one);
+        assert_ne!(digest("i=A-1~5~1&i=A-1~4~1"), one);
+        assert_eq!(digest("i=A-1~5~1&i=A-1~4~1"), digest("i=A-1~4~1&i=A-1~5~1"));
+    }
+
     fn choice(order: &str, line: &str) -> Choice {
         Choice {
             order: order.to_owned(),
