@@ -121,9 +121,9 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         && let Some(copy) = copies.recv().await
     {
         if forwarded == 0 && !copy.headers.contains_key(SIGNATURE_HEADER) {
-            eprintln!(
+            message(
                 "warning: the copies have no signature; they are signed only for a client with the scope \
-                 manage or replay, and only if the merchant has an endpoint"
+                 manage or replay, and only if the merchant has an endpoint",
             );
         }
         forwarder.forward(&copy).await?;
@@ -174,7 +174,7 @@ impl Listener {
     /// Continues with the messages from now on, for example after the machine slept.
     async fn start_again(&mut self) {
         if let Ok(page) = self.request(&[]).await {
-            eprintln!("warning: messages since the last copy are skipped");
+            message("warning: messages since the last copy are skipped");
             self.next = page.next;
         }
     }
