@@ -69,6 +69,18 @@ where
     }
 }
 
+/// The number of cases of a test that makes up its input and needs the servers: `BACKHAUL_TEST_CASES`, or 12.
+pub fn cases() -> u32 {
+    optional_variable("BACKHAUL_TEST_CASES").unwrap_or(12)
+}
+
+/// The size of a test, which `scripts/test --all` enlarges.
+fn optional_variable<T: std::str::FromStr<Err: std::fmt::Debug>>(name: &str) -> Option<T> {
+    #[expect(clippy::disallowed_methods, reason = "tests have no other settings")]
+    let value = std::env::var(name);
+    value.ok().map(|value| value.parse().unwrap())
+}
+
 /// An environment variable that `scripts/test` sets.
 fn test_variable(name: &str) -> String {
     #[expect(clippy::disallowed_methods, reason = "tests have no other settings")]

@@ -4,8 +4,10 @@ use diesel::QueryableByName;
 use diesel::sql_types::BigInt;
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _};
 
+use crate::optional_variable;
+
 /// Rows of a merchant, and as many of the others, in a test that fills tables.
-const DEFAULT_ROWS: i64 = 20_000;
+const DEFAULT_ROWS: i64 = 2_000;
 
 /// Rows and pages that a query read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, QueryableByName)]
@@ -18,11 +20,9 @@ pub struct Reads {
     pub pages: i64,
 }
 
-/// The number of rows to fill a table with, for one merchant: `BACKHAUL_TEST_ROWS`, or 20,000.
+/// The number of rows to fill a table with, for one merchant: `BACKHAUL_TEST_ROWS`, or 2,000.
 pub fn fill_rows() -> i64 {
-    #[expect(clippy::disallowed_methods, reason = "tests have no other settings")]
-    let rows = std::env::var("BACKHAUL_TEST_ROWS");
-    rows.map_or(DEFAULT_ROWS, |rows| rows.parse().unwrap())
+    optional_variable("BACKHAUL_TEST_ROWS").unwrap_or(DEFAULT_ROWS)
 }
 
 /// The statistics of the open transaction. Those of an index count its entries, also when the rows of the

@@ -109,7 +109,7 @@ async fn an_endpoint_is_set_paused_and_removed() {
     let list = app.text("endpoint list acme --wide").await;
     assert_eq!(
         list.lines().last().unwrap(),
-        "rma        paused  https://acme.example/rmas  basic           5000 ms"
+        "rma        paused  https://acme.example/rmas  basic           5000 ms  3"
     );
     app.text("endpoint resume acme rma").await;
     let rotated = app.text("endpoint rotate-secret acme rma --overlap 2days").await;

@@ -83,7 +83,7 @@ fn invariants_hold_in_every_history() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let app = runtime.block_on(TestEngine::open());
     let histories_run = AtomicUsize::new(0);
-    let config = Config { cases: 48, failure_persistence: None, ..Config::default() };
+    let config = Config { cases: testkit::cases(), failure_persistence: None, ..Config::default() };
     let outcome = TestRunner::new(config).run(&histories(), |rounds| {
         let number = histories_run.fetch_add(1, Ordering::Relaxed);
         runtime.block_on(run_history(&app, number, &rounds));

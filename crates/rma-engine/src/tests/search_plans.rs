@@ -48,8 +48,7 @@ const MAX_PAGES_OF_ONE: i64 = 60;
 
 /// A page with old returns, which only m-7 has.
 fn old_page() -> Option<(platform::Timestamp, String)> {
-    let days = testkit::fill_rows() / 2 / 24 / 60;
-    Some((Clock::system().now() - chrono::TimeDelta::days(days), String::new()))
+    Some((Clock::system().now() - minutes(testkit::fill_rows() / 2), String::new()))
 }
 
 fn minutes(minutes: i64) -> chrono::TimeDelta {
