@@ -77,7 +77,7 @@ pub(crate) fn tone(state: EndpointState) -> &'static str {
         EndpointState::Ok => "good",
         EndpointState::NotTried => "info",
         EndpointState::Paused => "warn",
-        EndpointState::Failing | EndpointState::Disabled => "bad",
+        EndpointState::Failing => "bad",
     }
 }
 
@@ -103,7 +103,6 @@ impl Endpoint {
     /// How much an endpoint needs attention; 0 if it needs none.
     fn severity(&self) -> u8 {
         match self.state {
-            EndpointState::Disabled => 3,
             EndpointState::Failing => 2,
             EndpointState::Ok if self.fails_often() => 1,
             EndpointState::Ok | EndpointState::NotTried | EndpointState::Paused => 0,
@@ -172,11 +171,10 @@ mod tests {
             endpoint("paused", "paused", 5, 1.0),
             endpoint("slow", "ok", 0, 0.9),
             endpoint("down", "failing", 3, 0.0),
-            endpoint("gone", "disabled", 0, 0.0),
             endpoint("worse", "failing", 9, 0.0),
         ];
         let names: Vec<_> = worst(endpoints, 3).into_iter().map(|one| one.merchant).collect();
-        assert_eq!(names, ["gone", "worse", "down"]);
+        assert_eq!(names, ["worse", "down", "slow"]);
     }
 
     #[test]
@@ -194,7 +192,7 @@ mod tests {
     #[test]
     fn only_an_endpoint_that_delivered_a_message_is_green() {
         let tones = EndpointState::NAMES.iter().map(|state| endpoint("a", state, 0, 0.0).tone());
-        assert_eq!(tones.collect::<Vec<_>>(), ["good", "info", "bad", "warn", "bad"]);
+        assert_eq!(tones.collect::<Vec<_>>(), ["good", "info", "bad", "warn"]);
     }
 
     #[test]

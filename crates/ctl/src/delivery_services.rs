@@ -19,7 +19,7 @@ use crate::usage_error;
 const SERVICES: [(&str, Setting); 3] =
     [("rma-engine", RETURNS), ("exchange", EXCHANGE), ("warehouse-notifier", WAREHOUSE)];
 
-#[derive(Args, Default)]
+#[derive(Args)]
 pub(crate) struct DeliveryServiceArgs {
     /// URL of one delivering service
     /// [default: $RMA_URL, $EXCHANGE_URL and $WAREHOUSE_URL]

@@ -16,7 +16,6 @@ use serde_json::{Map, Value, json};
 use crate::clients::{RotationArgs, suggest_force};
 use crate::connection::{OperatorArgs, OperatorCommand};
 use crate::output::Format;
-pub(crate) use backlog::mark_disabled;
 pub(crate) use check::describe as describe_check;
 use view::describe;
 pub(crate) use view::endpoints_table;
@@ -74,7 +73,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   backhaul endpoint backlog acme
-  backhaul endpoint backlog --state disabled")]
+  backhaul endpoint backlog --state failing")]
     Backlog(backlog::Backlog),
     /// Send a signed sample message of each kind to a merchant and show the results
     ///
@@ -169,9 +168,7 @@ pub(crate) async fn run(arguments: OperatorCommand<Command>) -> anyhow::Result<E
             let mut path = vec!["v1", "merchants", merchant.as_str()];
             // The table shows whole URLs, which need the merchant's base URL.
             path.extend((format == Format::Json).then_some("endpoints"));
-            let client = operator.connect().await?;
-            let mut endpoints = client.get(&path).await?;
-            mark_disabled(&client, &merchant, &mut endpoints).await;
+            let endpoints = operator.connect().await?.get(&path).await?;
             format.print(&endpoints, endpoints_table)?;
         }
         Command::Remove(target) => {

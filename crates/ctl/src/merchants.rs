@@ -11,7 +11,6 @@ use serde_json::{Value, json};
 
 use crate::api_client::NO_QUERY;
 use crate::connection::{OperatorArgs, OperatorCommand};
-use crate::endpoints::mark_disabled;
 use crate::output::{Format, count};
 use crate::usage_error;
 
@@ -132,10 +131,7 @@ pub(crate) async fn run(arguments: OperatorCommand<Command>) -> anyhow::Result<(
         Command::Apply(apply) => return apply::run(&operator, &apply).await,
         Command::Appearance(appearance) => return appearance::run(&operator, *appearance).await,
         Command::Show { merchant } => {
-            let client = operator.connect().await?;
-            let mut shown = client.get(&["v1", "merchants", merchant.as_str()]).await?;
-            mark_disabled(&client, &merchant, &mut shown).await;
-            shown
+            operator.connect().await?.get(&["v1", "merchants", merchant.as_str()]).await?
         }
         Command::Set(set) => {
             let Set { merchant, name, settings } = *set;

@@ -22,8 +22,7 @@ use crate::settings::{Setting, Settings};
 const TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_ENDPOINTS: usize = 1000;
 /// The states of endpoints in which messages do not arrive.
-const UNHEALTHY: [EndpointState; 3] =
-    [EndpointState::Failing, EndpointState::Paused, EndpointState::Disabled];
+const UNHEALTHY: [EndpointState; 2] = [EndpointState::Failing, EndpointState::Paused];
 
 const SERVICES: [(&str, Setting); 7] = [
     ("auth", AUTH),
@@ -206,7 +205,7 @@ mod tests {
               "parts": { "broker": "not connected", "database": "ok" },
               "backlog": { "broker": "available", "queues": [queue, queue],
                            "outbox": { "unpublished": 3 } },
-              "endpoints": { "failing": 2, "paused": 0, "disabled": 1 } },
+              "endpoints": { "failing": 2, "paused": 1 } },
             { "service": "exchange", "ready": false, "backlog": { "error": "no response" },
               "parts": { "service": "does not respond" } },
         ] });
@@ -219,7 +218,7 @@ mod tests {
             2 services are not ready.
             2 dead letters: backhaul backlog, backhaul deliveries list --state dead
             2 failing endpoints: backhaul endpoint backlog --state failing
-            1 disabled endpoint: backhaul endpoint backlog --state disabled
+            1 paused endpoint: backhaul endpoint backlog --state paused
         "#]]
         .assert_eq(&describe(&response));
         let ready = json!({ "services": [{ "service": "auth", "ready": true }] });

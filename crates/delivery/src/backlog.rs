@@ -1,5 +1,4 @@
-//! Metrics: how long deliveries have been overdue, and how many endpoints fail or were
-//! disabled by a 410 response.
+//! Metrics: how long deliveries have been overdue, and how many endpoints fail.
 //!
 //! Deliveries wait in the database and not in the broker. Every replica reads their age on its own,
 //! apart from the dispatcher: a dispatcher that hangs could not report it.
@@ -13,9 +12,11 @@ use opentelemetry::{KeyValue, metrics::Gauge};
 use platform::{Process, chain, database::DatabaseError, telemetry, telemetry::AgeGauge};
 
 use crate::engine::Engine;
-use crate::store;
+use crate::store::{self, EndpointKey};
 
 const QUERY_INTERVAL: Duration = Duration::from_secs(15);
+/// Failing endpoints are counted up to this number.
+const MAX_FAILING: i64 = 10_000;
 
 /// Records, for each kind, how long the oldest delivery has been due.
 pub(crate) fn watch(engine: &Arc<Engine>, process: &Process) {
@@ -23,26 +24,17 @@ pub(crate) fn watch(engine: &Arc<Engine>, process: &Process) {
         .f64_gauge("delivery_oldest_due_age_seconds")
         .with_description("Time since the oldest delivery that can be sent was due; 0 if none is")
         .build();
-    let disabled = telemetry::meter()
-        .u64_gauge("delivery_endpoints_disabled")
-        .with_description("Endpoints that a 410 response disabled; their messages wait")
-        .build();
     let failing = telemetry::meter()
         .u64_gauge("delivery_endpoints_failing")
-        .with_description("Endpoints that have failed since their last success, up to 10,000")
+        .with_description(
+            "Endpoints that have failed since their last success and are not paused, up to 10,000",
+        )
         .build();
     let labels = engine.kinds.iter().map(|kind| vec![KeyValue::new("kind", kind.name())]);
     let (engine, ages) = (engine.clone(), Arc::new(AgeGauge::new(gauge, labels.collect())));
     process.tasks.spawn_interval("backlog", QUERY_INTERVAL, move || {
-        let (engine, ages) = (engine.clone(), ages.clone());
-        let (disabled, failing) = (disabled.clone(), failing.clone());
+        let (engine, ages, failing) = (engine.clone(), ages.clone(), failing.clone());
         async move {
-            match disabled_by_kind(&engine).await {
-                Ok(counts) => record(&disabled, counts),
-                Err(error) => {
-                    tracing::debug!(error = chain(&error), "the disabled endpoints are unknown");
-                }
-            }
             match failing_by_kind(&engine).await {
                 Ok(counts) => record(&failing, counts),
                 Err(error) => {
@@ -73,24 +65,38 @@ async fn oldest_due_seconds(engine: &Engine) -> Result<HashMap<String, f64>, Dat
     store::oldest_due_seconds(&mut conn, engine.clock.now(), (&merchants, &kinds)).await
 }
 
-/// Counts the disabled endpoints of each kind.
-async fn disabled_by_kind(engine: &Engine) -> Result<Vec<(&'static str, u64)>, DatabaseError> {
-    let mut conn = engine.pool.get().await?;
-    let disabled = store::disabled_endpoints(&mut conn).await?;
-    let count = |kind: &MessageKind| {
-        let count = disabled.iter().filter(|disabled| disabled.kind == kind.name()).count();
-        (kind.name(), count.try_into().unwrap_or(u64::MAX))
-    };
-    Ok(engine.kinds.iter().map(count).collect())
-}
-
-/// Counts the failing endpoints of each kind.
+/// Counts the failing endpoints of each kind. Those that are paused or no longer set would count for ever,
+/// because they get no message that could succeed.
 async fn failing_by_kind(engine: &Engine) -> Result<Vec<(&'static str, u64)>, DatabaseError> {
     let mut conn = engine.pool.get().await?;
-    let failing: HashMap<_, _> = store::failing_by_kind(&mut conn).await?.into_iter().collect();
+    let failing = store::failing_endpoints(&mut conn, None, None, MAX_FAILING).await?;
+    Ok(count_by_kind(&engine.kinds, &failing, |merchant, kind| engine.is_active(merchant, kind)))
+}
+
+fn count_by_kind(
+    kinds: &[MessageKind],
+    endpoints: &[EndpointKey],
+    is_active: impl Fn(&str, MessageKind) -> bool,
+) -> Vec<(&'static str, u64)> {
     let count = |kind: &MessageKind| {
-        let count = failing.get(kind.name()).copied().unwrap_or_default();
-        (kind.name(), count.try_into().unwrap_or(u64::MAX))
+        let own = endpoints.iter().filter(|(_, name)| name.as_str() == kind.name());
+        let active = own.filter(|(merchant, _)| is_active(merchant, *kind)).count();
+        (kind.name(), active.try_into().unwrap_or(u64::MAX))
     };
-    Ok(engine.kinds.iter().map(count).collect())
+    kinds.iter().map(count).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paused_and_removed_endpoints_do_not_count_as_failing() {
+        let key = |merchant: &str, kind: MessageKind| (merchant.to_owned(), kind.to_string());
+        let (rma, order) = (MessageKind::Rma, MessageKind::ExchangeOrder);
+        let failing = [key("acme", rma), key("beta", rma), key("paused", rma), key("acme", order)];
+        let is_active = |merchant: &str, kind: MessageKind| kind == rma && merchant != "paused";
+        let counts = count_by_kind(&[rma, order], &failing, is_active);
+        assert_eq!(counts, [("rma", 2), ("exchange-order", 0)]);
+    }
 }

@@ -65,22 +65,23 @@ impl Engine {
     }
 
     pub(crate) fn is_paused(&self, merchant: &str, kind: MessageKind) -> bool {
-        let merchant = merchant.parse().ok().and_then(|id| self.merchants.get(&id));
-        let interface = Interface::Message(kind);
-        merchant.is_some_and(|merchant| {
-            merchant.endpoints.get(&interface).is_some_and(|endpoint| endpoint.paused)
-        })
+        self.paused_state(merchant, kind) == Some(true)
+    }
+
+    /// Whether an endpoint is set and not paused.
+    pub(crate) fn is_active(&self, merchant: &str, kind: MessageKind) -> bool {
+        self.paused_state(merchant, kind) == Some(false)
+    }
+
+    /// Returns whether an endpoint is paused, or `None` if it is not set.
+    fn paused_state(&self, merchant: &str, kind: MessageKind) -> Option<bool> {
+        let merchant = self.merchants.get(&merchant.parse().ok()?)?;
+        merchant.endpoints.get(&Interface::Message(kind)).map(|endpoint| endpoint.paused)
     }
 
     /// Like [`Engine::is_paused`], with the name of the kind.
     pub(crate) fn is_endpoint_paused(&self, merchant: &str, kind: &str) -> bool {
         kind.parse().is_ok_and(|kind| self.is_paused(merchant, kind))
-    }
-
-    /// Returns the version of a merchant.
-    pub(crate) fn version(&self, merchant: &str) -> Option<i64> {
-        let merchant = self.merchants.get(&merchant.parse().ok()?)?;
-        Some(merchant.version)
     }
 
     /// Returns the paused endpoints as two parallel lists: merchants and kinds.

@@ -50,11 +50,9 @@ pub(crate) use dead_letters::outdated_dead_letters;
 pub(crate) use due::{DueEndpoint, due_endpoints, endpoints_after, take_wake_ups};
 pub(crate) use endpoint_health::EndpointHealth;
 pub(crate) use endpoint_states::{
-    EndpointKey, EndpointResults, bad_endpoints, endpoint_results, failing_by_kind, worst_endpoints,
+    EndpointKey, EndpointResults, endpoint_results, failing_endpoints, worst_endpoints,
 };
-pub(crate) use endpoints::{
-    EndpointDetails, disabled_endpoints, enable_endpoint, endpoint_details,
-};
+pub(crate) use endpoints::{EndpointDetails, endpoint_details};
 pub use erase::ErasedMessages;
 pub(crate) use erase::erase;
 pub(crate) use latencies::{

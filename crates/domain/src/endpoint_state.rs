@@ -30,8 +30,6 @@ pub enum EndpointState {
     Failing,
     /// Paused; messages wait.
     Paused,
-    /// Disabled by a 410 response; messages wait.
-    Disabled,
 }
 
 impl EndpointState {
@@ -47,7 +45,7 @@ impl EndpointState {
     pub fn words(self) -> &'static str {
         match self {
             Self::NotTried => "not tried yet",
-            Self::Ok | Self::Failing | Self::Paused | Self::Disabled => self.name(),
+            Self::Ok | Self::Failing | Self::Paused => self.name(),
         }
     }
 }
@@ -58,7 +56,7 @@ mod tests {
 
     #[test]
     fn every_state_has_one_name() {
-        assert_eq!(EndpointState::NAMES, ["ok", "not_tried", "failing", "paused", "disabled"]);
+        assert_eq!(EndpointState::NAMES, ["ok", "not_tried", "failing", "paused"]);
         for name in EndpointState::NAMES {
             let state: EndpointState = name.parse().unwrap();
             assert_eq!(serde_json::to_value(state).unwrap(), *name);

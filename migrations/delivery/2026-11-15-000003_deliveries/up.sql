@@ -119,9 +119,6 @@ CREATE TABLE delivery_endpoints (
     failed_probes INTEGER NOT NULL,
     -- While probes fail, nothing is sent before this time.
     not_before TIMESTAMPTZ NOT NULL,
-    -- Version of the merchant when the endpoint responded 410. A newer version enables it again.
-    disabled_at_version BIGINT,
-    disabled_at TIMESTAMPTZ,
     last_success_at TIMESTAMPTZ,
     last_success_status INTEGER,
     last_failure_at TIMESTAMPTZ,
@@ -130,25 +127,15 @@ CREATE TABLE delivery_endpoints (
     last_failure_outcome TEXT,
     -- Time since which the endpoint fails; null if it does not fail.
     failing_since TIMESTAMPTZ,
-    PRIMARY KEY (merchant, kind),
-    CONSTRAINT delivery_endpoints_disabled
-    CHECK ((disabled_at_version IS NULL) = (disabled_at IS NULL))
+    PRIMARY KEY (merchant, kind)
 ) WITH (fillfactor = 50);
 
--- Failing and disabled endpoints, in the order of lists, and those with the longest time first. These columns
--- change rarely, so the indexes do not slow settlements.
+-- Failing endpoints, in the order of lists, and those with the longest time first. The column changes rarely, so
+-- the indexes do not slow settlements.
 CREATE INDEX delivery_endpoints_failing ON delivery_endpoints (merchant COLLATE "C", kind COLLATE "C")
 WHERE failing_since IS NOT NULL;
 CREATE INDEX delivery_endpoints_failing_since ON delivery_endpoints (failing_since)
 WHERE failing_since IS NOT NULL;
-CREATE INDEX delivery_endpoints_disabled_at ON delivery_endpoints (disabled_at)
-WHERE disabled_at IS NOT NULL;
-CREATE INDEX delivery_endpoints_disabled_list
-ON delivery_endpoints (merchant COLLATE "C", kind COLLATE "C") WHERE disabled_at IS NOT NULL;
-
--- Endpoints that a 410 response disabled.
-CREATE INDEX delivery_endpoints_disabled ON delivery_endpoints (merchant, kind)
-WHERE disabled_at_version IS NOT NULL;
 
 -- Endpoints whose next delivery an operator retried. The dispatcher looks at them again and deletes the rows,
 -- within a second.

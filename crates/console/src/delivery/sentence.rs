@@ -89,9 +89,6 @@ fn next_step(delivery: &Delivery, next: Option<&str>) -> String {
     let waiting = delivery.waiting.as_ref();
     let text = match waiting.map(|waiting| waiting.reason.as_str()) {
         Some("sending") => "it is being sent now",
-        Some("endpoint_disabled") => {
-            "it waits, because the endpoint responded with 410 and is disabled"
-        }
         Some("endpoint_paused") => "it waits, because the endpoint is paused",
         Some("behind_another") => "it waits for an earlier message of its ordering key",
         Some("window_full") => "it waits until the endpoint has responded to other messages",

@@ -117,7 +117,7 @@ fn row(
     let health = list.endpoints.iter().find(|health| health.kind == interface.name());
     let is_known = !list.unavailable.contains(&service_of(interface));
     let state = state(endpoint, health, is_known);
-    let (is_set, is_stopped) = (endpoint.is_some(), matches!(state.1, "paused" | "disabled"));
+    let (is_set, is_stopped) = (endpoint.is_some(), state.1 == "paused");
     let base_url = merchant.settings.base_url.as_deref();
     EndpointRow {
         interface,
@@ -146,7 +146,6 @@ fn state(
     let Some(endpoint) = endpoint else { return ("", "not set") };
     let shown = |state: EndpointState| (tone(state), state.words());
     match health.map(|health| health.state) {
-        Some(EndpointState::Disabled) => shown(EndpointState::Disabled),
         // Auth knows that an endpoint is paused before the other services do.
         _ if endpoint.paused => shown(EndpointState::Paused),
         Some(state) => shown(state),
@@ -160,10 +159,6 @@ fn explanation(state: &str, reason: Option<&str>) -> Option<String> {
     match state {
         "failing" => Some(sentence(reason.unwrap_or("the last attempt failed"))),
         "paused" => Some("Messages wait until you resume it.".to_owned()),
-        "disabled" => {
-            let reason = sentence(reason.unwrap_or("the endpoint responded with 410"));
-            Some(format!("{reason} Messages wait until you set its new URL or resume it."))
-        }
         _ => None,
     }
 }
@@ -235,7 +230,6 @@ mod tests {
         assert_eq!(name(Some(&set), Some("not_tried"), true), "not tried yet");
         assert_eq!(name(Some(&set), Some("failing"), true), "failing");
         assert_eq!(name(Some(&paused), Some("failing"), true), "paused");
-        assert_eq!(name(Some(&paused), Some("disabled"), true), "disabled");
     }
 
     #[test]

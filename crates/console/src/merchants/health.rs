@@ -1,9 +1,8 @@
-//! The health of the merchants in a list: which endpoints fail, are paused, are disabled or have not been tried.
+//! The health of the merchants in a list: which endpoints fail, are paused or have not been tried.
 
 use std::collections::BTreeMap;
 
 use domain::{endpoint_state::EndpointState, message_kind::MessageKind};
-use futures_util::future::join;
 use pages::{api::Service, text::count};
 use serde::Deserialize;
 
@@ -26,17 +25,11 @@ struct Endpoint {
     merchant: String,
 }
 
-/// The number of bad endpoints of a merchant.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Problems {
-    failing: u64,
-    disabled: u64,
-}
-
 /// The bad endpoints of all merchants.
 #[derive(Debug, Default)]
 pub(super) struct HealthOfAll {
-    problems: BTreeMap<String, Problems>,
+    /// The number of failing endpoints of a merchant.
+    failing: BTreeMap<String, u64>,
     /// If a list was too long for one page, the health of later merchants is not known.
     known_until: Option<String>,
     /// The number of endpoints of a merchant that have not been tried.
@@ -51,17 +44,13 @@ pub(super) struct HealthOfAll {
 const MAX_PAGES: usize = 3;
 
 impl HealthOfAll {
-    /// Asks the delivering services for bad endpoints only, which are few.
+    /// Asks the delivering services for failing endpoints only, which are few.
     pub(super) async fn load(signed_in: &SignedIn) -> Result<Self, PageError> {
-        let load = async |state| {
-            let query = [("state", EndpointState::name(state)), ("limit", "200")];
-            parts::each(&signed_in.api, &Service::DELIVERING, "v1/endpoints", &query).await
-        };
-        let (failing, disabled) =
-            join(load(EndpointState::Failing), load(EndpointState::Disabled)).await;
+        let query = [("state", EndpointState::Failing.name()), ("limit", "200")];
+        let failing =
+            parts::each(&signed_in.api, &Service::DELIVERING, "v1/endpoints", &query).await?;
         let mut health = Self::default();
-        health.add(failing?, |problems| problems.failing += 1);
-        health.add(disabled?, |problems| problems.disabled += 1);
+        health.add_failing(failing);
         Ok(health)
     }
 
@@ -120,7 +109,7 @@ impl HealthOfAll {
         self.not_tried.get(&merchant.identifier).is_some_and(|not_tried| *not_tried >= kinds)
     }
 
-    fn add(&mut self, loaded: Loaded<(Service, EndpointPage)>, count: impl Fn(&mut Problems)) {
+    fn add_failing(&mut self, loaded: Loaded<(Service, EndpointPage)>) {
         self.unavailable.extend(loaded.missing);
         self.unavailable.sort();
         self.unavailable.dedup();
@@ -130,41 +119,34 @@ impl HealthOfAll {
                 *known = known.clone().min(last.merchant.clone());
             }
             for endpoint in page.endpoints {
-                count(self.problems.entry(endpoint.merchant).or_default());
+                *self.failing.entry(endpoint.merchant).or_default() += 1;
             }
         }
     }
 
     /// Tone and text for one merchant.
     pub(super) fn of(&self, merchant: &Merchant) -> (&'static str, String) {
-        use EndpointState::{Disabled, Failing, Paused};
-        let problems = self.problems.get(&merchant.identifier).copied().unwrap_or_default();
+        use EndpointState::{Failing, Paused};
+        let failing = self.failing.get(&merchant.identifier).copied().unwrap_or_default();
         let paused = merchant.endpoints.values().filter(|endpoint| endpoint.paused).count();
         let paused = u64::try_from(paused).unwrap_or(u64::MAX);
-        let parts: Vec<_> =
-            [(problems.disabled, Disabled), (problems.failing, Failing), (paused, Paused)]
-                .into_iter()
-                .filter(|(number, _)| *number > 0)
-                .map(|(number, state)| count(number, state.words(), state.words()))
-                .collect();
+        let parts: Vec<_> = [(failing, Failing), (paused, Paused)]
+            .into_iter()
+            .filter(|(number, _)| *number > 0)
+            .map(|(number, state)| count(number, state.words(), state.words()))
+            .collect();
         let shown = |state: EndpointState| (tone(state), state.words().to_owned());
         let is_known = self.known_until.as_ref().is_none_or(|known| merchant.identifier <= *known);
-        match problems {
+        match failing {
             _ if merchant.endpoints.is_empty() => ("", "no endpoints".to_owned()),
-            Problems { failing: 0, disabled: 0 } if !parts.is_empty() => ("warn", parts.join(", ")),
-            Problems { failing: 0, disabled: 0 } if !self.unavailable.is_empty() || !is_known => {
-                ("", "not known".to_owned())
-            }
-            Problems { failing: 0, disabled: 0 } if self.is_not_tried(merchant) => {
-                shown(EndpointState::NotTried)
-            }
-            Problems { failing: 0, disabled: 0 }
-                if self.not_tried_until.as_ref().is_some_and(|it| merchant.identifier >= *it) =>
-            {
+            0 if !parts.is_empty() => ("warn", parts.join(", ")),
+            0 if !self.unavailable.is_empty() || !is_known => ("", "not known".to_owned()),
+            0 if self.is_not_tried(merchant) => shown(EndpointState::NotTried),
+            0 if self.not_tried_until.as_ref().is_some_and(|it| merchant.identifier >= *it) => {
                 ("", "no failures".to_owned())
             }
-            Problems { failing: 0, disabled: 0 } => shown(EndpointState::Ok),
-            Problems { .. } => ("bad", parts.join(", ")),
+            0 => shown(EndpointState::Ok),
+            _ => ("bad", parts.join(", ")),
         }
     }
 }
@@ -198,9 +180,8 @@ mod tests {
     #[test]
     fn the_worst_state_decides_the_tone() {
         let mut health = HealthOfAll::default();
-        health.add(page(&["acme", "acme"], None), |problems| problems.failing += 1);
-        health.add(page(&["acme"], None), |problems| problems.disabled += 1);
-        let expected = ("bad", "1 disabled, 2 failing, 1 paused".to_owned());
+        health.add_failing(page(&["acme", "acme"], None));
+        let expected = ("bad", "2 failing, 1 paused".to_owned());
         assert_eq!(health.of(&merchant("acme", &[true])), expected);
         assert_eq!(health.of(&merchant("beta", &[true, false])), ("warn", "1 paused".into()));
         assert_eq!(health.of(&merchant("beta", &[false])), ("good", "ok".into()));
@@ -223,11 +204,11 @@ mod tests {
     #[test]
     fn a_merchant_is_ok_only_if_all_services_say_so() {
         let mut health = HealthOfAll::default();
-        health.add(page(&["beta"], Some("beta/rma")), |problems| problems.failing += 1);
+        health.add_failing(page(&["beta"], Some("beta/rma")));
         assert_eq!(health.of(&merchant("acme", &[false])), ("good", "ok".into()));
         assert_eq!(health.of(&merchant("zeta", &[false])), ("", "not known".into()));
         let missing = vec![Service::Exchange];
-        health.add(Loaded { entries: Vec::new(), missing }, |problems| problems.failing += 1);
+        health.add_failing(Loaded { entries: Vec::new(), missing });
         assert_eq!(health.of(&merchant("acme", &[false])), ("", "not known".into()));
         assert_eq!(health.unavailable, [Service::Exchange]);
     }

@@ -36,9 +36,6 @@ fn pending(delivery: &Value) -> String {
         ["/merchant", "/kind"].map(|pointer| shell_word(&text_at(delivery, pointer)));
     let detail = text_at(delivery, "/waiting/detail");
     match text_at(delivery, "/waiting/reason").as_str() {
-        "endpoint_disabled" => format!(
-            "it waits because {detail}; a new URL or backhaul endpoint resume {merchant} {kind} sends it"
-        ),
         "endpoint_paused" => {
             format!(
                 "it waits because {detail}; backhaul endpoint resume {merchant} {kind} sends it"

@@ -126,7 +126,7 @@ mod tests {
         };
         check(json!(200), "accepted with status 200", "-");
         check(json!(503), "responded with 503", "-");
-        check(json!(410), "responded with 410: the endpoint is gone", "the endpoint is gone");
+        check(json!(409), "responded with 409: there is an order", "there is an order");
         check(Value::Null, "could not be reached: no route", "could not be reached: no route");
     }
 }

@@ -6,12 +6,12 @@ use clap::builder::PossibleValuesParser;
 use domain::access::MerchantId;
 use domain::endpoint_state::EndpointState;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::api_client::ApiClient;
 use crate::connection::OperatorArgs;
-use crate::delivery_services::{DeliveryServiceArgs, call_each, merge_lists};
-use crate::output::{Column, computed, items, message, text_at, time, value};
+use crate::delivery_services::{DeliveryServiceArgs, merge_lists};
+use crate::output::{Column, computed, text_at, time, value};
 
 const MAX_ENDPOINTS: usize = 1000;
 
@@ -54,7 +54,9 @@ pub(super) async fn run(operator: &OperatorArgs, backlog: &Backlog) -> anyhow::R
     let auth = operator.connect().await?;
     auth.require_merchant(backlog.filter.merchant.as_ref()).await?;
     let services = backlog.services.clients(&auth)?;
-    let call = async |service: &ApiClient| list(service, &backlog.filter).await;
+    let call = async |service: &ApiClient| {
+        service.list(&["v1", "endpoints"], "endpoints", &backlog.filter, MAX_ENDPOINTS).await
+    };
     let (endpoints, outcome) = merge_lists(&services, "endpoints", call).await?;
     operator.format().print_table(&endpoints, "/endpoints", COLUMNS)?;
     outcome
@@ -63,43 +65,6 @@ pub(super) async fn run(operator: &OperatorArgs, backlog: &Backlog) -> anyhow::R
 fn success_rate(endpoint: &Value) -> String {
     let rate = endpoint.pointer("/recent/success_rate").and_then(Value::as_f64);
     rate.map_or_else(|| "-".to_owned(), |rate| format!("{:.1} %", rate * 100.0))
-}
-
-async fn list(service: &ApiClient, filter: &Filter) -> anyhow::Result<Value> {
-    service.list(&["v1", "endpoints"], "endpoints", filter, MAX_ENDPOINTS).await
-}
-
-/// Adds `disabled_at` to the endpoints of a merchant that a 410 response disabled. Only the delivering
-/// services know them. A warning says that their state could not be read.
-pub(crate) async fn mark_disabled(client: &ApiClient, merchant: &MerchantId, listed: &mut Value) {
-    if listed.get("endpoints").and_then(Value::as_object).is_none_or(Map::is_empty) {
-        return;
-    }
-    if let Err(error) = read_disabled(client, merchant, listed).await {
-        message(&format!("warning: disabled endpoints may be shown as active: {error:#}"));
-    }
-}
-
-async fn read_disabled(
-    client: &ApiClient,
-    merchant: &MerchantId,
-    listed: &mut Value,
-) -> anyhow::Result<()> {
-    let services = DeliveryServiceArgs::default().clients(client)?;
-    let filter = Filter {
-        merchant: Some(merchant.clone()),
-        state: Some(EndpointState::Disabled.to_string()),
-    };
-    let call = async |service: &ApiClient| list(service, &filter).await;
-    let (pages, outcome) = call_each(&services, call).await;
-    for endpoint in pages.iter().flat_map(|page| items(page, "/endpoints")) {
-        let pointer = format!("/endpoints/{}", text_at(endpoint, "/kind"));
-        if let Some(Value::Object(listed)) = listed.pointer_mut(&pointer) {
-            let disabled_at = endpoint.get("since").cloned().unwrap_or_default();
-            listed.insert("disabled_at".to_owned(), disabled_at);
-        }
-    }
-    outcome
 }
 
 #[cfg(test)]

@@ -94,9 +94,6 @@ fn signing_secrets(endpoint: &Value) -> String {
 }
 
 fn state(endpoint: &Value) -> String {
-    if endpoint.get("disabled_at").is_some_and(Value::is_string) {
-        return format!("disabled by 410 at {}", time_at(endpoint, "/disabled_at"));
-    }
     let is_paused = endpoint.get("paused") == Some(&json!(true));
     if is_paused { "paused" } else { "active" }.to_owned()
 }

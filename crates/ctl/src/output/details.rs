@@ -94,7 +94,7 @@ mod tests {
     fn delivery() -> Value {
         json!({
             "id": "0198c0de-0000-7abc-8000-0123456789ab", "at": "2026-11-15T03:48:13.5Z",
-            "detail": "the endpoint responded with 410 and gets no messages until it is resumed",
+            "detail": "the endpoint responded with 503 and gets no messages until it is checked",
         })
     }
 
@@ -103,12 +103,12 @@ mod tests {
         expect![[r#"
             id       0198c0de-0000-7abc-8000-0123456789ab
             created  2026-11-15 03:48:13Z
-            detail   the endpoint responded with 410 and gets no messages until it is
-                     resumed
+            detail   the endpoint responded with 503 and gets no messages until it is
+                     checked
         "#]]
         .assert_eq(&details_in(Layout::Narrow(80), &delivery(), FIELDS));
         let wide = details_in(Layout::Wide, &delivery(), FIELDS);
-        assert!(wide.ends_with(" until it is resumed\n"), "{wide}");
+        assert!(wide.ends_with(" until it is checked\n"), "{wide}");
     }
 
     #[test]

@@ -194,11 +194,6 @@ impl TestApp {
         &self.delivery().signing_secret
     }
 
-    /// The URL of the delivering service.
-    pub(crate) fn delivery_url(&self) -> String {
-        self.delivery().service.url.clone()
-    }
-
     /// Makes the delivering service the second of two, the first of which is down.
     pub(crate) fn add_unreachable_service(&self) {
         self.set("RMA_URL", "http://127.0.0.1:1");

@@ -237,38 +237,22 @@ async fn invalid_delivery_commands_fail_with_an_error() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_endpoint_that_a_410_disabled_is_shown_and_resumed() {
+async fn a_message_to_a_paused_endpoint_waits_until_it_is_resumed() {
     let app = TestApp::with_delivery().await;
-    app.respond_with(410).await;
-    let gone = app.send_message(&json!({"number": 1})).await;
-    app.wait_for_state(&gone, "dead").await;
-    app.respond_with(200).await;
-    let waiting = app.send_message(&json!({"number": 2})).await;
+    app.text("endpoint pause acme rma").await;
+    let paused = async || app.json("endpoint backlog --state paused --json").await;
+    eventually("the endpoint is paused", TIMEOUT, async || {
+        (paused().await["endpoints"][0]["kind"] == "rma").then_some(())
+    })
+    .await;
+    let waiting = app.send_message(&json!({"number": 1})).await;
     let shown = app.text(&format!("deliveries show {waiting}")).await;
-    assert!(shown.contains("the endpoint responded with 410 at"), "{shown}");
+    assert!(shown.contains("it waits because the endpoint is paused"), "{shown}");
     let stderr = app.error(&format!("deliveries retry {waiting}"), 1).await;
-    assert!(stderr.contains("responded with 410"), "{stderr}");
+    assert!(stderr.contains("paused"), "{stderr}");
     let stderr = app.error(&format!("deliveries replay {waiting} --dry-run"), 1).await;
     assert_eq!(stderr, format!("error: delivery {waiting} is still pending\n"));
-    let list = app.text("endpoint list acme").await;
-    assert!(list.contains("disabled by 410 at"), "{list}");
-    let merchant = app.text("merchant show acme").await;
-    assert!(merchant.contains("disabled by 410 at"), "{merchant}");
-    // Without the URL of the delivering service, the state is not known.
-    app.set("RMA_URL", "");
-    for command in ["merchant show acme", "endpoint list acme"] {
-        let output = app.backhaul(command).await;
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.success(), "{stderr}");
-        assert!(
-            stderr.starts_with("warning: disabled endpoints may be shown as active: no delivering"),
-            "{stderr}"
-        );
-        assert!(String::from_utf8(output.stdout).unwrap().contains(" active "));
-    }
-    app.set("RMA_URL", &app.delivery_url());
-    let backlog = app.json("endpoint backlog --state disabled --json").await;
-    assert_eq!(backlog["endpoints"][0]["waiting"], 1, "{backlog}");
+    assert_eq!(paused().await["endpoints"][0]["waiting"], 1);
     app.text("endpoint resume acme rma").await;
     app.wait_for_state(&waiting, "delivered").await;
     let list = app.text("endpoint list acme").await;

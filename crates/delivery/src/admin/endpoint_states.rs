@@ -61,10 +61,7 @@ impl Selection<'_> {
         let merchant = self.merchant.map(MerchantId::as_str);
         match self.state {
             Some(EndpointState::Failing) => {
-                store::bad_endpoints(conn, false, merchant, after, BATCH).await
-            }
-            Some(EndpointState::Disabled) => {
-                store::bad_endpoints(conn, true, merchant, after, BATCH).await
+                store::failing_endpoints(conn, merchant, after, BATCH).await
             }
             Some(EndpointState::Ok | EndpointState::NotTried | EndpointState::Paused) | None => {
                 Ok(self.set_endpoints(after))
@@ -122,26 +119,17 @@ fn view(
     let kind: MessageKind = key.1.parse().ok().filter(|kind| engine.kinds.contains(kind))?;
     let merchant = engine.merchants.get(&key.0.parse().ok()?)?;
     let is_paused = merchant.endpoints.get(&Interface::Message(kind))?.paused;
-    let (state, since) = state(merchant.version, is_paused, results);
+    let (state, since) = state(is_paused, results);
     Some(EndpointView::new(&merchant.identifier, kind, state, since))
 }
 
 /// Returns the state of an endpoint, and the time since which it has that state.
-fn state(
-    version: i64,
-    is_paused: bool,
-    results: Option<&EndpointResults>,
-) -> (EndpointState, Option<Timestamp>) {
-    // The dispatcher enables an endpoint within a second after its merchant changed.
-    let disabled = results
-        .filter(|it| it.disabled_at_version.is_some_and(|disabled| version <= disabled))
-        .and_then(|it| it.disabled_at);
+fn state(is_paused: bool, results: Option<&EndpointResults>) -> (EndpointState, Option<Timestamp>) {
     let last_success_at = results.and_then(|it| it.last_success_at);
-    match (disabled, results.and_then(|it| it.failing_since)) {
-        (Some(at), _) => (EndpointState::Disabled, Some(at)),
+    match results.and_then(|it| it.failing_since) {
         _ if is_paused => (EndpointState::Paused, None),
-        (None, Some(since)) => (EndpointState::Failing, Some(since)),
-        (None, None) if last_success_at.is_none() => (EndpointState::NotTried, None),
-        (None, None) => (EndpointState::Ok, None),
+        Some(since) => (EndpointState::Failing, Some(since)),
+        None if last_success_at.is_none() => (EndpointState::NotTried, None),
+        None => (EndpointState::Ok, None),
     }
 }

@@ -18,9 +18,9 @@ pub(crate) struct EndpointView {
     pub(super) state: EndpointState,
     /// Reason of a state other than `ok` and `not_tried`.
     reason: Option<String>,
-    /// Time since which the endpoint fails or is disabled. It is not known for a paused endpoint.
+    /// Time since which the endpoint fails. It is not known for a paused endpoint.
     since: Option<DateTime<Utc>>,
-    /// How to send the waiting messages; only for an endpoint that is paused or disabled.
+    /// How to send the waiting messages; only for an endpoint that is paused.
     remedy: Option<String>,
     /// Messages that wait, counted up to 10,000.
     waiting: i64,
@@ -75,14 +75,12 @@ impl EndpointView {
         state: EndpointState,
         since: Option<DateTime<Utc>>,
     ) -> Self {
-        let resume = format!("`backhaul endpoint resume {merchant} {kind}`");
         let (reason, remedy) = match state {
             EndpointState::Ok | EndpointState::NotTried => (None, None),
             EndpointState::Failing => (Some("the last attempt failed"), None),
-            EndpointState::Paused => (Some("the endpoint is paused"), Some(resume)),
-            EndpointState::Disabled => {
-                let remedy = format!("set the new URL of the endpoint, or {resume}");
-                (Some("the endpoint responded with 410"), Some(remedy))
+            EndpointState::Paused => {
+                let resume = format!("`backhaul endpoint resume {merchant} {kind}`");
+                (Some("the endpoint is paused"), Some(resume))
             }
         };
         Self {

@@ -28,7 +28,7 @@ const MAX_COUNTED: i64 = 10_000;
 #[serde(deny_unknown_fields)]
 pub(crate) struct EndpointQuery {
     merchant: Option<String>,
-    /// `ok`, `not_tried`, `failing`, `paused` or `disabled`.
+    /// `ok`, `not_tried`, `failing` or `paused`.
     state: Option<EndpointState>,
     /// Maximum number of entries
     #[serde(default)]

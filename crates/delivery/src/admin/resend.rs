@@ -117,7 +117,7 @@ async fn requeue(
         (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
         (
             status = 409, body = ErrorBody,
-            description = "The delivery is settled, is being sent, waits behind another, or its endpoint is paused or disabled",
+            description = "The delivery is settled, is being sent, waits behind another, or its endpoint is paused",
         ),
     )
 )]
@@ -137,7 +137,6 @@ pub(crate) async fn retry_delivery(
         None => return Err(cannot(settled).into()),
         Some(Waiting { reason, detail }) => match reason {
             WaitingReason::Sending
-            | WaitingReason::EndpointDisabled
             | WaitingReason::EndpointPaused
             | WaitingReason::BehindAnother => return Err(cannot(&detail).into()),
             WaitingReason::NextAttempt

@@ -20,8 +20,6 @@ use crate::window::Window;
 pub(crate) enum WaitingReason {
     /// The delivery does not wait: it is being sent.
     Sending,
-    /// The endpoint responded with 410 and is disabled.
-    EndpointDisabled,
     /// The endpoint is paused.
     EndpointPaused,
     /// An earlier delivery of its ordering key is not settled.
@@ -41,7 +39,7 @@ pub(crate) enum WaitingReason {
 pub(crate) struct Waiting {
     pub(crate) reason: WaitingReason,
     /// The reason in words, with its time.
-    #[schema(example = "the endpoint responded with 410 at 2026-11-16T09:30:00Z and is disabled")]
+    #[schema(example = "the endpoint fails and is probed again at 2026-11-16T09:30:30Z")]
     pub(crate) detail: String,
 }
 
@@ -79,9 +77,6 @@ impl Waiting {
         let later = |at: &Timestamp| *at > now;
         let (reason, detail) = if delivery.state == "queued" {
             (WaitingReason::Sending, "it is being sent".to_owned())
-        } else if let Some(at) = delivery.disabled_at {
-            let detail = format!("the endpoint responded with 410 at {} and is disabled", time(at));
-            (WaitingReason::EndpointDisabled, detail)
         } else if is_paused {
             (WaitingReason::EndpointPaused, "the endpoint is paused".to_owned())
         } else if delivery.state == "blocked" {
@@ -117,7 +112,6 @@ mod tests {
             id: Uuid::nil(),
             state: "ready".to_owned(),
             next_attempt_at: now(),
-            disabled_at: None,
             not_before: None,
             is_window_full: false,
         }
@@ -145,10 +139,7 @@ mod tests {
         let detail = "an earlier message of its ordering key is not settled";
         check(&blocked, false, BehindAnother, detail);
         check(&blocked, true, EndpointPaused, "the endpoint is paused");
-        let disabled = UnsettledDelivery { disabled_at: Some(now()), ..blocked };
-        let detail = "the endpoint responded with 410 at 2026-11-16T09:30:00Z and is disabled";
-        check(&disabled, true, EndpointDisabled, detail);
-        let queued = UnsettledDelivery { state: "queued".to_owned(), ..disabled };
+        let queued = UnsettledDelivery { state: "queued".to_owned(), ..blocked };
         check(&queued, true, Sending, "it is being sent");
     }
 }

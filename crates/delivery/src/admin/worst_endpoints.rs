@@ -39,9 +39,9 @@ pub(crate) struct WorstQuery {
 /// The endpoints that need attention, and the oldest due delivery.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct WorstEndpoints {
-    /// Disabled endpoints, then failing ones, then those of whose recent attempts more than 1 % failed.
+    /// Failing endpoints, then those of whose recent attempts more than 1 % failed.
     endpoints: Vec<EndpointView>,
-    /// Null if no delivery is due. Deliveries to paused and disabled endpoints do not count.
+    /// Null if no delivery is due. Deliveries to paused endpoints do not count.
     oldest_due: Option<OldestDueView>,
 }
 

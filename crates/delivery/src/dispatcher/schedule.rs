@@ -20,8 +20,6 @@ pub(super) enum Wait {
     Probe(Timestamp),
     /// The merchant resumes the endpoint.
     Resume,
-    /// The merchant is newer than this version, at which the endpoint responded 410.
-    NewerVersion(i64),
 }
 
 #[derive(Debug)]
@@ -249,16 +247,13 @@ mod tests {
     #[test]
     fn a_resumed_endpoint_is_checked_and_a_paused_one_is_not() {
         let mut schedule = Schedule::default();
-        for merchant in ["paused", "resumed", "disabled"] {
+        for merchant in ["paused", "resumed"] {
             schedule.found(key(merchant), second(1));
         }
         schedule.take_turns(10);
         schedule.put_back_waiting(&key("paused"), Wait::Resume);
         schedule.put_back_waiting(&key("resumed"), Wait::Resume);
-        schedule.put_back_waiting(&key("disabled"), Wait::NewerVersion(3));
         schedule.merchants_changed(|key, wait| wait == Wait::Resume && key.0 == "resumed");
         assert_eq!(taken(&mut schedule), ["resumed"]);
-        schedule.merchants_changed(|_, wait| wait == Wait::NewerVersion(3));
-        assert_eq!(taken(&mut schedule), ["disabled"]);
     }
 }

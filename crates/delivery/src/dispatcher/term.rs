@@ -129,12 +129,8 @@ impl Term {
         self.schedule.start_probes(now);
         if self.merchants.has_changed().is_ok_and(|changed| changed) {
             drop(self.merchants.borrow_and_update());
-            self.maintenance.merchants_changed = true;
             self.schedule.merchants_changed(|(merchant, kind), wait| match wait {
                 Wait::Resume => !engine.is_endpoint_paused(merchant, kind),
-                Wait::NewerVersion(version) => {
-                    engine.version(merchant).is_some_and(|current| current > version)
-                }
                 Wait::Turn | Wait::Settlement | Wait::Probe(_) => false,
             });
         }

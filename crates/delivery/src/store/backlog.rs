@@ -21,7 +21,7 @@ pub(crate) struct OldestDue {
 
 /// The oldest due delivery of each of the first 2,000 endpoints, and the 1,000 oldest of all. The index skips
 /// from endpoint to endpoint, so a long backlog of one costs nothing. With more endpoints than that, a due
-/// delivery is missed only while 1,000 older ones wait for paused or disabled endpoints.
+/// delivery is missed only while 1,000 older ones wait for paused endpoints.
 const OF_ALL: &str = "WITH RECURSIVE endpoints (merchant, kind, due_at, number) AS ( \
      (SELECT merchant, kind, next_attempt_at, 1 FROM deliveries WHERE state = 'ready' \
      ORDER BY merchant, kind, next_attempt_at LIMIT 1) \
@@ -45,20 +45,16 @@ const OF_MERCHANT: &str = "SELECT $2 AS merchant, given.kind, oldest.due_at \
      AND row.next_attempt_at <= $1 ORDER BY row.next_attempt_at LIMIT 1 \
  ) AS oldest";
 
-/// Returns the oldest due deliveries of endpoints that are neither paused nor disabled.
+/// Returns the oldest due deliveries of endpoints that are not paused.
 async fn oldest_of_endpoints(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
     merchant: Option<&str>,
     (paused_merchants, paused_kinds): (&[String], &[String]),
 ) -> Result<Vec<OldestDue>, DatabaseError> {
-    let query = sql_query(format!(
-        "SELECT due.* FROM ({}) AS due LEFT JOIN delivery_endpoints AS endpoint \
-         USING (merchant, kind) WHERE endpoint.disabled_at IS NULL",
-        merchant.map_or(OF_ALL, |_| OF_MERCHANT)
-    ))
-    .into_boxed()
-    .bind::<Timestamptz, _>(now);
+    let query = sql_query(merchant.map_or(OF_ALL, |_| OF_MERCHANT))
+        .into_boxed()
+        .bind::<Timestamptz, _>(now);
     let query = match merchant {
         Some(merchant) => query
             .bind::<Text, _>(merchant)
@@ -71,8 +67,7 @@ async fn oldest_of_endpoints(
     Ok(oldest)
 }
 
-/// Returns the oldest due delivery of one merchant or of all. Deliveries to paused and disabled endpoints
-/// do not count.
+/// Returns the oldest due delivery of one merchant or of all. Deliveries to paused endpoints do not count.
 pub(crate) async fn oldest_due(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
@@ -83,8 +78,8 @@ pub(crate) async fn oldest_due(
     Ok(oldest.into_iter().min_by_key(|due| due.due_at))
 }
 
-/// Returns for each kind how long its oldest ready delivery has been due. Deliveries to paused and
-/// disabled endpoints do not count.
+/// Returns for each kind how long its oldest ready delivery has been due. Deliveries to paused endpoints do
+/// not count.
 pub(crate) async fn oldest_due_seconds(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
@@ -107,7 +102,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn deliveries_to_paused_and_disabled_endpoints_are_not_overdue() {
+    async fn deliveries_to_paused_endpoints_are_not_overdue() {
         let database = testkit::Database::create(vec![crate::MIGRATIONS]).await;
         let mut conn = database.pool().get().await.unwrap();
         conn.batch_execute(
@@ -115,13 +110,11 @@ mod tests {
              (id, merchant, kind, sequence, state, next_attempt_at, leased_until) \
              SELECT gen_random_uuid(), merchant, kind, 1, state, to_timestamp(seconds), \
              CASE state WHEN 'queued' THEN now() END \
-             FROM (VALUES ('paused', 'rma', 'ready', 100), ('disabled', 'rma', 'ready', 200), \
+             FROM (VALUES ('paused', 'rma', 'ready', 100), \
              ('open', 'rma', 'ready', 900), ('open', 'rma', 'queued', 300), \
              ('paused', 'exchange-order', 'ready', 800), \
-             ('disabled', 'outbound-asn', 'blocked', 100)) \
-             AS row (merchant, kind, state, seconds); \
-             INSERT INTO delivery_endpoints VALUES ('disabled', 'rma', 1, 1, 0, 0, now(), 7, now()), \
-             ('open', 'rma', 1, 1, 0, 0, now(), NULL, NULL)",
+             ('open', 'outbound-asn', 'blocked', 100)) \
+             AS row (merchant, kind, state, seconds)",
         )
         .await
         .unwrap();

@@ -30,8 +30,6 @@ pub(crate) struct DueEndpoint {
     pub(crate) failed_probes: Option<i32>,
     #[diesel(sql_type = Nullable<Timestamptz>)]
     pub(crate) not_before: Option<Timestamp>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    pub(crate) disabled_at_version: Option<i64>,
 }
 
 impl DueEndpoint {
@@ -48,7 +46,7 @@ impl DueEndpoint {
 
 /// The conditions are those of the index on times.
 const DUE_ENDPOINTS: &str = "SELECT due.*, endpoint.window_size, endpoint.failed_probes, \
- endpoint.not_before, endpoint.disabled_at_version FROM ( \
+ endpoint.not_before FROM ( \
      SELECT merchant, kind, min(next_attempt_at) AS first_at, sum(read)::bigint AS read FROM ( \
          (SELECT merchant, kind, next_attempt_at, 1 AS read FROM deliveries \
          WHERE state = 'ready' AND next_attempt_at AT TIME ZONE 'UTC' > $1 AT TIME ZONE 'UTC' \

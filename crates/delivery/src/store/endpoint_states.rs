@@ -1,4 +1,4 @@
-//! Results that decide the states of endpoints, pages of failing and disabled endpoints, and the worst of them.
+//! Results that decide the states of endpoints, pages of failing endpoints, and the worst of all.
 
 use diesel::prelude::*;
 use diesel::sql_query;
@@ -18,11 +18,6 @@ pub(crate) struct EndpointResults {
     pub(crate) merchant: String,
     #[diesel(sql_type = Text)]
     pub(crate) kind: String,
-    /// Version of the merchant when the endpoint responded 410. A newer version enables the endpoint.
-    #[diesel(sql_type = Nullable<BigInt>)]
-    pub(crate) disabled_at_version: Option<i64>,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    pub(crate) disabled_at: Option<Timestamp>,
     #[diesel(sql_type = Nullable<Timestamptz>)]
     pub(crate) failing_since: Option<Timestamp>,
     #[diesel(sql_type = Nullable<Timestamptz>)]
@@ -35,7 +30,7 @@ pub(crate) async fn endpoint_results(
     (merchants, kinds): (&[&str], &[&str]),
 ) -> Result<Vec<EndpointResults>, DatabaseError> {
     Ok(sql_query(
-        "SELECT merchant, kind, disabled_at_version, disabled_at, failing_since, last_success_at \
+        "SELECT merchant, kind, failing_since, last_success_at \
          FROM unnest($1, $2) AS given (merchant, kind) JOIN delivery_endpoints USING (merchant, kind)",
     )
     .bind::<Array<Text>, _>(merchants)
@@ -56,20 +51,17 @@ fn keys(rows: Vec<KeyRow>) -> Vec<EndpointKey> {
     rows.into_iter().map(|row| (row.merchant, row.kind)).collect()
 }
 
-/// Returns the next disabled or failing endpoints after `after`, by merchant and kind. Each state has an
-/// index of its own.
-pub(crate) async fn bad_endpoints(
+/// Returns the next failing endpoints after `after`, by merchant and kind.
+pub(crate) async fn failing_endpoints(
     conn: &mut AsyncPgConnection,
-    is_disabled: bool,
     merchant: Option<&str>,
     after: Option<&EndpointKey>,
     limit: i64,
 ) -> Result<Vec<EndpointKey>, DatabaseError> {
     let (after_merchant, after_kind) = after.map_or(("", ""), |(merchant, kind)| (merchant, kind));
-    let condition = if is_disabled { "disabled_at" } else { "failing_since" };
     let of_merchant = merchant.map_or("", |_| "AND merchant COLLATE \"C\" = $4 ");
     let query = sql_query(format!(
-        "SELECT merchant, kind FROM delivery_endpoints WHERE {condition} IS NOT NULL {of_merchant}\
+        "SELECT merchant, kind FROM delivery_endpoints WHERE failing_since IS NOT NULL {of_merchant}\
          AND (merchant COLLATE \"C\", kind COLLATE \"C\") > ($1, $2) \
          ORDER BY merchant COLLATE \"C\", kind COLLATE \"C\" LIMIT $3"
     ))
@@ -84,50 +76,20 @@ pub(crate) async fn bad_endpoints(
     Ok(keys(query.load(conn).await?))
 }
 
-/// Failing endpoints are counted up to this number.
-const MAX_FAILING: i64 = 10_000;
-
-#[derive(QueryableByName)]
-struct KindCount {
-    #[diesel(sql_type = Text)]
-    kind: String,
-    #[diesel(sql_type = BigInt)]
-    count: i64,
-}
-
-/// Counts the failing endpoints of each kind that has any.
-pub(crate) async fn failing_by_kind(
-    conn: &mut AsyncPgConnection,
-) -> Result<Vec<(String, i64)>, DatabaseError> {
-    let rows: Vec<KindCount> = sql_query(
-        "SELECT kind, count(*) AS count FROM ( \
-             SELECT kind FROM delivery_endpoints WHERE failing_since IS NOT NULL LIMIT $1 \
-         ) AS failing GROUP BY kind",
-    )
-    .bind::<BigInt, _>(MAX_FAILING)
-    .load(conn)
-    .await?;
-    Ok(rows.into_iter().map(|row| (row.kind, row.count)).collect())
-}
-
-/// Disabled endpoints come first, then those that have failed for the longest time, then those of whose
-/// recent attempts more than 1 % failed. The last ones are found among a limited number of counts.
+/// Endpoints that have failed for the longest time come first. Those of whose recent attempts more than 1 %
+/// failed come last, because null sorts last. They are found among a limited number of counts.
 const WORST: &str = "SELECT merchant, kind FROM ( \
-         (SELECT merchant, kind, 3 AS severity, disabled_at AS since FROM delivery_endpoints \
-         WHERE disabled_at IS NOT NULL AND ($1::text IS NULL OR merchant = $1) \
-         ORDER BY disabled_at LIMIT $3) \
-         UNION ALL \
-         (SELECT merchant, kind, 2, failing_since FROM delivery_endpoints \
+         (SELECT merchant, kind, failing_since FROM delivery_endpoints \
          WHERE failing_since IS NOT NULL AND ($1::text IS NULL OR merchant = $1) \
          ORDER BY failing_since LIMIT $3) \
          UNION ALL \
-         (SELECT merchant, kind, 1, NULL FROM ( \
+         (SELECT merchant, kind, NULL FROM ( \
              SELECT * FROM delivery_latencies \
              WHERE hour >= $2 AND ($1::text IS NULL OR merchant = $1) LIMIT $4 \
          ) AS recent GROUP BY merchant, kind \
          HAVING sum(delivered) < 0.99 * sum(attempts) \
          ORDER BY sum(attempts) - sum(delivered) DESC LIMIT $3) \
-     ) AS bad GROUP BY merchant, kind ORDER BY max(severity) DESC, min(since), merchant, kind";
+     ) AS bad GROUP BY merchant, kind ORDER BY min(failing_since), merchant, kind";
 
 /// Returns the endpoints that need attention, of one merchant or of all, the worst first. Attempts since
 /// `recent` count.

@@ -1,54 +1,11 @@
-//! Endpoints that a 410 response disabled, and the backlog and health of endpoints.
+//! Backlog and health of endpoints.
 
-use diesel::prelude::*;
-use diesel::sql_query;
 use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz};
+use diesel::{QueryableByName, sql_query};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{Timestamp, database::DatabaseError};
 
 use super::endpoint_health::EndpointHealth;
-use super::schema::delivery_endpoints;
-
-/// An endpoint that responded 410.
-#[derive(Debug, Queryable)]
-pub(crate) struct DisabledEndpoint {
-    pub(crate) merchant: String,
-    pub(crate) kind: String,
-    /// Version of the merchant at that time. A newer version enables the endpoint.
-    pub(crate) version: i64,
-}
-
-pub(crate) async fn disabled_endpoints(
-    conn: &mut AsyncPgConnection,
-) -> Result<Vec<DisabledEndpoint>, DatabaseError> {
-    let disabled = delivery_endpoints::table
-        .filter(delivery_endpoints::disabled_at_version.is_not_null())
-        .select((
-            delivery_endpoints::merchant,
-            delivery_endpoints::kind,
-            delivery_endpoints::disabled_at_version.assume_not_null(),
-        ));
-    Ok(disabled.load(conn).await?)
-}
-
-/// Enables an endpoint again, unless it responded 410 to a later version of the merchant. It is not
-/// failing until it is tried.
-pub(crate) async fn enable_endpoint(
-    conn: &mut AsyncPgConnection,
-    disabled: &DisabledEndpoint,
-) -> Result<(), DatabaseError> {
-    let endpoint = delivery_endpoints::table.find((&disabled.merchant, &disabled.kind));
-    let same_version = delivery_endpoints::disabled_at_version.le(disabled.version);
-    diesel::update(endpoint.filter(same_version))
-        .set((
-            delivery_endpoints::disabled_at_version.eq(None::<i64>),
-            delivery_endpoints::disabled_at.eq(None::<Timestamp>),
-            delivery_endpoints::failing_since.eq(None::<Timestamp>),
-        ))
-        .execute(conn)
-        .await?;
-    Ok(())
-}
 
 /// Backlog, window and health of an endpoint.
 #[derive(Debug, QueryableByName)]

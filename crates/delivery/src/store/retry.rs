@@ -21,8 +21,6 @@ pub(crate) struct UnsettledDelivery {
     pub(crate) state: String,
     #[diesel(sql_type = Timestamptz)]
     pub(crate) next_attempt_at: Timestamp,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    pub(crate) disabled_at: Option<Timestamp>,
     /// Time of the next probe, while probes of the endpoint fail.
     #[diesel(sql_type = Nullable<Timestamptz>)]
     pub(crate) not_before: Option<Timestamp>,
@@ -30,7 +28,7 @@ pub(crate) struct UnsettledDelivery {
     pub(crate) is_window_full: bool,
 }
 
-const UNSETTLED: &str = "SELECT row.id, row.state, row.next_attempt_at, endpoint.disabled_at, \
+const UNSETTLED: &str = "SELECT row.id, row.state, row.next_attempt_at, \
      CASE WHEN endpoint.failed_probes > 0 THEN endpoint.not_before END AS not_before, \
      COALESCE(endpoint.window_size, $2) <= ( \
          SELECT count(*) FROM deliveries AS queued \

@@ -44,9 +44,6 @@ diesel::table! {
         merchant -> Text,
         kind -> Text,
         not_before -> Timestamptz,
-        disabled_at_version -> Nullable<Int8>,
-        disabled_at -> Nullable<Timestamptz>,
-        failing_since -> Nullable<Timestamptz>,
     }
 }
 

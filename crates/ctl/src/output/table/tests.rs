@@ -14,7 +14,7 @@ const COLUMNS: &[Column] = &[
 ];
 
 fn deliveries() -> Value {
-    let detail = "the endpoint responded with 410 and gets no messages until it is resumed";
+    let detail = "the endpoint responded with 503 and gets no messages until it is checked";
     json!([
         { "id": "0198c0de-0000-7abc-8000-0123456789ab", "at": "2026-11-15T03:48:13.5Z",
           "merchant": "acme", "state": "dead", "kind": "rma", "detail": detail },
@@ -64,7 +64,7 @@ fn a_wide_table_shows_whole_values_in_all_columns() {
     let deliveries = deliveries();
     expect![[r#"
         ID                                    CREATED               MERCHANT               STATE    KIND  DETAIL
-        0198c0de-0000-7abc-8000-0123456789ab  2026-11-15 03:48:13Z  acme                   dead     rma   the endpoint responded with 410 and gets no messages until it is resumed
+        0198c0de-0000-7abc-8000-0123456789ab  2026-11-15 03:48:13Z  acme                   dead     rma   the endpoint responded with 503 and gets no messages until it is checked
         0198c0de-0001-7def-8000-0123456789ab  -                     north-star-outfitters  pending  rma   -
     "#]]
     .assert_eq(&table_in(Layout::Wide, items(&deliveries, ""), COLUMNS));

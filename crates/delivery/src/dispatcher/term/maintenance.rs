@@ -63,8 +63,6 @@ pub(super) struct Maintenance {
     swept: EndpointKey,
     /// Rounds in which the sweep runs at every poll, because endpoints with due deliveries may be unknown.
     urgent_rounds: u8,
-    /// A merchant may have enabled a disabled endpoint.
-    pub(super) merchants_changed: bool,
 }
 
 impl Maintenance {
@@ -77,7 +75,6 @@ impl Maintenance {
             blocked: BlockedCursor::default(),
             swept: EndpointKey::default(),
             urgent_rounds: 1,
-            merchants_changed: true,
         }
     }
 
@@ -107,9 +104,6 @@ impl Term {
             self.expire_leases(conn, engine, now).await?;
             for key in store::take_wake_ups(conn).await? {
                 self.schedule.revisit(key, Timestamp::UNIX_EPOCH);
-            }
-            if std::mem::take(&mut self.maintenance.merchants_changed) {
-                enable_endpoints(conn, engine).await?;
             }
             self.maintenance.second.ran_since(start);
         }
@@ -224,20 +218,6 @@ impl Term {
         }
         Ok(())
     }
-}
-
-/// Enables endpoints again whose merchant changed after a 410 response.
-async fn enable_endpoints(
-    conn: &mut AsyncPgConnection,
-    engine: &Engine,
-) -> Result<(), DatabaseError> {
-    for disabled in store::disabled_endpoints(conn).await? {
-        if engine.version(&disabled.merchant).is_some_and(|version| version > disabled.version) {
-            // One endpoint per transaction: settlers lock several, in an order of their own.
-            store::enable_endpoint(conn, &disabled).await?;
-        }
-    }
-    Ok(())
 }
 
 /// Lets the statements of a transaction take longer than others may: a scan may read many deleted rows.

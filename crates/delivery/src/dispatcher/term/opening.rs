@@ -101,10 +101,7 @@ impl Term {
         }
         let free_slots = self.in_flight.free_slots(&key, state.is_failing(), reserved);
         let max_messages = max_messages.min(free_window).min(free_slots);
-        let is_disabled = state.disabled_at_version.is_some();
-        // A disabled endpoint that is not closed has a merchant that changed.
-        self.maintenance.merchants_changed |= is_disabled;
-        if is_disabled || (free_slots == 0 && in_flight == 0) {
+        if free_slots == 0 && in_flight == 0 {
             self.schedule.put_back(&key, from);
             return None;
         }
@@ -120,11 +117,6 @@ impl Term {
 fn closed(engine: &Engine, now: Timestamp, state: &DueEndpoint, free_window: u32) -> Option<Wait> {
     if engine.is_endpoint_paused(&state.merchant, &state.kind) {
         return Some(Wait::Resume);
-    }
-    let is_current =
-        |version: &i64| engine.version(&state.merchant).is_none_or(|current| current <= *version);
-    if let Some(version) = state.disabled_at_version.filter(is_current) {
-        return Some(Wait::NewerVersion(version));
     }
     if let Some(at) = state.not_before.filter(|at| state.is_failing() && *at > now) {
         return Some(Wait::Probe(at));
