@@ -198,7 +198,7 @@ const CLAIM_DUE: &str = "WITH due AS ( \
      sum(octet_length(message.body)) OVER (ORDER BY turns.turn, turns.position) \
      - octet_length(message.body) AS bytes_before \
      FROM turns LEFT JOIN LATERAL ( \
-         SELECT event, body, traceparent FROM delivery_messages WHERE id = turns.id LIMIT 1 \
+         SELECT version, event, body, traceparent FROM delivery_messages WHERE id = turns.id LIMIT 1 \
      ) AS message ON NOT turns.is_behind_another \
  ), candidates AS ( \
      SELECT * FROM sized WHERE bytes_before IS NULL OR bytes_before < $7 \
