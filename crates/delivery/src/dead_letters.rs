@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use chrono::{SecondsFormat, TimeDelta};
+use chrono::SecondsFormat;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::delivery::DeliveryDead;
@@ -135,9 +135,10 @@ pub(crate) async fn purge_outdated(
     kind: MessageKind,
 ) -> Result<usize, PurgeError> {
     let queue = engine.broker.topology.qualified(kind.dead_letter_queue());
-    let retention = TimeDelta::days(engine.settings.retention_days.into());
-    let oldest_kept =
-        engine.clock.now().checked_sub_signed(retention).map_or(Uuid::nil(), store::min_id_at);
+    let retention_days = engine.settings.retention_days;
+    let mut conn = engine.pool.get().await?;
+    let oldest_kept = store::oldest_kept(&mut conn, engine.clock.now(), retention_days).await?;
+    drop(conn);
     let outdated = OutdatedDeliveries { engine, oldest_kept };
     purge_dead_letters(&engine.broker, &queue, MAX_HELD, &outdated).await
 }
