@@ -19,7 +19,7 @@ use jsonwebtoken::{
 };
 use platform::{
     Clock, Process, Timestamp, chain,
-    database::Pool,
+    database::{Pool, agreed_time},
     identity::{Claims, TOKEN_TYPE, Verifier},
     sealing::{SealError, Sealer},
 };
@@ -172,7 +172,9 @@ impl SigningKeys {
             let activates_at = if stored.is_empty() { now } else { now + self.publish_ahead() };
             self.create(conn, AUTOMATIC_ROTATION, activates_at).await?;
         }
-        let retired = retired(&stored, now);
+        // A key that is deleted too early ends valid tokens, so the database's clock decides.
+        let agreed = agreed_time(conn, now).await?;
+        let retired = agreed.map_or_else(Vec::new, |now| retired(&stored, now));
         signing_keys::delete(conn, &retired).await?;
         for id in retired {
             let record = record(AUTOMATIC_ROTATION, "signing_key.deleted", &id, json!({}));

@@ -4,17 +4,17 @@
 //! the delivery is replayed or delivered after all, the message is erased, or its retention ended.
 
 use std::collections::{HashMap, HashSet};
-use std::time::Duration;
 
-use chrono::{SecondsFormat, TimeDelta};
+use chrono::SecondsFormat;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::delivery::DeliveryDead;
 use domain::merchant::Interface;
 use domain::message_kind::MessageKind;
-use messaging::{BrokerError, Incoming, Message, Publisher, Subscription};
+use messaging::{
+    BrokerError, Incoming, Message, OutdatedLetters, Publisher, PurgeError, purge_dead_letters,
+};
 use platform::{Timestamp, database::DatabaseError};
-use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::engine::{Engine, default_exchange};
@@ -22,14 +22,8 @@ use crate::queue_message::{QueueMessage, header};
 use crate::settlement::Settlement;
 use crate::store;
 
-/// Dead letters that one purge reads. Only their ids stay in memory.
-const MAX_SCANNED: u16 = u16::MAX;
-/// New dead letters may arrive faster than a purge ends.
-const MAX_SCAN_DURATION: Duration = Duration::from_secs(60);
-const READ_BATCH: usize = 200;
-const QUERY_BATCH: usize = 1000;
-/// A dead-letter queue that delivers nothing for this long is read to its end.
-const END_OF_QUEUE_TIMEOUT: Duration = Duration::from_millis(500);
+/// Dead letters that a purge has in memory. It moves none in a shorter queue.
+const MAX_HELD: u16 = 200;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DeadLetterError {
@@ -135,37 +129,39 @@ fn dead_letter(engine: &Engine, event: &DeliveryDead, message: &QueueMessage) ->
     }
 }
 
-/// Purges the outdated dead letters of a kind and returns their number. The others return to the queue
-/// when the subscription closes.
+/// Purges the outdated dead letters of a kind and returns their number.
 pub(crate) async fn purge_outdated(
     engine: &Engine,
     kind: MessageKind,
-) -> Result<usize, DeadLetterError> {
+) -> Result<usize, PurgeError> {
     let queue = engine.broker.topology.qualified(kind.dead_letter_queue());
-    let mut subscription =
-        Subscription::open(&engine.broker.consuming, &queue, MAX_SCANNED).await?;
-    // Messages without a delivery id come from other programs, and stay.
-    let (started_at, mut letters) = (Instant::now(), Vec::new());
-    while started_at.elapsed() < MAX_SCAN_DURATION
-        && let Ok(batch) =
-            tokio::time::timeout(END_OF_QUEUE_TIMEOUT, subscription.next(READ_BATCH)).await
-    {
-        letters.extend(batch?.iter().filter_map(|one| Some((one.delivery_tag, delivery_of(one)?))));
-    }
-    let retention = TimeDelta::days(engine.settings.retention_days.into());
-    let oldest_kept =
-        engine.clock.now().checked_sub_signed(retention).map_or(Uuid::nil(), store::min_id_at);
+    let retention_days = engine.settings.retention_days;
     let mut conn = engine.pool.get().await?;
-    let mut purged = 0;
-    for letters in letters.chunks(QUERY_BATCH) {
-        let keys = letters.iter().map(|(_, key)| *key);
-        let outdated = store::outdated_dead_letters(&mut conn, keys, oldest_kept).await?;
-        for (tag, _) in letters.iter().filter(|(_, key)| outdated.contains(key)) {
-            subscription.ack(*tag).await?;
-            purged += 1;
+    let oldest_kept = store::oldest_kept(&mut conn, engine.clock.now(), retention_days).await?;
+    drop(conn);
+    let outdated = OutdatedDeliveries { engine, oldest_kept };
+    purge_dead_letters(&engine.broker, &queue, MAX_HELD, &outdated).await
+}
+
+struct OutdatedDeliveries<'a> {
+    engine: &'a Engine,
+    /// The smallest id of the messages whose retention has not ended.
+    oldest_kept: Uuid,
+}
+
+impl OutdatedLetters for OutdatedDeliveries<'_> {
+    /// Messages without a delivery id come from other programs, and stay.
+    async fn outdated(&self, letters: &[Incoming]) -> Result<HashSet<u64>, DatabaseError> {
+        let mut keys: HashMap<u64, (Uuid, i32)> = HashMap::new();
+        for letter in letters {
+            keys.extend(delivery_of(letter).map(|key| (letter.delivery_tag, key)));
         }
+        let mut conn = self.engine.pool.get().await?;
+        let letters = keys.values().copied();
+        let outdated = store::outdated_dead_letters(&mut conn, letters, self.oldest_kept).await?;
+        let outdated = keys.into_iter().filter(|(_, key)| outdated.contains(key));
+        Ok(outdated.map(|(tag, _)| tag).collect())
     }
-    Ok(purged)
 }
 
 /// Reads the delivery id and replay number of a dead letter.

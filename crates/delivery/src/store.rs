@@ -46,7 +46,7 @@ pub(crate) use append::{append, append_new, new_ids};
 pub(crate) use attempts::{AttemptRow, attempts, first_attempts};
 pub(crate) use backlog::{OldestDue, oldest_due, oldest_due_seconds};
 pub(crate) use claim::{ClaimParams, ClaimedDelivery, Claims, Content, OpenEndpoint, claim_due};
-pub(crate) use dead_letters::outdated_dead_letters;
+pub(crate) use dead_letters::{oldest_kept, outdated_dead_letters};
 pub(crate) use due::{DueEndpoint, due_endpoints, endpoints_after, take_wake_ups};
 pub(crate) use endpoint_health::EndpointHealth;
 pub(crate) use endpoint_states::{

@@ -13,7 +13,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::{access::Revocation, event::Event as _, merchant::Merchant};
 use platform::{
     Timestamp,
-    database::{DatabaseError, prepared},
+    database::{DatabaseError, agreed_time, prepared},
 };
 use serde_json::Value;
 
@@ -98,12 +98,14 @@ pub(crate) async fn upsert_revocation(
     Ok(())
 }
 
-/// Deletes expired revocations.
+/// Deletes expired revocations, by the clock of the database. None expires while the clock of this process, `now`,
+/// differs. The deletion must not fail then, because it is part of storing new revocations.
 pub(crate) async fn delete_expired(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
     use self::replica_revocations as table;
+    let Some(now) = agreed_time(conn, now).await? else { return Ok(()) };
     let expired = table::table.filter(table::expires_at.lt(now));
     diesel::delete(expired).execute(conn).await?;
     Ok(())

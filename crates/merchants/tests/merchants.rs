@@ -151,6 +151,26 @@ async fn replicas_whose_clocks_differ_miss_no_change() {
     second.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_whose_clock_is_ahead_deletes_no_revocation() {
+    let (namespace, database) = (Namespace::create(), database().await);
+    let auth = Auth::start(&namespace).await;
+    let ahead = Clock::from_fn(|| Clock::system().now() + TimeDelta::days(31));
+    let first = TestApp::start_with_clock(ahead, &database, &namespace);
+    auth.revoke("c1", TimeDelta::hours(2)).await;
+    eventually("the revocation is handled", TIMEOUT, async || {
+        (database.count("SELECT count(*) AS n FROM inbox").await == 1).then_some(())
+    })
+    .await;
+    assert_eq!(database.count("SELECT count(*) AS n FROM replica_revocations").await, 1);
+    first.stop().await;
+
+    let second = TestApp::start(&database, &namespace);
+    second.wait_for_revocation("c1").await;
+    auth.stop().await;
+    second.stop().await;
+}
+
 /// SQL that inserts a merchant into the replica.
 fn insert_merchant(id: &str, document: &Value, replicated_at: &str) -> String {
     format!("INSERT INTO replica_merchants VALUES ('{id}', 1, $${document}$$, {replicated_at});")

@@ -3,6 +3,7 @@
 //! An event that no consumer could handle has the data that it had when it was published. Its kept copy at the
 //! source is erased, and can be published again.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,22 +11,15 @@ use diesel_async::AsyncPgConnection;
 use domain::event::Event;
 use platform::database::DatabaseError;
 use platform::{Process, chain};
-use tokio::time::Instant;
 
 use crate::broker::Broker;
-use crate::connection::BrokerError;
+use crate::dead_letters::{OutdatedLetters, purge_dead_letters};
 use crate::envelope::Envelope;
-use crate::subscription::Subscription;
+use crate::subscription::Incoming;
 
 const INTERVAL: Duration = Duration::from_secs(3600);
-/// Dead letters that one search reads. They return to the queue when it ends.
-const MAX_SEARCHED: u16 = u16::MAX;
 /// Events that are in memory at the same time.
-const READ_BATCH: usize = 50;
-/// New dead letters may arrive faster than a search ends.
-const MAX_DURATION: Duration = Duration::from_secs(60);
-/// A queue that delivers nothing for this long is read to its end.
-const END_OF_QUEUE_TIMEOUT: Duration = Duration::from_millis(500);
+const MAX_HELD: u16 = 50;
 
 /// Tells which events are about erased shoppers.
 pub trait ErasedEvents: Send + Sync + 'static {
@@ -37,14 +31,6 @@ pub trait ErasedEvents: Send + Sync + 'static {
         conn: &mut AsyncPgConnection,
         events: &[Envelope<Self::Event>],
     ) -> impl Future<Output = Result<Vec<bool>, DatabaseError>> + Send;
-}
-
-#[derive(Debug, thiserror::Error)]
-enum RemovalError {
-    #[error("database")]
-    Database(#[from] DatabaseError),
-    #[error("dead-letter queue")]
-    Broker(#[from] BrokerError),
 }
 
 /// Removes dead-lettered events of erased shoppers every hour.
@@ -65,7 +51,7 @@ pub fn remove_erased_events<E: ErasedEvents>(
         let removal = Arc::clone(&removal);
         async move {
             let queue = &removal.queue;
-            match removal.remove().await {
+            match purge_dead_letters(&removal.broker, queue, MAX_HELD, &*removal).await {
                 Ok(0) => {}
                 Ok(removed) => tracing::info!(queue, removed, "removed events of erased shoppers"),
                 Err(error) => {
@@ -83,30 +69,19 @@ struct Removal<E> {
     erased: E,
 }
 
-impl<E: ErasedEvents> Removal<E> {
-    /// Returns the number of removed events. Events that cannot be read stay for people to look at.
-    async fn remove(&self) -> Result<usize, RemovalError> {
-        let mut subscription =
-            Subscription::open(&self.broker.consuming, &self.queue, MAX_SEARCHED).await?;
-        let (started_at, mut removed) = (Instant::now(), 0);
-        while started_at.elapsed() < MAX_DURATION
-            && let Ok(batch) =
-                tokio::time::timeout(END_OF_QUEUE_TIMEOUT, subscription.next(READ_BATCH)).await
-        {
-            let (mut tags, mut events) = (Vec::new(), Vec::new());
-            for incoming in batch? {
-                if let Ok(event) = serde_json::from_slice::<Envelope<E::Event>>(&incoming.body) {
-                    tags.push(incoming.delivery_tag);
-                    events.push(event);
-                }
-            }
-            let mut conn = self.pool.get().await?;
-            let erased = self.erased.are_erased(&mut conn, &events).await?;
-            for (tag, _) in tags.into_iter().zip(erased).filter(|(_, is_erased)| *is_erased) {
-                subscription.ack(tag).await?;
-                removed += 1;
+impl<E: ErasedEvents> OutdatedLetters for Removal<E> {
+    /// Events that cannot be read stay for people to look at.
+    async fn outdated(&self, letters: &[Incoming]) -> Result<HashSet<u64>, DatabaseError> {
+        let (mut tags, mut events) = (Vec::new(), Vec::new());
+        for Incoming { delivery_tag, body, .. } in letters {
+            if let Ok(event) = serde_json::from_slice::<Envelope<E::Event>>(body) {
+                tags.push(*delivery_tag);
+                events.push(event);
             }
         }
-        Ok(removed)
+        let mut conn = self.pool.get().await?;
+        let erased = self.erased.are_erased(&mut conn, &events).await?;
+        let erased = tags.into_iter().zip(erased).filter(|(_, is_erased)| *is_erased);
+        Ok(erased.map(|(tag, _)| tag).collect())
     }
 }

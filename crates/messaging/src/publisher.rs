@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use lapin::{
     BasicProperties, Channel, Confirmation,
     options::{BasicPublishOptions, ConfirmSelectOptions},
-    types::{AMQPValue, FieldTable, LongString},
+    types::{AMQPValue, FieldTable, LongString, ShortString},
 };
 use tokio::sync::Mutex;
 
@@ -25,6 +25,25 @@ pub struct Message {
     pub content_type: &'static str,
     pub headers: Vec<(&'static str, String)>,
     pub body: Vec<u8>,
+}
+
+/// A message with all its properties.
+pub(crate) struct Outgoing<'a> {
+    pub(crate) exchange: &'a str,
+    pub(crate) routing_key: &'a str,
+    pub(crate) properties: BasicProperties,
+    pub(crate) body: &'a [u8],
+}
+
+impl<'a> From<&'a Message> for Outgoing<'a> {
+    fn from(message: &'a Message) -> Self {
+        Self {
+            exchange: &message.exchange.0,
+            routing_key: &message.routing_key,
+            properties: properties(message),
+            body: &message.body,
+        }
+    }
 }
 
 /// Reason why a message is in no queue.
@@ -57,6 +76,15 @@ impl Publisher {
     pub async fn publish(
         &self,
         messages: &[Message],
+    ) -> Result<Vec<Result<(), NotQueued>>, BrokerError> {
+        self.publish_outgoing(messages.iter().map(Outgoing::from).collect()).await
+    }
+
+    /// Like [`Self::publish`]. Messages that have the same id, or none, must have the same routing key: if the
+    /// broker returns one of them, none is in a queue.
+    pub(crate) async fn publish_outgoing(
+        &self,
+        messages: Vec<Outgoing<'_>>,
     ) -> Result<Vec<Result<(), NotQueued>>, BrokerError> {
         let mut channel = self.channel.lock().await;
         let current = self.take_usable(&mut channel).await?;
@@ -112,14 +140,15 @@ impl Publisher {
 
 async fn send(
     channel: &Channel,
-    messages: &[Message],
+    messages: Vec<Outgoing<'_>>,
 ) -> Result<Vec<Result<(), NotQueued>>, BrokerError> {
     let options = BasicPublishOptions { mandatory: true, ..BasicPublishOptions::default() };
+    let mut ids = Vec::with_capacity(messages.len());
     let mut confirms = Vec::with_capacity(messages.len());
-    for message in messages {
-        let (exchange, key) = (short(&message.exchange.0), short(&message.routing_key));
-        let publish =
-            channel.basic_publish(exchange, key, options, &message.body, properties(message));
+    for Outgoing { exchange, routing_key, properties, body } in messages {
+        ids.push(properties.message_id().clone());
+        let (exchange, key) = (short(exchange), short(routing_key));
+        let publish = channel.basic_publish(exchange, key, options, body, properties);
         confirms.push(with_timeout(publish).await?);
     }
     let (mut acks, mut returned_ids) = (Vec::with_capacity(confirms.len()), HashSet::new());
@@ -131,14 +160,14 @@ async fn send(
         };
         acks.push(is_acked);
         // The library attaches a returned message to any confirm, not to its own.
-        returned_ids.extend(returned.and_then(|it| it.delivery.properties.message_id().clone()));
+        returned_ids.extend(returned.map(|it| it.delivery.properties.message_id().clone()));
     }
-    let outcome = |(message, is_acked): (&Message, bool)| match is_acked {
-        _ if returned_ids.contains(&short(&message.id)) => Err(NotQueued::Unroutable),
+    let outcome = |(id, is_acked): (Option<ShortString>, bool)| match is_acked {
+        _ if returned_ids.contains(&id) => Err(NotQueued::Unroutable),
         true => Ok(()),
         false => Err(NotQueued::Nacked),
     };
-    Ok(messages.iter().zip(acks).map(outcome).collect())
+    Ok(ids.into_iter().zip(acks).map(outcome).collect())
 }
 
 fn properties(message: &Message) -> BasicProperties {

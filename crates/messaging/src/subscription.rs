@@ -65,19 +65,28 @@ impl Subscription {
     /// Waits for a message and returns it with those that have arrived already: up to `limit`
     /// messages, fewer if they reach `MAX_BATCH_BYTES`.
     pub async fn next(&mut self, limit: usize) -> Result<Vec<Incoming>, BrokerError> {
+        self.next_as(limit, incoming).await
+    }
+
+    /// Like [`Self::next`], with each message converted.
+    pub(crate) async fn next_as<T>(
+        &mut self,
+        limit: usize,
+        convert: fn(Delivery) -> T,
+    ) -> Result<Vec<T>, BrokerError> {
         let first = tokio::select! {
             () = self.session.ended() => None,
             first = self.consumer.next() => first,
         };
         let first = self.delivery(first)?;
-        let (mut bytes, mut batch) = (first.data.len(), vec![incoming(first)]);
+        let (mut bytes, mut batch) = (first.data.len(), vec![convert(first)]);
         while batch.len() < limit
             && bytes < MAX_BATCH_BYTES
             && let Some(next) = self.consumer.next().now_or_never()
         {
             let next = self.delivery(next)?;
             bytes += next.data.len();
-            batch.push(incoming(next));
+            batch.push(convert(next));
         }
         Ok(batch)
     }
@@ -137,7 +146,7 @@ impl Subscription {
     }
 }
 
-fn incoming(delivery: Delivery) -> Incoming {
+pub(crate) fn incoming(delivery: Delivery) -> Incoming {
     let table = delivery.properties.headers().as_ref();
     let delivery_count = table.and_then(|table| match table.inner().get("x-delivery-count")? {
         AMQPValue::LongLongInt(count) => u32::try_from(*count).ok(),

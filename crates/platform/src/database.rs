@@ -27,6 +27,6 @@ pub use name_lock::NameLock;
 pub use page_bytes::{is_truncated, limit_page_bytes, parts_by_bytes};
 pub use pool::{Connection, Pool};
 pub use prepared::{Prepared, prepared};
-pub use retention::{delete_older_than, retention_time};
+pub use retention::{agreed_time, delete_older_than, retention_time};
 pub use settings::Settings;
 pub use transaction::{transaction, wake_after_commit};

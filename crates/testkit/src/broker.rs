@@ -93,6 +93,12 @@ impl Namespace {
         self.queue_details(queue).await["consumer_details"].as_array().map_or(0, Vec::len)
     }
 
+    /// The number of messages in a queue, with those that a consumer holds. Unlike [`Self::peek`], it takes none
+    /// from other consumers. The management API is some seconds behind.
+    pub async fn message_count(&self, queue: &str) -> u64 {
+        self.queue_details(queue).await["messages"].as_u64().unwrap_or_default()
+    }
+
     /// Number of messages of a queue that were delivered to consumers so far. The management API is some
     /// seconds behind.
     pub async fn delivered_count(&self, queue: &str) -> u64 {

@@ -67,8 +67,12 @@ impl TestApp {
 
     /// Starts another replica and waits until it is ready.
     pub(crate) async fn start_replica(&self) -> Running {
+        self.start_replica_with_clock(Clock::system()).await
+    }
+
+    pub(crate) async fn start_replica_with_clock(&self, clock: Clock) -> Running {
         let TestService { database, namespace, .. } = &self.service;
-        testkit::run::<App>(&with_defaults(&[]), Clock::system(), database, namespace).await
+        testkit::run::<App>(&with_defaults(&[]), clock, database, namespace).await
     }
 
     /// Starts another replica, which may not become ready.

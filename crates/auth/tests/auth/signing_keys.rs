@@ -1,5 +1,7 @@
 //! Tests of signing keys and their rotation.
 
+use chrono::TimeDelta;
+use platform::Clock;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -61,6 +63,21 @@ async fn creation_and_deletion_of_keys_are_audited() {
     .await;
     let deleted = subjects_and_actors(&app, "signing_key.deleted").await;
     assert_eq!(deleted, [(first, json!("key_rotation"))]);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_whose_clock_is_ahead_deletes_no_key() {
+    let app = TestApp::start().await;
+    let old = key_id(&app.operator_token);
+    let (status, _) = app.call(Method::POST, "/v1/signing_keys/rotate", None).await;
+    assert_eq!(status, StatusCode::CREATED);
+    // A replica deletes retired keys before it is ready.
+    let ahead = Clock::from_fn(|| Clock::system().now() + TimeDelta::days(2));
+    let replica = app.start_replica_with_clock(ahead).await;
+    let kept = format!("SELECT count(*) AS n FROM signing_keys WHERE id = '{old}'");
+    assert_eq!(app.service.database.count(&kept).await, 1);
+    assert!(replica.stop().await);
     app.stop().await;
 }
 

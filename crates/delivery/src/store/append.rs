@@ -91,8 +91,10 @@ pub fn lock_free_counter(merchant: &str, ordering_key: &str) -> String {
     )
 }
 
-/// Creates ids for messages in the order given. Ids of one millisecond are in no order. Replays go by id, so ids
-/// must follow the sequence.
+/// Creates ids for the messages of one batch, in the order given. Ids of one millisecond are in no order, so they are
+/// sorted: replays go by id, and the messages of a batch by their sequence. The ids of two transactions need not follow
+/// the sequence of an ordering key, because each has its time from before it locked the counter, and the clocks of
+/// replicas differ. Messages of a key that are pending together are still sent by sequence.
 pub(crate) fn new_ids(now: Timestamp, number: usize) -> Vec<Uuid> {
     let mut ids: Vec<_> = (0..number).map(|_| new_id(now)).collect();
     ids.sort_unstable();

@@ -2,12 +2,16 @@
 
 use std::collections::HashSet;
 
+use chrono::TimeDelta;
 use diesel::QueryableByName;
 use diesel::sql_query;
 use diesel::sql_types::{Array, Integer};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use platform::database::{DatabaseError, prepared};
+use platform::Timestamp;
+use platform::database::{DatabaseError, agreed_time, prepared};
 use uuid::Uuid;
+
+use super::min_id_at;
 
 #[derive(QueryableByName)]
 struct DeadLetterKey {
@@ -34,6 +38,19 @@ const OUTDATED: &str = "SELECT letter.id, letter.replay_number \
  OR message.id IS NULL AND letter.id < $3 \
  OR row.replay_number > letter.replay_number \
  OR attempt.is_newer";
+
+/// Returns the smallest id of the messages whose retention has not ended, by the clock of the database. No retention
+/// ends while the clock of this process, `now`, differs; erased messages must not wait for that.
+pub(crate) async fn oldest_kept(
+    conn: &mut AsyncPgConnection,
+    now: Timestamp,
+    retention_days: u32,
+) -> Result<Uuid, DatabaseError> {
+    let now = agreed_time(conn, now).await?;
+    let retention = TimeDelta::days(retention_days.into());
+    let oldest = now.and_then(|now| now.checked_sub_signed(retention));
+    Ok(oldest.map_or(Uuid::nil(), min_id_at))
+}
 
 /// Returns the outdated ones among these dead letters, as delivery id and replay number: those that a
 /// later replay superseded, whose delivery succeeded after all, whose message was erased, or whose

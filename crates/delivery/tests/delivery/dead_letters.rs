@@ -44,6 +44,38 @@ async fn a_purge_reads_the_whole_dead_letter_queue() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_purge_reaches_a_dead_letter_behind_hundreds_that_stay() {
+    const KEPT: usize = 450;
+    let queue = MessageKind::Rma.dead_letter_queue();
+    let app = TestApp::with_api(&[]).await;
+    let dead = app.append_dead(message(None, "rma.created", 1)).await;
+    app.namespace.purge(queue).await;
+    // A restored database does not know these messages yet.
+    let mut letters: Vec<_> = (0..KEPT).map(|_| first_dead_letter(&app, Uuid::now_v7())).collect();
+    let mut kept: Vec<_> = letters.iter().map(|letter| letter.id.clone()).collect();
+    letters.push(first_dead_letter(&app, dead));
+    app.publish(&letters).await;
+    wait_for_message_count(&app, KEPT + 1).await;
+    let replay = format!("/v1/deliveries/{dead}/replay");
+    assert_eq!(app.operator_request(Method::POST, &replay, &json!({})).await.0, 202);
+    wait_for_message_count(&app, KEPT).await;
+
+    let left = eventually("the dead letters are back in the queue", TIMEOUT, async || {
+        Some(app.namespace.peek(queue).await).filter(|letters| letters.len() == KEPT)
+    })
+    .await;
+    let header = |letter: &serde_json::Value, name: &str| {
+        letter["properties"]["headers"][name].as_str().unwrap().to_owned()
+    };
+    let mut ids: Vec<_> = left.iter().map(|letter| header(letter, "delivery-id")).collect();
+    ids.sort_unstable();
+    kept.sort_unstable();
+    assert_eq!(ids, kept);
+    assert!(left.iter().all(|letter| header(letter, "replay-number") == "0"));
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_purge_keeps_the_dead_letter_of_the_last_replay() {
     let app = TestApp::with_api(&[]).await;
     let first = app.append_dead(message(None, "first", 1)).await;
@@ -117,6 +149,15 @@ fn first_dead_letter(app: &TestApp, id: Uuid) -> Message {
         headers: vec![("delivery-id", id.to_string()), ("replay-number", "0".to_owned())],
         body: b"{}".to_vec(),
     }
+}
+
+/// Waits for a number of dead letters, without taking them from a purge.
+async fn wait_for_message_count(app: &TestApp, expected: usize) {
+    eventually("a number of dead letters", TIMEOUT, async || {
+        let count = app.namespace.message_count(MessageKind::Rma.dead_letter_queue()).await;
+        (usize::try_from(count) == Ok(expected)).then_some(())
+    })
+    .await;
 }
 
 async fn only_dead_letter_of_first_replay(app: &TestApp, id: Uuid) {

@@ -8,6 +8,7 @@
 
 mod backlog;
 mod batches;
+mod dead_letters;
 mod definitions;
 mod events;
 mod failures;

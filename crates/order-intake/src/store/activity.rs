@@ -30,7 +30,8 @@ pub(crate) async fn add_activity(
     .await
 }
 
-/// Adds counts, and deletes those of the day before yesterday.
+/// Adds counts, and deletes those of the day before yesterday. The hours are those of this process, whose clock may
+/// be ahead, so the database's clock limits the deletion.
 async fn add_counts(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -41,7 +42,8 @@ async fn add_counts(
     let statement = diesel::sql_query(
         "WITH deleted AS ( \
              DELETE FROM order_counts WHERE merchant = $1 \
-                 AND hour < (SELECT max(hour) FROM unnest($2) AS new (hour)) - INTERVAL '48 hours' \
+                 AND hour < LEAST((SELECT max(hour) FROM unnest($2) AS new (hour)), now()) \
+                     - INTERVAL '48 hours' \
          ) \
          INSERT INTO order_counts AS stored (merchant, hour, received, changed, rejected) \
          SELECT $1, * FROM unnest($2, $3, $4, $5) \

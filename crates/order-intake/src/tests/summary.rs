@@ -120,6 +120,21 @@ async fn activity_that_cannot_be_saved_is_saved_later() {
 }
 
 #[tokio::test]
+async fn a_clock_that_is_ahead_deletes_no_counts() {
+    let writer = TestWriter::start().await;
+    let pool = writer.database.pool();
+    let activity = Activity::default();
+    let now = platform::Clock::system().now();
+    for at in [now, now + chrono::TimeDelta::days(31)] {
+        let rejected = MerchantActivity::rejected(at, 1, Vec::new());
+        activity.record(&"acme".parse().unwrap(), rejected);
+        activity.save(&pool).await.unwrap();
+    }
+    let counts = "SELECT rejected::text AS line FROM order_counts ORDER BY hour";
+    assert_eq!(writer.lines(counts).await, ["1", "1"]);
+}
+
+#[tokio::test]
 async fn the_summary_needs_a_merchant_and_a_scope() {
     let app = TestApp::start().await;
     let get = async |merchant: Option<&str>, scope: &str, named: Option<&str>| {

@@ -36,6 +36,18 @@ pub async fn retention_time(
     Ok(database)
 }
 
+/// Like [`retention_time`], and `None` if the clocks differ: for callers that have other work than to delete.
+pub async fn agreed_time(
+    conn: &mut AsyncPgConnection,
+    process: Timestamp,
+) -> Result<Option<Timestamp>, DatabaseError> {
+    match retention_time(conn, process).await {
+        Ok(now) => Ok(Some(now)),
+        Err(DatabaseError::ClocksDiffer { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Deletes the rows of `table` whose column `time` is older than `age`. The connection returns to the pool after
 /// each batch. `now` is the time of this process, see [`retention_time`].
 pub async fn delete_older_than(

@@ -104,3 +104,17 @@ async fn dead_letters_of_erased_and_expired_messages_are_outdated() {
         super::super::outdated_dead_letters(&mut conn, letters.into_iter(), oldest_kept).await;
     assert_eq!(outdated.unwrap(), [(dead[0], 0), (expired, 0)].into());
 }
+
+#[tokio::test]
+async fn no_dead_letter_expires_by_a_clock_that_is_ahead() {
+    use super::super::{min_id_at, oldest_kept};
+    let now = Clock::system().now();
+    let (_database, pool) = database(now).await;
+    let mut conn = pool.get().await.unwrap();
+    let ahead = now + TimeDelta::days(31);
+    assert!(oldest_kept(&mut conn, ahead, 30).await.unwrap().is_nil());
+    let oldest = oldest_kept(&mut conn, now, 30).await.unwrap();
+    let (expected, tolerance) = (now - TimeDelta::days(30), TimeDelta::minutes(50));
+    assert!(min_id_at(expected - tolerance) < oldest, "{oldest}");
+    assert!(oldest < min_id_at(expected + tolerance), "{oldest}");
+}
