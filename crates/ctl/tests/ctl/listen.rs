@@ -11,9 +11,13 @@ use tokio::process::{Child, ChildStderr};
 
 use crate::app::TestApp;
 
-/// Starts the command with the credentials of acme. Returns when it waits for messages.
-async fn listen(app: &TestApp, options: &str) -> (Child, Lines<BufReader<ChildStderr>>) {
-    app.add_client("--scope read").await;
+/// Starts the command with the credentials of a new client of acme. Returns when it waits for messages.
+async fn listen(
+    app: &TestApp,
+    scopes: &str,
+    options: &str,
+) -> (Child, Lines<BufReader<ChildStderr>>) {
+    app.add_client(scopes).await;
     let mut command = app.command(&format!("listen --as merchant {options}"));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
     let mut child = command.spawn().unwrap();
@@ -27,12 +31,14 @@ async fn listen(app: &TestApp, options: &str) -> (Child, Lines<BufReader<ChildSt
 async fn copies_of_new_messages_are_sent_to_a_local_server() {
     let app = TestApp::with_delivery().await;
     let local = app.sandbox_url("/laptop/rmas");
-    let (child, _errors) = listen(&app, &format!("--forward {local} --count 1")).await;
+    let (child, mut errors) =
+        listen(&app, "--scope read --scope replay", &format!("--forward {local} --count 1")).await;
     let id = app.send_message(&json!({"number": 7})).await;
     let output = child.wait_with_output().await.unwrap();
     let line = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{line}");
     assert_eq!(line, format!("{id}  rma.created  200\n"));
+    assert_eq!(errors.next_line().await.unwrap(), None);
 
     let copy = app.received_at("/laptop/rmas", &id).await;
     let header = |name: &str| copy["headers"][name].as_str().unwrap();
@@ -53,7 +59,8 @@ async fn a_service_without_messages_does_not_delay_the_copies_of_another() {
     app.set("EXCHANGE_URL", &start_silent_service());
     // The URL has no path. The sandbox responds with 200 only at the default path of a kind.
     let local = app.sandbox_url("");
-    let (mut child, mut errors) = listen(&app, &format!("--forward {local} --count 2")).await;
+    let (mut child, mut errors) =
+        listen(&app, "--scope read", &format!("--forward {local} --count 2")).await;
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     for number in [1, 2] {
         let id = app.send_message(&json!({ "number": number })).await;
@@ -61,6 +68,8 @@ async fn a_service_without_messages_does_not_delay_the_copies_of_another() {
         assert_eq!(line, format!("{id}  rma.created  200"));
     }
     assert!(child.wait().await.unwrap().success());
+    let warning = errors.next_line().await.unwrap().unwrap();
+    assert!(warning.starts_with("warning: the copies have no signature"), "{warning}");
     // The silent service has not responded. The end of the wait for it would be a warning.
     assert_eq!(errors.next_line().await.unwrap(), None);
     app.stop().await;
