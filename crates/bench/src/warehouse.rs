@@ -142,8 +142,8 @@ WITH stored AS (
 ), messages AS (
     SELECT id, last_sequence - {units} + row_number() OVER () AS sequence FROM stored, ordering_key
 ), inserted AS (
-    INSERT INTO delivery_messages (id, merchant, kind, ordering_key, sequence, event, body, created_at)
-    SELECT id, :merchant::text, 'inventory-receipt', 'asn' || chr(58) || 'IN-' || :asn::text, sequence,
+    INSERT INTO delivery_messages (id, merchant, kind, version, ordering_key, sequence, event, body, created_at)
+    SELECT id, :merchant::text, 'inventory-receipt', 1, 'asn' || chr(58) || 'IN-' || :asn::text, sequence,
         'inventory_receipt.received', convert_to(:message::text, 'UTF8'), now() FROM messages
 )
 INSERT INTO deliveries (id, merchant, kind, ordering_key, sequence, state, next_attempt_at)

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
 use std::sync::mpsc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use actix_web::dev::{Extensions, Server, ServerHandle};
 use actix_web::rt::{System, net::TcpStream};
@@ -114,6 +115,8 @@ fn bind(
     let mut server = HttpServer::new(factory)
         .workers(http.workers)
         .on_connect(store_handle)
+        // A busy machine may read a request late, and a merchant would not reject it for that.
+        .client_request_timeout(Duration::ZERO)
         .shutdown_timeout(DRAIN_SECONDS);
     if matches!(signals, Signals::Ignored) {
         server = server.disable_signals();

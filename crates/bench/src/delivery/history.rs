@@ -34,9 +34,9 @@ pub(super) async fn fill(pool: &Pool, settled: usize) -> anyhow::Result<()> {
                      || substr(md5(n::text), 1, 20))::uuid AS id \
                  FROM today, generate_series({from}, {to} - 1) AS n \
              ), messages AS ( \
-                 INSERT INTO delivery_messages (id, merchant, kind, ordering_key, sequence, event, \
+                 INSERT INTO delivery_messages (id, merchant, kind, version, ordering_key, sequence, event, \
                      body, traceparent, created_at) \
-                 SELECT id, 'm' || n % 10, 'rma', 'rma:h' || n, 1, 'rma.created', '\\x7b7d', NULL, \
+                 SELECT id, 'm' || n % 10, 'rma', 3, 'rma:h' || n, 1, 'rma.created', '\\x7b7d', NULL, \
                      now() FROM settled \
              ) \
              INSERT INTO delivery_attempts (delivery, replay_number, number, started_at, latency_ms, \

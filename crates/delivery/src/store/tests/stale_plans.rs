@@ -129,9 +129,10 @@ async fn run(name: &str, conn: &mut AsyncPgConnection, now: Timestamp, [dead, re
 fn fill(now: Timestamp) -> String {
     let start = now.timestamp_millis() - 3 * ROWS;
     format!(
-        "INSERT INTO delivery_messages (id, merchant, kind, ordering_key, sequence, event, body, created_at) \
+        "INSERT INTO delivery_messages (id, merchant, kind, version, ordering_key, sequence, event, body, \
+             created_at) \
          SELECT (lpad(to_hex({start} + n), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid, \
-             CASE WHEN n <= {ROWS} THEN 'acme' ELSE 'rival' END, 'rma', 'rma:' || n, 1, 'rma.created', \
+             CASE WHEN n <= {ROWS} THEN 'acme' ELSE 'rival' END, 'rma', 3, 'rma:' || n, 1, 'rma.created', \
              '\\x7b7d', now() FROM generate_series(1, 2 * {ROWS}) AS n; \
          INSERT INTO delivery_ordering_keys SELECT merchant, ordering_key, 1 FROM delivery_messages; \
          INSERT INTO delivery_attempts (delivery, merchant, replay_number, number, started_at, latency_ms, \
