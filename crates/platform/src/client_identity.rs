@@ -40,7 +40,8 @@ impl ClientIdentity {
         let key = PrivateKeyDer::from_pem_slice(private_key.as_bytes())
             .map_err(|_not_pem| IdentityError::PrivateKey)?;
         let key = provider().key_provider.load_private_key(key);
-        let certified_key = CertifiedKey::new(chain, key.map_err(|_| IdentityError::PrivateKey)?);
+        let certified_key =
+            CertifiedKey::new(chain, key.map_err(|_error| IdentityError::PrivateKey)?);
         certified_key.keys_match().map_err(|_other_key| IdentityError::Mismatch)?;
         Ok(Self { certified_key: Arc::new(certified_key), expires_at })
     }

@@ -9,6 +9,8 @@ use serde::de::DeserializeOwned;
 use super::request_error::BadQuery;
 use crate::Problem;
 
+const NO_PARAMETER: &str = "there is no parameter";
+
 /// The parameters of a query.
 #[derive(Debug)]
 pub struct Query<T>(pub T);
@@ -42,8 +44,9 @@ fn parse<T: DeserializeOwned>(query: &str) -> Result<T, BadQuery> {
     serde_path_to_error::deserialize(deserializer).map_err(|error| {
         let parameter = error.path().to_string();
         let rule = rule(&error.inner().to_string());
-        // An unknown or repeated parameter is an error of the whole query, and its text has the name.
-        BadQuery(if parameter == "." { rule } else { format!("{parameter}: {rule}") })
+        // The text about an unknown or repeated parameter has its name.
+        let has_name = parameter == "." || rule.starts_with(NO_PARAMETER);
+        BadQuery(if has_name { rule } else { format!("{parameter}: {rule}") })
     })
 }
 
@@ -72,7 +75,7 @@ fn rule(error: &str) -> String {
         return format!("must be one of {known}");
     }
     match error.strip_prefix("unknown field `").and_then(|rest| rest.split_once('`')) {
-        Some((name, _)) => format!("there is no parameter {name}; known are {known}"),
+        Some((name, _)) => format!("{NO_PARAMETER} {name}; known are {known}"),
         None => error.to_owned(),
     }
 }

@@ -122,7 +122,7 @@ fn a_read_without_memory_for_its_response_is_refused_and_a_change_is_not() {
     let memory = memory(0);
     let _used = acquire(&memory, 1, 99 * KIB).unwrap();
     for (request, length, status) in [
-        (TestRequest::get(), 20 * KIB, 503),
+        (TestRequest::get(), 20 * KIB, 429),
         (TestRequest::get(), KIB, 200),
         (TestRequest::post(), 20 * KIB, 200),
     ] {
