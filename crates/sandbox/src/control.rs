@@ -54,7 +54,7 @@ async fn list_behaviours(sandbox: web::Data<Sandbox>) -> HttpResponse {
 async fn set_behaviour(sandbox: web::Data<Sandbox>, body: Body) -> HttpResponse {
     let rule: Rule = match parse(&body) {
         Ok(rule) => rule,
-        Err(response) => return response,
+        Err(error) => return message(StatusCode::BAD_REQUEST, &error.to_string()),
     };
     if let Err(error) = rule.check() {
         return message(StatusCode::BAD_REQUEST, &error);
@@ -86,7 +86,7 @@ struct NewSecrets {
 async fn set_secrets(sandbox: web::Data<Sandbox>, body: Body) -> HttpResponse {
     let new: NewSecrets = match parse(&body) {
         Ok(new) => new,
-        Err(response) => return response,
+        Err(error) => return message(StatusCode::BAD_REQUEST, &error.to_string()),
     };
     match Secrets::parse(new.secrets.iter().map(String::as_str)) {
         Ok(secrets) => {
@@ -102,9 +102,8 @@ async fn count_tokens(sandbox: web::Data<Sandbox>) -> HttpResponse {
 }
 
 /// Reads JSON with any content type, so that `curl -d` works.
-fn parse<T: DeserializeOwned>(Body(body): &Body) -> Result<T, HttpResponse> {
+fn parse<T: DeserializeOwned>(Body(body): &Body) -> serde_json::Result<T> {
     serde_json::from_slice(body)
-        .map_err(|error| message(StatusCode::BAD_REQUEST, &error.to_string()))
 }
 
 pub(crate) fn invalid_query(error: QueryPayloadError, _: &HttpRequest) -> Error {
