@@ -103,7 +103,9 @@ fn person(record: &AuditRecord, email: &str) -> Option<String> {
         "person.linked" => {
             format!("signed {email} in for the first time, so an earlier password ended")
         }
-        "person.updated" if record.detail["credentials_cleared"] == true => {
+        "person.updated"
+            if record.detail.get("credentials_cleared").is_some_and(|it| *it == true) =>
+        {
             format!("changed {email}, now{role}, who sets a new password")
         }
         "person.updated" => format!("changed {email}, now{role}"),

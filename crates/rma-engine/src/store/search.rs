@@ -81,17 +81,7 @@ pub(crate) async fn search(
             _ => conditions.push_str(&condition),
         }
     }
-    let source = match prefix_range {
-        // The identifiers are random, so few begin with the same text.
-        Some(range) if of_units.is_empty() => format!(
-            "(SELECT * FROM returns WHERE {range} ORDER BY rma_identifier, merchant \
-             LIMIT {MAX_OF_PREFIX}) AS returns"
-        ),
-        range => {
-            conditions.extend(range.map(|range| format!(" AND {range}")));
-            returns_with(&of_units, merchant.is_some())
-        }
-    };
+    let source = source(prefix_range, &of_units, merchant.is_some(), &mut conditions);
     if search.email.is_some() {
         // The condition of the index.
         conditions.push_str(" AND customer_email IS NOT NULL");
@@ -118,6 +108,26 @@ pub(crate) async fn search(
     let is_truncated = is_truncated(&rows, |row| row.found);
     let returns: Result<_, _> = rows.iter().map(|row| read(&row.document)).collect();
     Ok((returns?, is_truncated))
+}
+
+/// The returns to search: those of a prefix, or those with the units of a filter.
+fn source(
+    prefix_range: Option<String>,
+    of_units: &str,
+    is_of_merchant: bool,
+    conditions: &mut String,
+) -> String {
+    match prefix_range {
+        // The identifiers are random, so few begin with the same text.
+        Some(range) if of_units.is_empty() => format!(
+            "(SELECT * FROM returns WHERE {range} ORDER BY rma_identifier, merchant \
+             LIMIT {MAX_OF_PREFIX}) AS returns"
+        ),
+        range => {
+            conditions.extend(range.map(|range| format!(" AND {range}")));
+            returns_with(of_units, is_of_merchant)
+        }
+    }
 }
 
 /// The condition of identifiers that begin with a parameter. The last character sorts behind all others.
