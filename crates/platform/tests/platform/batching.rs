@@ -240,7 +240,9 @@ async fn requests_about_a_locked_row_delay_no_other_owner() {
     let batches = Batches::start("test", &process, RowHandler);
     let run = |owner, weight| {
         let batches = batches.clone();
-        tokio::spawn(async move { batches.run(RowRequest { owner, weight }).await })
+        #[expect(clippy::disallowed_methods, reason = "the test waits for it")]
+        let running = tokio::spawn(async move { batches.run(RowRequest { owner, weight }).await });
+        running
     };
     let waiting: Vec<_> = (0..7).map(|_| run("a", 1)).chain([run("a", 65)]).collect();
     testkit::eventually("the slots of a are taken", TIMEOUT, async || {

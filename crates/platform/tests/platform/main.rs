@@ -111,6 +111,7 @@ pub(crate) static BLOCKING_REQUESTS: AtomicUsize = AtomicUsize::new(0);
 #[get("/block/{millis}")]
 async fn block_worker(millis: web::Path<u64>) -> HttpResponse {
     BLOCKING_REQUESTS.fetch_add(1, Ordering::Relaxed);
+    #[expect(clippy::disallowed_methods, reason = "the worker is busy on purpose")]
     std::thread::sleep(Duration::from_millis(*millis));
     HttpResponse::Ok().json("blocked")
 }

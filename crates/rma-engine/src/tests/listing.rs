@@ -14,6 +14,7 @@ async fn found(app: &TestApp, query: &str) -> Vec<String> {
 }
 
 #[tokio::test]
+#[expect(clippy::too_many_lines, reason = "one line for each filter")]
 async fn returns_are_found_by_each_filter() {
     let app = TestApp::start().await;
     let mut rmas = Vec::new();

@@ -48,6 +48,7 @@ const STATEMENTS: [&str; 29] = [
 ];
 
 /// Runs one of [`STATEMENTS`] for a settled and an unsettled delivery of the same ordering key.
+#[expect(clippy::too_many_lines, reason = "one arm for each statement")]
 async fn run(name: &str, conn: &mut AsyncPgConnection, now: Timestamp, [dead, ready]: [Uuid; 2]) {
     let acme = || Some("acme".to_owned());
     let page = async |conn: &mut AsyncPgConnection, filter: Filter| {
