@@ -178,7 +178,7 @@ impl TestApp {
 
     /// Waits until a snapshot is projected.
     async fn projected(&self, merchant: &str, order: &Order) {
-        let path = format!("/v1/orders/{}/returnable", order.identifier);
+        let path = format!("/v1/orders/{}/returnable", order.identifier.replace('#', "%23"));
         let updated_at = json!(order.updated_at);
         eventually("the order is projected", SOON, || async {
             let (_, seen) = self.get(&path, merchant).await;
