@@ -68,7 +68,7 @@ async fn a_search_reads_about_as_many_rows_as_it_shows() {
         [
             Search::default(),
             Search { rma_identifier: text("R-m-7-500"), ..Search::default() },
-            Search { rma_identifier_prefix: text("R-m-7-50"), ..Search::default() },
+            Search { rma_identifier_prefix: text("R-m-7-500"), ..Search::default() },
             Search { order_identifier: text("A-500"), ..Search::default() },
             Search { tracking_number: text("1Z500"), ..Search::default() },
             Search { email: text("500@shop.example"), ..Search::default() },
