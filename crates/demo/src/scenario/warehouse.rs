@@ -10,7 +10,7 @@ pub(super) async fn receive(
     order: &str,
     rma: &str,
 ) -> anyhow::Result<()> {
-    let asn = format!("IN-{order}");
+    let asn = format!("IN-{}", order.replace('.', "-"));
     let detail = |line: &str| {
         json!({ "line_identifier": line, "reference_line_identifier": line,
                 "unit_identifier": format!("{order}-{line}"), "sku": format!("{line}-1") })
