@@ -169,7 +169,7 @@ class Scenario:
         await self.post("warehouse-notifier", "/v1/inbound_asns", body, asn)
         self.journal.write("inbound ASN", merchant=self.merchant.name, asn=asn)
         await self.post("warehouse-notifier", "/v1/receipts", documents.receipt(asn), f"{asn}-receipt")
-        self.record("receipt", "warehouse-notifier", f"inbound_asn:{asn}", "inventory_receipt.received")
+        self.record("receipt", "warehouse-notifier", f"inbound_asn:{asn}/{self.order}-A", "inventory_receipt.received")
         self.journal.caused("rma-engine", self.merchant.name, f"rma:{rma}", "rma.received")
         path = f"/v1/returns/{rma}"
         await self.eventually("rma-engine", path, is_received, f"{rma} is received")
