@@ -262,7 +262,7 @@ async fn running_erasure() -> (testkit::Database, Eraser) {
         orders: &["P-0".to_owned()],
         at: clock.now(),
     };
-    insert_erasure(&mut *pool.get().await.unwrap(), &new).await.unwrap();
+    insert_erasure(&mut pool.get().await.unwrap(), &new).await.unwrap();
     let (outbox, wake) = (Outbox::new(App::NAME), Arc::default());
     (database, Eraser { pool, clock, outbox, wake, failed: HashMap::new() })
 }
