@@ -22,7 +22,7 @@ pub use body::{Body, BodyError, BodyLimits, Form, Json, JsonSource, read_body};
 pub use client_ip::ClientIp;
 pub use memory::{RequestMemory, reserve_for_response};
 pub use middleware::RendersPages;
-pub use page::{BadCursor, Page, PageLimit};
+pub use page::{BadCursor, ListOrder, Page, PageLimit};
 pub use query::Query;
 pub use sequential::Sequential;
 pub(crate) use server::{bind, check};

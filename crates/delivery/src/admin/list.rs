@@ -5,7 +5,7 @@
 use actix_web::{HttpResponse, get, web};
 use chrono::{DateTime, Utc};
 use platform::Problem;
-use platform::http::{ErrorBody, PageLimit, Query};
+use platform::http::{ErrorBody, ListOrder, PageLimit, Query};
 use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -15,7 +15,7 @@ use super::access::readable_merchant;
 use super::waiting::{Waiting, waiting};
 use super::{check_filter, check_outcome, parse_merchant};
 use crate::Deliveries;
-use crate::store::{self, DeliveryRow, Filter, Scan, State};
+use crate::store::{self, DeliveryRow, Filter, IdOrder, Scan, State};
 
 /// Filter and page of a list of deliveries. All given fields must match.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
@@ -41,6 +41,10 @@ pub(crate) struct DeliveryQuery {
     from: Option<DateTime<Utc>>,
     /// Created before this time.
     to: Option<DateTime<Utc>>,
+    /// `newest` or `oldest` first.
+    #[serde(default)]
+    #[param(inline)]
+    order: ListOrder,
     /// Maximum number of entries
     #[serde(default)]
     #[param(inline)]
@@ -96,7 +100,7 @@ impl DeliveryView {
     }
 }
 
-/// A page of deliveries, newest first.
+/// A page of deliveries.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct DeliveryPage {
     deliveries: Vec<DeliveryView>,
@@ -107,8 +111,9 @@ pub(crate) struct DeliveryPage {
 
 /// List deliveries
 ///
-/// Newest first. Each page reads up to 2,000 messages, or failed attempts for a filter by a failure. A page
-/// of a filter that few of them match can have few deliveries or none, and still a `next`.
+/// Newest first unless `order` is `oldest`. Each page reads up to 2,000 messages, or failed attempts for a
+/// filter by a failure. A page of a filter that few of them match can have few deliveries or none, and still a
+/// `next`.
 #[utoipa::path(
     tag = "deliveries", security(("bearer" = ["read"]), ("bearer" = ["orders"]), ("bearer" = ["returns"])), params(DeliveryQuery),
     responses(
@@ -146,8 +151,12 @@ pub(crate) async fn list_deliveries(
         return Ok(HttpResponse::Ok().json(DeliveryPage { deliveries: Vec::new(), next: None }));
     }
     let mut conn = engine.pool.reader().await?;
+    let order = match query.order {
+        ListOrder::Newest => IdOrder::NewestFirst,
+        ListOrder::Oldest => IdOrder::OldestFirst,
+    };
     let Scan { mut rows, scanned_to } =
-        store::newest_first(&mut conn, &filter, query.after, query.limit.rows()).await?;
+        store::list(&mut conn, &filter, order, query.after, query.limit.rows()).await?;
     let next = query.limit.next(&mut rows, |last| last.id.to_string());
     let next = next.or(scanned_to.map(|id| id.to_string()));
     let mut waiting = waiting(engine, &mut conn, &rows).await?;

@@ -34,19 +34,24 @@ pub(crate) struct Scan {
     pub(crate) scanned_to: Option<Uuid>,
 }
 
-/// Returns up to `limit` deliveries that are older than `after`.
-pub(crate) async fn newest_first(
+/// Returns up to `limit` deliveries of a list. `after` is the last one of the previous page.
+pub(crate) async fn list(
     conn: &mut AsyncPgConnection,
     filter: &Filter,
+    order: IdOrder,
     after: Option<Uuid>,
     limit: i64,
 ) -> Result<Scan, DatabaseError> {
     let (from, to) = filter.id_range();
-    let to = after.map_or(to, |after| after.min(to));
-    scan(conn, filter, IdOrder::NewestFirst, (from, to), (limit, MAX_SCANNED)).await
+    let range = match (order, after) {
+        (_, None) => (from, to),
+        (IdOrder::NewestFirst, Some(after)) => (from, to.min(after)),
+        (IdOrder::OldestFirst, Some(after)) => (from.max(successor(after)), to),
+    };
+    scan(conn, filter, order, range, (limit, MAX_SCANNED)).await
 }
 
-/// Returns up to `limit` deliveries that are newer than `after`.
+/// Returns up to `limit` deliveries of a replay that are newer than `after`.
 pub(crate) async fn oldest_first(
     conn: &mut AsyncPgConnection,
     filter: &Filter,

@@ -295,7 +295,8 @@ async fn the_ordering_key_of_a_whole_finds_its_units_and_parts() {
             ordering_key: Some(ordering_key.to_owned()),
             ..super::Filter::default()
         };
-        let scan = super::newest_first(&mut conn, &filter, None, 20).await.unwrap();
+        let scan =
+            super::list(&mut conn, &filter, super::IdOrder::NewestFirst, None, 20).await.unwrap();
         let mut keys: Vec<_> = scan.rows.into_iter().filter_map(|row| row.ordering_key).collect();
         keys.sort_unstable();
         keys.join(" ")

@@ -26,6 +26,12 @@ async fn deliveries_are_listed_newest_first() {
     assert_eq!(second["deliveries"][0]["id"], json!(dead));
     let attempts = [&first, &second].map(|page| page["deliveries"][0]["attempt_count"].clone());
     assert_eq!(attempts, [json!(1), json!(6)], "of a settled delivery");
+    let oldest = app.get("/v1/deliveries?limit=1&order=oldest").await;
+    assert_eq!(oldest["deliveries"], second["deliveries"]);
+    let next = oldest["next"].as_str().unwrap();
+    let last = app.get(&format!("/v1/deliveries?limit=1&order=oldest&after={next}")).await;
+    assert_eq!(last["deliveries"], first["deliveries"]);
+    assert_eq!(last.get("next"), None);
     app.stop().await;
 }
 
@@ -285,6 +291,7 @@ async fn invalid_filters_are_rejected() {
         "to=%2B10000-01-01T00:00:00Z",
         "from=%2B262142-01-01T00:00:00Z",
         "limit=0",
+        "order=first",
         "limit=501",
     ] {
         let path = format!("/v1/deliveries?{query}");

@@ -5,7 +5,7 @@ use domain::access::{MerchantId, Scope};
 use domain::json::{object, text};
 use platform::Problem;
 use platform::http::{
-    BadCursor, ErrorBody, Json, PageLimit, Query, Sequential, reserve_for_response,
+    BadCursor, ErrorBody, Json, ListOrder, PageLimit, Query, Sequential, reserve_for_response,
 };
 use platform::identity::Caller;
 use serde::Deserialize;
@@ -31,6 +31,10 @@ pub(crate) struct Listing {
     exchange_order_identifier: Option<String>,
     /// Filter by state
     state: Option<State>,
+    /// `newest` or `oldest` first
+    #[serde(default)]
+    #[param(inline)]
+    order: ListOrder,
     /// Maximum number of entries
     #[serde(default)]
     #[param(inline)]
@@ -41,8 +45,9 @@ pub(crate) struct Listing {
 
 /// List exchange orders
 ///
-/// Newest first. A token of a merchant lists the merchant's exchange orders. A token without a merchant and
-/// with the scope `read` lists those of every merchant, or of the one in `merchant` or `X-Service-Id`.
+/// Newest first unless `order` is `oldest`. A token of a merchant lists the merchant's exchange orders. A token
+/// without a merchant and with the scope `read` lists those of every merchant, or of the one in `merchant` or
+/// `X-Service-Id`.
 #[utoipa::path(
     tag = "exchange orders",
     params(
@@ -176,14 +181,15 @@ async fn show(
 
 impl Listing {
     fn parse(self) -> Result<Search, BadCursor> {
-        let before = self.after.map(|after| exchange_orders::position(&after).ok_or(BadCursor));
+        let after = self.after.map(|after| exchange_orders::position(&after).ok_or(BadCursor));
         Ok(Search {
             merchant: self.merchant,
             original_order_id: self.original_order_id,
             rma_identifier: self.rma_identifier,
             exchange_order_identifier: self.exchange_order_identifier,
             state: self.state,
-            before: before.transpose()?,
+            order: self.order,
+            after: after.transpose()?,
         })
     }
 }

@@ -7,6 +7,7 @@ use domain::access::MerchantId;
 use domain::exchange::OrderAmounts;
 use platform::Timestamp;
 use platform::database::{DatabaseError, IndexRange, is_truncated, limit_page_bytes, prepared};
+use platform::http::ListOrder;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
@@ -21,8 +22,9 @@ pub(crate) struct Search {
     pub(crate) rma_identifier: Option<String>,
     pub(crate) exchange_order_identifier: Option<String>,
     pub(crate) state: Option<State>,
-    /// Only rows before this position.
-    pub(crate) before: Option<i64>,
+    pub(crate) order: ListOrder,
+    /// The last position of the previous page.
+    pub(crate) after: Option<i64>,
 }
 
 /// The SQL of the next parameter, with this value. The first two are numbers.
@@ -32,10 +34,19 @@ fn bind<'a>(values: &mut Vec<&'a str>, value: &'a str) -> String {
 }
 
 impl Search {
-    fn has_identifier(&self) -> bool {
+    pub(crate) fn has_identifier(&self) -> bool {
         let identifiers =
             [&self.original_order_id, &self.rma_identifier, &self.exchange_order_identifier];
         identifiers.into_iter().any(Option::is_some)
+    }
+
+    fn is_newest_first(&self) -> bool {
+        self.order == ListOrder::Newest
+    }
+
+    /// The position before the first exchange.
+    fn start(&self) -> i64 {
+        if self.is_newest_first() { i64::MAX } else { i64::MIN }
     }
 
     fn is_of_order(&self) -> bool {
@@ -48,9 +59,11 @@ impl Search {
         let merchant = self.merchant.as_ref().map(MerchantId::as_str);
         let name = self.exchange_order_identifier.as_deref();
         let state_of = if self.is_of_order() { "placed.state" } else { "own.state" };
-        let mut sql = "confirmations AS own LEFT JOIN exchange_orders AS placed \
-             ON placed.confirmation = own.position WHERE position < $1"
-            .to_owned();
+        let is_after = if self.is_newest_first() { "<" } else { ">" };
+        let mut sql = format!(
+            "confirmations AS own LEFT JOIN exchange_orders AS placed \
+             ON placed.confirmation = own.position WHERE position {is_after} $1"
+        );
         for (value, column) in [
             (merchant, "own.merchant"),
             (merchant.filter(|_| name.is_some()), "placed.merchant"),
@@ -75,11 +88,12 @@ impl Search {
         let fixed: Vec<_> = fixed.map(|(value, column)| (column, bind(values, value))).collect();
         let position = if self.is_of_order() { "confirmation" } else { "position" };
         let range = IndexRange { fixed: &fixed, sorted: &[position] };
+        let is_newest = self.is_newest_first();
         let page = format!(
             "WHERE {} AND {} ORDER BY {} LIMIT $2",
             merchant.map_or("merchant IS DISTINCT FROM ''", |_| "true"),
-            range.condition(None, Some(("<", "$1"))),
-            range.order("DESC")
+            range.condition((!is_newest).then_some((">", "$1")), is_newest.then_some(("<", "$1"))),
+            range.order(self.order.direction())
         );
         if self.is_of_order() {
             format!(
@@ -154,14 +168,15 @@ const COLUMNS: &str = "position, own.merchant, own.original_order_id, rma_identi
      octet_length(failed) + COALESCE(octet_length(items), 0) \
      + COALESCE(octet_length(abandon_note), 0) AS weight";
 
-/// Exchanges with their positions, newest first: up to `most`, fewer if they exceed the byte limit of
+/// Exchanges with their positions: up to `most`, fewer if they exceed the byte limit of
 /// a page. The flag tells whether that limit cut the page.
 pub(crate) async fn find(
     conn: &mut AsyncPgConnection,
     search: &Search,
     most: i64,
 ) -> Result<(Vec<(i64, ExchangeOrderView)>, bool), DatabaseError> {
-    let (weighing, cutting) = limit_page_bytes("position DESC");
+    let order = format!("position {}", search.order.direction());
+    let (weighing, cutting) = limit_page_bytes(&order);
     let mut values = Vec::new();
     let exchanges = if search.has_identifier() {
         search.by_identifier(&mut values)
@@ -169,10 +184,10 @@ pub(crate) async fn find(
         search.by_position(&mut values)
     };
     let query = diesel::sql_query(format!(
-        "{weighing}SELECT {COLUMNS} FROM {exchanges} ORDER BY position DESC LIMIT $2{cutting}"
+        "{weighing}SELECT {COLUMNS} FROM {exchanges} ORDER BY {order} LIMIT $2{cutting}"
     ))
     .into_boxed()
-    .bind::<BigInt, _>(search.before.unwrap_or(i64::MAX))
+    .bind::<BigInt, _>(search.after.unwrap_or(search.start()))
     .bind::<BigInt, _>(most);
     let query = values.into_iter().fold(query, |query, value| query.bind::<Text, _>(value));
     let rows: Vec<Row> = prepared(query).load(conn).await?;

@@ -38,6 +38,18 @@ async fn a_merchant_sees_its_own_and_an_operator_everything() {
     let (_, second) = app.get(&format!("/v1/exchange_orders?limit=2&after={next}"), "acme").await;
     assert_eq!((orders(&first), orders(&second)), (vec!["A/3", "A/2"], vec!["A/1"]));
     assert_eq!(second["next"], Value::Null);
+    let oldest = "/v1/exchange_orders?limit=2&order=oldest";
+    let (_, first) = app.get(oldest, "acme").await;
+    let next = first["next"].as_str().unwrap();
+    let (_, second) = app.get(&format!("{oldest}&after={next}"), "acme").await;
+    assert_eq!((orders(&first), orders(&second)), (vec!["A/1", "A/2"], vec!["A/3"]));
+    assert_eq!(second["next"], Value::Null);
+    for query in ["order=oldest&state=placed", "order=oldest&state=placed&rma_identifier=R-2"] {
+        let (_, found) = app.get(&format!("/v1/exchange_orders?{query}"), "acme").await;
+        let expected: &[&str] =
+            if query.contains("R-2") { &["A/2"] } else { &["A/1", "A/2", "A/3"] };
+        assert_eq!(orders(&found), expected, "{query}");
+    }
 
     let (status, _) = app.get("/v1/exchange_orders/A%2F2", "rival").await;
     assert_eq!(status, StatusCode::NOT_FOUND);

@@ -83,6 +83,25 @@ impl PageLimit {
     }
 }
 
+/// Order of a list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ListOrder {
+    #[default]
+    Newest,
+    Oldest,
+}
+
+impl ListOrder {
+    /// The direction of an `ORDER BY`.
+    pub fn direction(self) -> &'static str {
+        match self {
+            Self::Newest => "DESC",
+            Self::Oldest => "ASC",
+        }
+    }
+}
+
 /// A cursor that is not the `next` of a page.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("after is not the `next` of a page")]

@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use domain::access::{MerchantId, Scope};
 use domain::json::{Object, object, text};
 use platform::Problem;
-use platform::http::{ErrorBody, Json, PageLimit, Query, Sequential};
+use platform::http::{ErrorBody, Json, ListOrder, PageLimit, Query, Sequential};
 use platform::identity::Caller;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -29,6 +29,10 @@ pub(crate) struct DiscrepancyQuery {
     rma_identifier: Option<String>,
     #[param(inline)]
     state: Option<DiscrepancyState>,
+    /// `newest` or `oldest` first
+    #[serde(default)]
+    #[param(inline)]
+    order: ListOrder,
     /// Maximum number of entries
     #[serde(default)]
     #[param(inline)]
@@ -52,9 +56,9 @@ pub(crate) struct NewResolution {
 
 /// List discrepancies
 ///
-/// Facts that contradict each other, for example refunds of unknown returns, newest first. A token of a
-/// merchant lists the merchant's discrepancies. A token without a merchant and with the scope `read` lists
-/// those of every merchant, or of the one in `merchant` or `X-Service-Id`.
+/// Facts that contradict each other, for example refunds of unknown returns, newest first unless `order` is
+/// `oldest`. A token of a merchant lists the merchant's discrepancies. A token without a merchant and with the
+/// scope `read` lists those of every merchant, or of the one in `merchant` or `X-Service-Id`.
 #[utoipa::path(
     tag = "discrepancies", security(("bearer" = ["returns"]), ("bearer" = ["read"])),
     params(
@@ -81,7 +85,8 @@ pub(crate) async fn list_discrepancies(
         order_identifier: query.order_identifier,
         rma_identifier: query.rma_identifier,
         state: query.state,
-        before: query.after,
+        order: query.order,
+        after: query.after,
     };
     let mut conn = app.pool.reader().await?;
     budgeted_response(&head, &discrepancies::list(&mut conn, &wanted, query.limit).await?)

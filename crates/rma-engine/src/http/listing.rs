@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use domain::access::MerchantId;
 use domain::returns::RmaStatus;
 use platform::Problem;
-use platform::http::{ErrorBody, PageLimit, Query};
+use platform::http::{ErrorBody, ListOrder, PageLimit, Query};
 use platform::shopper_proof::{ProvenOrders, Requester};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -42,6 +42,10 @@ pub(crate) struct Listing {
     from: Option<DateTime<Utc>>,
     /// Returns created before this time.
     to: Option<DateTime<Utc>>,
+    /// `newest` or `oldest` first
+    #[serde(default)]
+    #[param(inline)]
+    order: ListOrder,
     /// Maximum number of entries
     #[serde(default)]
     #[param(inline)]
@@ -64,10 +68,10 @@ pub(crate) struct TimelineQuery {
 
 /// List returns
 ///
-/// The returns that match all filters, newest first. A token of a merchant finds the merchant's returns. A
-/// token without a merchant and with the scope `read` finds the returns of every merchant, or of the one
-/// in `merchant` or `X-Service-Id`. A shopper must name a proven order in `order_identifier`, uses no
-/// other filter, and gets the shopper's view.
+/// The returns that match all filters, newest first unless `order` is `oldest`. A token of a merchant finds
+/// the merchant's returns. A token without a merchant and with the scope `read` finds the returns of every
+/// merchant, or of the one in `merchant` or `X-Service-Id`. A shopper must name a proven order in
+/// `order_identifier`, uses no other filter, and gets the shopper's view.
 #[utoipa::path(
     tag = "returns", security(("bearer" = ["returns"]), ("bearer" = ["read"]), ("bearer" = ["shopper"])),
     params(
@@ -179,6 +183,7 @@ impl Listing {
             tracking_number: self.tracking_number,
             from: self.from,
             to: self.to,
+            order: self.order,
             after: self.after.as_deref().map(read_cursor).transpose()?,
         })
     }

@@ -1,4 +1,4 @@
-//! Search for discrepancies, newest first, in one merchant or in all.
+//! Search for discrepancies, newest or oldest first, in one merchant or in all.
 
 use diesel::pg::Pg;
 use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
@@ -8,6 +8,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use platform::Timestamp;
 use platform::database::{DatabaseError, IndexRange, prepared};
+use platform::http::ListOrder;
 use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -42,8 +43,9 @@ pub(crate) struct DiscrepancySearch {
     pub(crate) order_identifier: Option<String>,
     pub(crate) rma_identifier: Option<String>,
     pub(crate) state: Option<DiscrepancyState>,
-    /// Only positions before this one.
-    pub(crate) before: Option<i64>,
+    pub(crate) order: ListOrder,
+    /// The last position of the previous page.
+    pub(crate) after: Option<i64>,
 }
 
 #[derive(QueryableByName)]
@@ -84,15 +86,18 @@ impl Row {
     }
 }
 
-/// Finds discrepancies, newest first.
+/// Finds discrepancies.
 pub(crate) async fn search(
     conn: &mut AsyncPgConnection,
     search: &DiscrepancySearch,
     most: i64,
 ) -> Result<Vec<Recorded>, DatabaseError> {
-    let before = search.before.unwrap_or(i64::MAX);
+    let (first, is_newest) = match search.order {
+        ListOrder::Newest => (i64::MAX, true),
+        ListOrder::Oldest => (i64::MIN, false),
+    };
     let merchant = search.merchant.as_ref().map(MerchantId::as_str);
-    let mut query = select(merchant).bind::<BigInt, _>(before);
+    let mut query = select(merchant).bind::<BigInt, _>(search.after.unwrap_or(first));
     let (mut bound, mut fixed) = (1, Vec::new());
     let is_by_identifier = search.order_identifier.is_some() || search.rma_identifier.is_some();
     // Unused filters are not in the query, so that PostgreSQL picks the right index.
@@ -117,8 +122,8 @@ pub(crate) async fn search(
     query = query
         .sql(format!(
             " AND {} ORDER BY {} LIMIT ${}",
-            range.condition(None, Some(("<", "$1"))),
-            range.order("DESC"),
+            range.condition((!is_newest).then_some((">", "$1")), is_newest.then_some(("<", "$1"))),
+            range.order(search.order.direction()),
             bound + 1
         ))
         .bind::<BigInt, _>(most);

@@ -1,4 +1,4 @@
-//! Search for returns, newest first, in pages, in one merchant or in all.
+//! Search for returns, newest or oldest first, in pages, in one merchant or in all.
 
 use diesel::QueryableByName;
 use diesel::pg::Pg;
@@ -9,10 +9,12 @@ use domain::access::MerchantId;
 use domain::returns::{Rma, RmaStatus};
 use platform::Timestamp;
 use platform::database::{DatabaseError, IndexRange, is_truncated, limit_page_bytes, prepared};
+use platform::http::ListOrder;
 
 use super::{ALL_MERCHANTS, read};
 
-const NEWEST_FIRST: &str = "created_at DESC, rma_identifier DESC";
+/// The columns that sort returns.
+const SORTED: &[&str] = &["created_at", "rma_identifier"];
 
 /// Returns whose identifier begins with a text, of all merchants, that a search reads.
 const MAX_OF_PREFIX: u32 = 50;
@@ -32,6 +34,7 @@ pub(crate) struct Search {
     pub(crate) from: Option<Timestamp>,
     /// Created before this time.
     pub(crate) to: Option<Timestamp>,
+    pub(crate) order: ListOrder,
     /// Creation time and identifier of the last return of the previous page.
     pub(crate) after: Option<(Timestamp, String)>,
 }
@@ -52,7 +55,8 @@ pub(crate) async fn search(
     search: &Search,
     most: i64,
 ) -> Result<(Vec<Rma>, bool), DatabaseError> {
-    let (prefix, suffix) = limit_page_bytes(NEWEST_FIRST);
+    let range = IndexRange { fixed: &[], sorted: SORTED };
+    let (prefix, suffix) = limit_page_bytes(&range.order(search.order.direction()));
     let merchant = search.merchant.as_ref().map(MerchantId::as_str);
     let status = search.status.map(RmaStatus::as_str);
     // Unused filters are not in the query, so that PostgreSQL picks the right index.
@@ -87,19 +91,20 @@ pub(crate) async fn search(
         conditions.push_str(" AND customer_email IS NOT NULL");
     }
     let times = Times::new(search, texts.len());
-    let range = IndexRange { fixed: &fixed, sorted: &["created_at", "rma_identifier"] };
-    // A scan of an index would not end at the earliest time, so returns before it are removed from the page.
+    let range = IndexRange { fixed: &fixed, sorted: SORTED };
+    let (from, to) = times.start();
+    // A scan of an index would not end at the last time, so returns behind it are removed from the page.
     let mut query = diesel::sql_query(format!(
         "{prefix}SELECT * FROM ( \
              SELECT document, created_at, rma_identifier, octet_length(document) AS weight \
              FROM {} WHERE {}{conditions} AND {} ORDER BY {} LIMIT ${} \
-         ) AS newest WHERE {}{suffix}",
+         ) AS page WHERE {}{suffix}",
         source,
         merchant.map_or(ALL_MERCHANTS, |_| "true"),
-        range.condition(None, times.to()),
-        range.order("DESC"),
+        range.condition(from, to),
+        range.order(search.order.direction()),
         times.bound + 1,
-        times.from()
+        times.end()
     ))
     .into_boxed();
     query = texts.iter().fold(query, |query, (value, _)| query.bind::<Text, _>(*value));
@@ -153,43 +158,66 @@ fn returns_with(of_units: &str, has_merchant: bool) -> String {
 
 /// The bounds of the creation time: of the filters, and of the page.
 struct Times {
-    from: Option<(Timestamp, String)>,
-    to: Option<((Timestamp, String), String)>,
+    order: ListOrder,
+    /// The page starts behind this return. No identifier is empty, so a time alone is the one before all returns
+    /// of that time.
+    start: Option<((Timestamp, String), String)>,
+    /// The time at which the returns end.
+    end: Option<(Timestamp, String)>,
     /// Number of parameters, with those of the filters.
     bound: usize,
 }
 
 impl Times {
     fn new(search: &Search, mut bound: usize) -> Self {
-        let from = search.from.map(|from| {
+        let (first, last) = match search.order {
+            ListOrder::Newest => (search.to, search.from),
+            ListOrder::Oldest => (search.from, search.to),
+        };
+        let starts = first.map(|first| (first, String::new())).into_iter();
+        let starts = starts.chain(search.after.clone());
+        let start = match search.order {
+            ListOrder::Newest => starts.min(),
+            ListOrder::Oldest => starts.max(),
+        };
+        let end = last.map(|last| {
             bound += 1;
-            (from, format!("${bound}"))
+            (last, format!("${bound}"))
         });
-        let to = search.to.map(|to| (to, String::new()));
-        let to = to.into_iter().chain(search.after.clone()).min().map(|to| {
+        let start = start.map(|start| {
             bound += 2;
-            (to, format!("${}, ${bound}", bound - 1))
+            (start, format!("${}, ${bound}", bound - 1))
         });
-        Self { from, to, bound }
+        Self { order: search.order, start, end, bound }
     }
 
-    /// The condition of the earliest time.
-    fn from(&self) -> String {
-        self.from.as_ref().map_or("true".to_owned(), |(_, place)| format!("created_at >= {place}"))
+    /// The bounds of the index: the lower and the upper one.
+    fn start(&self) -> (Option<(&str, &str)>, Option<(&str, &str)>) {
+        let places = self.start.as_ref().map(|(_, places)| places.as_str());
+        match self.order {
+            ListOrder::Newest => (None, places.map(|places| ("<", places))),
+            ListOrder::Oldest => (places.map(|places| (">", places)), None),
+        }
     }
 
-    fn to(&self) -> Option<(&str, &str)> {
-        self.to.as_ref().map(|(_, places)| ("<", places.as_str()))
+    /// The condition of the last time.
+    fn end(&self) -> String {
+        let operator = match self.order {
+            ListOrder::Newest => ">=",
+            ListOrder::Oldest => "<",
+        };
+        let condition = |(_, place): &(_, String)| format!("created_at {operator} {place}");
+        self.end.as_ref().map_or("true".to_owned(), condition)
     }
 
     fn bind<'a>(
         &self,
         mut query: BoxedSqlQuery<'a, Pg, SqlQuery>,
     ) -> BoxedSqlQuery<'a, Pg, SqlQuery> {
-        if let Some((time, _)) = &self.from {
+        if let Some((time, _)) = &self.end {
             query = query.bind::<Timestamptz, _>(*time);
         }
-        if let Some(((time, identifier), _)) = self.to.clone() {
+        if let Some(((time, identifier), _)) = self.start.clone() {
             query = query.bind::<Timestamptz, _>(time).bind::<Text, _>(identifier);
         }
         query

@@ -53,6 +53,12 @@ async fn a_token_without_a_merchant_lists_the_discrepancies_of_all() {
     let (_, second) = listed(&app, &support, &format!("?limit=2&after={next}")).await;
     assert_eq!([rows(&first), rows(&second)].concat(), all);
     assert_eq!(second.get("next"), None);
+    let (_, first) = listed(&app, &support, "?limit=2&order=oldest").await;
+    let next = first["next"].as_str().unwrap();
+    let (_, second) = listed(&app, &support, &format!("?limit=2&order=oldest&after={next}")).await;
+    let oldest = [row("acme", "A"), row("rival", "A"), row("acme", "B")];
+    assert_eq!([rows(&first), rows(&second)].concat(), oldest);
+    assert_eq!(second.get("next"), None);
 
     let viewer = app.issuer.token(Some("acme"), "read");
     assert_eq!(rows(&listed(&app, &viewer, "").await.1), acme);

@@ -13,6 +13,18 @@ async fn found(app: &TestApp, query: &str) -> Vec<String> {
     returns.map(|it| it["rma_identifier"].as_str().unwrap().to_owned()).collect()
 }
 
+/// The returns of all pages of a list.
+async fn pages(app: &TestApp, query: &str) -> Vec<String> {
+    let (mut seen, mut after) = (Vec::new(), String::new());
+    loop {
+        let (_, page) = app.get(&format!("/v1/returns?limit=2{query}{after}"), "acme").await;
+        let returns = page["returns"].as_array().unwrap();
+        seen.extend(returns.iter().map(|it| it["rma_identifier"].as_str().unwrap().to_owned()));
+        let Some(next) = page["next"].as_str() else { return seen };
+        after = format!("&after={next}");
+    }
+}
+
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one line for each filter")]
 async fn returns_are_found_by_each_filter() {
@@ -45,15 +57,13 @@ async fn returns_are_found_by_each_filter() {
     let (_, rival) = app.get("/v1/returns", "rival").await;
     assert_eq!(rival, json!({ "returns": [] }));
 
-    let (mut seen, mut after) = (Vec::new(), String::new());
-    loop {
-        let (_, page) = app.get(&format!("/v1/returns?limit=2{after}"), "acme").await;
-        let returns = page["returns"].as_array().unwrap();
-        seen.extend(returns.iter().map(|it| it["rma_identifier"].as_str().unwrap().to_owned()));
-        let Some(next) = page["next"].as_str() else { break };
-        after = format!("&after={next}");
-    }
-    assert_eq!(seen, rmas);
+    assert_eq!(pages(&app, "").await, rmas);
+    let oldest: Vec<_> = rmas.iter().rev().cloned().collect();
+    assert_eq!(pages(&app, "&order=oldest").await, oldest);
+    assert_eq!(pages(&app, &format!("&order=oldest&from={middle}")).await, oldest[1..]);
+    assert_eq!(pages(&app, &format!("&order=oldest&to={middle}")).await, a);
+    assert_eq!(found(&app, "?order=oldest&status=CANCELED").await, c);
+    assert_eq!(found(&app, "?order=oldest&order_identifier=A").await, a);
     // Cursors of the years 16970 and -292277, and an invalid one.
     let cursors = ["473385600000000000 X", "-9223372036854775808 X", "9223372036854775807 X"];
     let cursors = cursors.map(|it| format!("after={}", URL_SAFE_NO_PAD.encode(it)));
@@ -63,6 +73,7 @@ async fn returns_are_found_by_each_filter() {
         "limit=201",
         "after=%21",
         "unknown=1",
+        "order=first",
         "status=created",
         "email=%00",
         "from=%2B262142-01-01T00:00:00Z",

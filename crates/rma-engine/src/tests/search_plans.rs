@@ -2,6 +2,7 @@
 
 use diesel_async::SimpleAsyncConnection as _;
 use domain::returns::RmaStatus;
+use platform::http::ListOrder;
 
 use super::*;
 use crate::store;
@@ -77,6 +78,28 @@ async fn a_search_reads_about_as_many_rows_as_it_shows() {
             Search { from: Some(Clock::system().now() - minutes(5)), ..Search::default() },
             Search { after: old_page(), ..Search::default() },
             Search { after: old_page(), status: Some(RmaStatus::Created), ..Search::default() },
+            Search { order: ListOrder::Oldest, ..Search::default() },
+            Search {
+                order: ListOrder::Oldest,
+                status: Some(RmaStatus::Created),
+                ..Search::default()
+            },
+            Search {
+                order: ListOrder::Oldest,
+                status: Some(RmaStatus::Refunded),
+                ..Search::default()
+            },
+            Search { order: ListOrder::Oldest, after: old_page(), ..Search::default() },
+            Search {
+                order: ListOrder::Oldest,
+                from: Some(Clock::system().now() - minutes(5)),
+                ..Search::default()
+            },
+            Search {
+                order: ListOrder::Oldest,
+                order_identifier: text("A-500"),
+                ..Search::default()
+            },
         ]
     };
     for merchant in [None, Some("m-7".parse().unwrap())] {
@@ -117,9 +140,11 @@ async fn a_search_for_discrepancies_reads_about_as_many_rows_as_it_shows() {
             DiscrepancySearch { rma_identifier: text("R-500"), ..all() },
         ]
     };
-    for merchant in [None, Some("m-7".parse().unwrap())] {
+    let merchants = [None, Some("m-7".parse().unwrap())];
+    let orders = [ListOrder::Newest, ListOrder::Oldest];
+    for (merchant, order) in merchants.iter().flat_map(|it| orders.map(|order| (it, order))) {
         for wanted in searches() {
-            let wanted = DiscrepancySearch { merchant: merchant.clone(), ..wanted };
+            let wanted = DiscrepancySearch { merchant: merchant.clone(), order, ..wanted };
             let find = async |conn: &mut AsyncPgConnection| {
                 discrepancy_search::search(conn, &wanted, 10).await.unwrap().len()
             };

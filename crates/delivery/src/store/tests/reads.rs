@@ -3,8 +3,8 @@
 use super::*;
 use crate::store::scan::MAX_SCANNED;
 use crate::store::{
-    Filter, Period, ReportFilter, State, endpoint_latencies, hourly_latencies, match_counts,
-    newest_first, newest_replays, report,
+    Filter, IdOrder, Period, ReportFilter, State, endpoint_latencies, hourly_latencies, list,
+    match_counts, newest_replays, report,
 };
 
 const PAGE: i64 = 10;
@@ -70,17 +70,24 @@ async fn a_page_of_deliveries_reads_a_limited_number_of_rows() {
             ("no failure", MAX_SCAN_ROWS, Filter { status: Some(599), ..all() }),
         ]
     };
-    for merchant in [None, text("acme")] {
+    // The merchants whose messages are the last ones of the order.
+    let cases = [
+        (None, IdOrder::NewestFirst),
+        (text("acme"), IdOrder::NewestFirst),
+        (None, IdOrder::OldestFirst),
+        (text("rival"), IdOrder::OldestFirst),
+    ];
+    for (merchant, order) in cases {
         for (name, most, filter) in filters() {
             let filter = Filter { merchant: merchant.clone(), ..filter };
             let find = async |conn: &mut AsyncPgConnection| {
-                newest_first(conn, &filter, None, PAGE).await.unwrap()
+                list(conn, &filter, order, None, PAGE).await.unwrap()
             };
             let (page, reads) = testkit::reads(&mut conn, &find).await;
             let is_scan = most == MAX_SCAN_ROWS;
             assert!(is_scan || !page.rows.is_empty(), "{name} finds nothing");
             let is_cheap = reads.rows <= most && reads.pages <= 4 * most;
-            assert!(is_cheap, "{name} of {merchant:?}: {reads:?}");
+            assert!(is_cheap, "{name} of {merchant:?}, {order:?}: {reads:?}");
         }
     }
     let dead = Filter { state: Some(State::Dead), ..all() };

@@ -3,7 +3,7 @@
 use super::*;
 use crate::outcome::Outcome;
 use crate::store::scan::{MAX_SCANNED, MAX_SET};
-use crate::store::{Filter, Scan, State, newest_first};
+use crate::store::{Filter, IdOrder, Scan, State, list};
 
 #[tokio::test]
 async fn a_text_is_found_by_an_index() {
@@ -19,7 +19,7 @@ async fn a_text_is_found_by_an_index() {
         let filter = Filter { text: Some(text.clone()), ..Filter::default() };
         conn.batch_execute("BEGIN").await.unwrap();
         let before = messages_read(&mut conn).await;
-        let found = newest_first(&mut conn, &filter, None, 50).await.unwrap().rows;
+        let found = list(&mut conn, &filter, IdOrder::NewestFirst, None, 50).await.unwrap().rows;
         let read = messages_read(&mut conn).await - before;
         conn.batch_execute("COMMIT").await.unwrap();
         assert_eq!(found.iter().map(|row| row.id).collect::<Vec<_>>(), [ids[77]], "{text}");
@@ -54,12 +54,13 @@ async fn a_filter_without_an_index_reads_a_limited_number_of_messages_for_a_page
     ] {
         conn.batch_execute("BEGIN").await.unwrap();
         let before = messages_read(&mut conn).await;
-        let Scan { rows, scanned_to } = newest_first(&mut conn, &filter, None, 50).await.unwrap();
+        let Scan { rows, scanned_to } =
+            list(&mut conn, &filter, IdOrder::NewestFirst, None, 50).await.unwrap();
         let read = messages_read(&mut conn).await - before;
         conn.batch_execute("COMMIT").await.unwrap();
         assert!(rows.is_empty() && scanned_to.is_some(), "{filter:?}");
         assert!(read <= 2 * scanned + 10, "{filter:?}: read {read} rows");
-        let next = newest_first(&mut conn, &filter, scanned_to, 50).await.unwrap();
+        let next = list(&mut conn, &filter, IdOrder::NewestFirst, scanned_to, 50).await.unwrap();
         let ids: Vec<_> = next.rows.iter().map(|row| row.id).collect();
         assert_eq!((ids, next.scanned_to), (vec![first], None), "{filter:?}");
     }
@@ -81,7 +82,8 @@ async fn the_pages_of_a_long_ordering_key_have_all_of_its_deliveries() {
     let filter = Filter { ordering_key: Some("asn:1".to_owned()), ..Filter::default() };
     let (mut found, mut after) = (Vec::new(), None);
     loop {
-        let Scan { rows, scanned_to } = newest_first(&mut conn, &filter, after, 300).await.unwrap();
+        let Scan { rows, scanned_to } =
+            list(&mut conn, &filter, IdOrder::NewestFirst, after, 300).await.unwrap();
         found.extend(rows.iter().map(|row| row.id));
         after = scanned_to.or(rows.last().map(|row| row.id));
         if rows.len() < 300 && scanned_to.is_none() {

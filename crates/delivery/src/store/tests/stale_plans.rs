@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::store::{
-    Filter, Period, ReportFilter, State, advance_replay, attempts, body, delete_settled, find,
-    first_attempts, match_counts, messages_between, newest_first, next_due_replay, oldest_due,
+    Filter, IdOrder, Period, ReportFilter, State, advance_replay, attempts, body, delete_settled,
+    find, first_attempts, list, match_counts, messages_between, next_due_replay, oldest_due,
     outdated_dead_letters, report, retry_now, still_queued, unsettled,
 };
 
@@ -52,7 +52,7 @@ const STATEMENTS: [&str; 29] = [
 async fn run(name: &str, conn: &mut AsyncPgConnection, now: Timestamp, [dead, ready]: [Uuid; 2]) {
     let acme = || Some("acme".to_owned());
     let page = async |conn: &mut AsyncPgConnection, filter: Filter| {
-        newest_first(conn, &filter, None, 5).await.unwrap();
+        list(conn, &filter, IdOrder::NewestFirst, None, 5).await.unwrap();
     };
     match name {
         "append" => drop(append(conn, now, Some("rma:500")).await),
