@@ -132,7 +132,7 @@ async fn list_audit(
     signed_in: SignedIn,
     filter: web::Query<AuditFilter>,
 ) -> Result<HttpResponse, PageError> {
-    let filter = filter.into_inner().trimmed();
+    let filter = filter.into_inner().trimmed().in_zone(signed_in.zone.name());
     let page = Page::new(&app, &signed_in, Section::Audit);
     if !filter.merchant.is_empty() {
         signed_in.merchant(&filter.merchant)?;

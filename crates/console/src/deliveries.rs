@@ -2,15 +2,13 @@
 
 mod filter;
 mod search;
+mod times;
 mod view;
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use futures_util::future::{join, join_all};
-use pages::{
-    api::Service,
-    text::{Moment, count, grouped},
-};
+use pages::{api::Service, text::Moment};
 
 use serde::Deserialize;
 use uuid::Uuid;
@@ -18,17 +16,15 @@ use uuid::Uuid;
 use crate::{
     App,
     error::{PageError, sentence},
-    listing::{load, merchant_filter},
+    listing::{Sorted, load, merchant_filter},
     lookup::spellings,
     page::{Page, Section, html},
     person::SignedIn,
 };
 
-pub(crate) use filter::{
-    DeliveryFilter, FilterErrors, OUTCOMES, input_value_in, kinds, outcome_words, parse_time,
-    rfc3339_in,
-};
+pub(crate) use filter::{DeliveryFilter, FilterErrors, OUTCOMES, kinds, outcome_words};
 pub(crate) use search::{Search, explain};
+pub(crate) use times::{input_value_in, parse_time, rfc3339_in};
 pub(crate) use view::{Delivery, DeliveryList};
 
 /// A delivery with the service that sends it.
@@ -62,16 +58,14 @@ struct DeliveriesPage {
     states: &'static [(&'static str, &'static str)],
     errors: FilterErrors,
     entries: Vec<Entry>,
-    /// The number of deliveries and their order.
-    summary: String,
-    /// The query of the next page, if there is one.
-    older: Option<String>,
+    sorted: Sorted,
     unavailable: Vec<Service>,
     /// The reason why a service rejected the filter.
     rejected: Option<String>,
     /// The returns of the order that the filter names.
     returns: Vec<String>,
-    /// The first entry. Later pages have none, because newer deliveries do not appear on them.
+    /// The first entry. Other pages than that with the newest have none, because newer deliveries do not appear
+    /// on them.
     newest: Option<String>,
 }
 
@@ -117,7 +111,7 @@ async fn list_deliveries(
     signed_in: SignedIn,
     filter: web::Query<DeliveryFilter>,
 ) -> Result<HttpResponse, PageError> {
-    let filter = filter.into_inner().trimmed();
+    let filter = filter.into_inner().trimmed().in_zone(signed_in.zone);
     if !filter.merchant.is_empty() {
         signed_in.merchant(&filter.merchant)?;
     }
@@ -131,14 +125,19 @@ async fn list_deliveries(
         (search::Found::default(), Vec::new())
     };
     let newest = found.deliveries.first().map(|(_, first)| first.id.to_string());
-    let newest = filter.after.is_empty().then(|| newest.unwrap_or_default());
+    let is_newest = filter.after.is_empty() && filter.order().is_newest();
+    let newest = is_newest.then(|| newest.unwrap_or_default());
     let entries: Vec<_> = found
         .deliveries
         .into_iter()
         .map(|(service, delivery)| Entry::new(&page, service, delivery))
         .collect();
-    let is_first = filter.after.is_empty();
-    let older = found.next.map(|next| filter.older(&next.to_string()));
+    let next = found.next.map(|next| next.to_string());
+    let sorted = Sorted::new("/deliveries", &filter.pairs(), &filter.after, next.as_deref()).count(
+        entries.len(),
+        "delivery",
+        "deliveries",
+    );
     let rejected = found.rejected.as_deref().map(sentence);
     let unavailable = found.unavailable;
     html(&DeliveriesPage {
@@ -146,34 +145,11 @@ async fn list_deliveries(
         filter,
         states: filter::STATES,
         errors,
-        summary: summary(entries.len(), is_first, older.is_some()),
+        sorted,
         entries,
-        older,
         unavailable,
         rejected,
         returns,
         newest,
     })
-}
-
-/// The number of matches as far as the page knows it. Counting all would read too many rows.
-fn summary(shown: usize, is_first: bool, has_older: bool) -> String {
-    let shown = u64::try_from(shown).unwrap_or(u64::MAX);
-    match (is_first, has_older) {
-        (true, false) => format!("{}, newest first", count(shown, "delivery", "deliveries")),
-        (true, true) => format!("more than {} deliveries, newest first", grouped(shown)),
-        (false, _) => "older deliveries, newest first".to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_number_of_matches_is_exact_only_on_a_single_page() {
-        assert_eq!(summary(1, true, false), "1 delivery, newest first");
-        assert_eq!(summary(50, true, true), "more than 50 deliveries, newest first");
-        assert_eq!(summary(7, false, false), "older deliveries, newest first");
-    }
 }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use crate::{
     App,
     error::PageError,
-    listing::{Chip, Listed, PAGE, chips, load, merchant_filter, query_string},
+    listing::{Chip, Listed, ORDER, Order, PAGE, Sorted, chips, load, merchant_filter},
     page::{Page, Section, html},
     person::SignedIn,
 };
@@ -112,14 +112,23 @@ struct Filter {
     state: String,
     order_identifier: String,
     rma_identifier: String,
+    /// `oldest`, or empty for the newest first.
+    order: String,
     after: String,
 }
 
 impl Filter {
     /// The conditions, each with the list without it.
     fn chips(&self) -> Vec<Chip> {
-        let first = [("merchant", self.merchant.as_str()), ("state", self.state.as_str())];
-        chips("/discrepancies", &[&first[..], &self.pairs()[..]].concat())
+        chips("/discrepancies", &self.fields())
+    }
+
+    /// The fields of the URL, without the page.
+    fn fields(&self) -> [(&'static str, &str); 6] {
+        let [kind, order, rma] = self.pairs();
+        let (merchant, state) = (self.merchant.as_str(), self.state.as_str());
+        let sort = (ORDER, Order::of(&self.order).value());
+        [("merchant", merchant), ("state", state), kind, order, rma, sort]
     }
 
     fn pairs(&self) -> [(&'static str, &str); 3] {
@@ -139,10 +148,8 @@ impl Filter {
         }
     }
 
-    /// The filter as the query of a URL, without the page.
-    fn query(&self) -> String {
-        let rest = [("merchant", self.merchant.as_str()), ("state", self.state.as_str())];
-        query_string(&[&rest[..], &self.pairs()[..]].concat())
+    fn is_empty(&self) -> bool {
+        self.chips().is_empty() && self.after.is_empty()
     }
 }
 
@@ -152,7 +159,7 @@ struct DiscrepanciesPage {
     page: Page,
     filter: Filter,
     list: Listed<Vec<DiscrepancyRow>>,
-    older: Option<String>,
+    sorted: Sorted,
 }
 
 #[get("/discrepancies")]
@@ -166,12 +173,16 @@ async fn list_discrepancies(
     let page = Page::new(&app, &signed_in, Section::Discrepancies);
     let [kind, order, rma] = filter.pairs();
     let state = ("state", filter.wanted_state());
-    let query = [kind, order, rma, state, ("after", filter.after.as_str()), ("limit", PAGE)];
+    let sort = (ORDER, Order::of(&filter.order).value());
+    let query = [kind, order, rma, state, sort, ("after", filter.after.as_str()), ("limit", PAGE)];
     let list =
         load::<DiscrepancyPage>(&signed_in, Service::RmaEngine, merchant, PATH, &query).await;
-    let older = list.as_ref().ok().and_then(|list| list.next.clone());
+    let (next, shown) =
+        list.as_ref().map_or((None, 0), |list| (list.next.as_deref(), list.discrepancies.len()));
+    let sorted = Sorted::new("/discrepancies", &filter.fields(), &filter.after, next);
+    let sorted = sorted.count(shown, "discrepancy", "discrepancies");
     let list = Listed::new(list)?.map(|list| list.rows(&page));
-    html(&DiscrepanciesPage { page, filter, list, older })
+    html(&DiscrepanciesPage { page, filter, list, sorted })
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::{
     App,
     error::PageError,
-    listing::{Chip, Listed, PAGE, chips, load, merchant_filter, query_string, words},
+    listing::{Chip, Listed, ORDER, Order, PAGE, Sorted, chips, load, merchant_filter, words},
     page::{Page, Section, html},
     person::SignedIn,
 };
@@ -137,14 +137,22 @@ struct Filter {
     state: String,
     original_order_id: String,
     exchange_order_identifier: String,
+    /// `oldest`, or empty for the newest first.
+    order: String,
     after: String,
 }
 
 impl Filter {
     /// The conditions, each with the list without it.
     fn chips(&self) -> Vec<Chip> {
-        let first = [("merchant", self.merchant.as_str())];
-        chips("/exchange-orders", &[&first[..], &self.pairs()[..]].concat())
+        chips("/exchange-orders", &self.fields())
+    }
+
+    /// The fields of the URL, without the page.
+    fn fields(&self) -> [(&'static str, &str); 5] {
+        let [state, order, exchange] = self.pairs();
+        let sort = (ORDER, Order::of(&self.order).value());
+        [("merchant", self.merchant.as_str()), state, order, exchange, sort]
     }
 
     fn pairs(&self) -> [(&'static str, &str); 3] {
@@ -153,12 +161,6 @@ impl Filter {
             ("original_order_id", self.original_order_id.as_str()),
             ("exchange_order_identifier", self.exchange_order_identifier.as_str()),
         ]
-    }
-
-    /// The filter as the query of a URL, without the page.
-    fn query(&self) -> String {
-        let merchant = [("merchant", self.merchant.as_str())];
-        query_string(&[&merchant[..], &self.pairs()[..]].concat())
     }
 
     fn is_empty(&self) -> bool {
@@ -175,7 +177,7 @@ struct ExchangeOrdersPage {
     stuck: Vec<ExchangeOrderRow>,
     has_more_stuck: bool,
     list: Listed<Vec<ExchangeOrderRow>>,
-    older: Option<String>,
+    sorted: Sorted,
 }
 
 #[get("/exchange-orders")]
@@ -188,7 +190,8 @@ async fn list_exchange_orders(
     let merchant = merchant_filter(&signed_in, &filter.merchant)?;
     let page = Page::new(&app, &signed_in, Section::ExchangeOrders);
     let [state, order, exchange] = filter.pairs();
-    let query = [state, order, exchange, ("after", filter.after.as_str()), ("limit", PAGE)];
+    let sort = (ORDER, Order::of(&filter.order).value());
+    let query = [state, order, exchange, sort, ("after", filter.after.as_str()), ("limit", PAGE)];
     let (list, undeliverable, existing) = join3(
         load::<ExchangeOrderPage>(&signed_in, Service::Exchange, merchant, PATH, &query),
         load_stuck(&signed_in, merchant, &filter, "undeliverable"),
@@ -202,9 +205,12 @@ async fn list_exchange_orders(
         has_more_stuck |= list.next.is_some();
         stuck.extend(list.rows(&page));
     }
-    let older = list.as_ref().ok().and_then(|list| list.next.clone());
+    let (next, shown) =
+        list.as_ref().map_or((None, 0), |list| (list.next.as_deref(), list.exchange_orders.len()));
+    let sorted = Sorted::new("/exchange-orders", &filter.fields(), &filter.after, next);
+    let sorted = sorted.count(shown, "exchange order", "exchange orders");
     let list = Listed::new(list)?.map(|list| list.rows(&page));
-    html(&ExchangeOrdersPage { page, filter, stuck, has_more_stuck, list, older })
+    html(&ExchangeOrdersPage { page, filter, stuck, has_more_stuck, list, sorted })
 }
 
 const PATH: &str = "v1/exchange_orders";
@@ -239,7 +245,9 @@ mod tests {
     fn a_page_of_the_list_keeps_the_filter() {
         let filter =
             Filter { merchant: "acme".into(), state: "placed".into(), ..Filter::default() };
-        assert_eq!(filter.query(), "merchant=acme&state=placed");
+        let sorted = Sorted::new("/exchange-orders", &filter.fields(), "", Some("7"));
+        let next = "/exchange-orders?merchant=acme&state=placed&after=7".to_owned();
+        assert_eq!(sorted.next, Some(("Older", next)));
         assert!(!filter.is_empty() && Filter::default().is_empty());
     }
 

@@ -27,6 +27,7 @@ pub(crate) fn signed_in(role: &str, merchant: Option<&str>, changes: &Value) -> 
     SignedIn {
         person: serde_json::from_value(person).unwrap(),
         api: app().api.caller(Ipv4Addr::LOCALHOST.into(), None),
+        zone: chrono_tz::Tz::UTC,
         notice: None,
     }
 }

@@ -6,6 +6,10 @@ use url::form_urlencoded;
 
 use crate::{error::PageError, person::SignedIn};
 
+mod sorted;
+
+pub(crate) use sorted::{ORDER, Order, Sorted};
+
 /// The number of records on a page.
 pub(crate) const PAGE: &str = "50";
 
@@ -52,7 +56,8 @@ pub(crate) struct Chip {
 
 /// The conditions of a filter. `pairs` are the fields of its URL.
 pub(crate) fn chips(path: &str, pairs: &[(&'static str, &str)]) -> Vec<Chip> {
-    let set = pairs.iter().filter(|(_, value)| !value.is_empty());
+    let is_condition = |name: &str| name != ORDER && name != "zone";
+    let set = pairs.iter().filter(|(name, value)| !value.is_empty() && is_condition(name));
     let chip = |(name, value): &(&'static str, &str)| {
         let others: Vec<_> = pairs.iter().filter(|(other, _)| other != name).copied().collect();
         Chip {

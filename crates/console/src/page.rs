@@ -51,7 +51,14 @@ impl Page {
     pub(crate) fn new(app: &App, signed_in: &SignedIn, section: Section) -> Self {
         let person = signed_in.person.clone();
         let notice = signed_in.notice.map(Notice::text);
-        Self { assets: &ASSETS, person, section, notice, now: app.clock.now(), zone: Tz::UTC }
+        Self {
+            assets: &ASSETS,
+            person,
+            section,
+            notice,
+            now: app.clock.now(),
+            zone: signed_in.zone,
+        }
     }
 
     pub(crate) fn moment(&self, at: DateTime<Utc>) -> Moment {

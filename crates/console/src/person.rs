@@ -3,14 +3,17 @@
 use std::{future::Future, pin::Pin};
 
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, dev::Payload, web};
+use chrono_tz::Tz;
 use pages::{
     api::{ApiError, Caller, Service},
     form::FormError,
+    path,
 };
 use platform::http::{ClientIp, read_body};
 use reqwest::Method;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::json;
+use url::form_urlencoded;
 
 use crate::{App, cookies::session_of, error::PageError, notice::Notice, sent_form};
 
@@ -83,6 +86,8 @@ impl Person {
 pub(crate) struct SignedIn {
     pub(crate) person: Person,
     pub(crate) api: Caller,
+    /// The zone of the merchant that the page is about; UTC if it is about several.
+    pub(crate) zone: Tz,
     /// The result of the form that led to this page.
     pub(crate) notice: Option<Notice>,
 }
@@ -155,11 +160,36 @@ async fn sign_in(request: &HttpRequest) -> Result<SignedIn, PageError> {
             error => error.into(),
         })?;
     let api = app.api.caller(address, Some(token.access_token));
+    let zone = zone(request, &token.person, &api).await;
     let notice = Notice::of(request);
-    let signed_in = SignedIn { person: token.person, api, notice };
+    let signed_in = SignedIn { person: token.person, api, zone, notice };
     // The page about a failure shows the menu of the person.
     request.extensions_mut().insert(signed_in.clone());
     Ok(signed_in)
+}
+
+#[derive(Deserialize)]
+struct MerchantZone {
+    time_zone: String,
+}
+
+/// The zone of the merchant that a page is about. Without a response, times are in UTC, and the page says so.
+async fn zone(request: &HttpRequest, person: &Person, api: &Caller) -> Tz {
+    let Some(merchant) = merchant_of(request, person) else { return Tz::UTC };
+    let path = path!("v1", "merchants", merchant);
+    let merchant: Result<MerchantZone, _> = api.get(Service::Auth, &path, &[]).await;
+    merchant.ok().and_then(|merchant| merchant.time_zone.parse().ok()).unwrap_or(Tz::UTC)
+}
+
+/// The merchant that a page is about: the person's own, that of the path, or that of a filter.
+fn merchant_of(request: &HttpRequest, person: &Person) -> Option<String> {
+    let of_filter = || {
+        let mut fields = form_urlencoded::parse(request.query_string().as_bytes());
+        fields.find_map(|(name, value)| (name == "merchant").then(|| value.trim().to_owned()))
+    };
+    let of_path = request.match_info().get("merchant").map(str::to_owned);
+    let merchant = person.merchant.clone().or(of_path).or_else(of_filter);
+    merchant.filter(|merchant| !merchant.is_empty())
 }
 
 /// The page to return to after signing in. A form that was sent cannot be repeated.
@@ -167,5 +197,31 @@ fn next(request: &HttpRequest) -> String {
     match request.method().as_str() {
         "GET" => request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned(),
         _ => "/".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn a_page_has_the_zone_of_the_merchant_that_it_is_about() {
+        let staff = fixtures::signed_in("support", None, &json!({})).person;
+        let own = fixtures::signed_in("merchant-admin", Some("acme"), &json!({})).person;
+        let request = |uri: &str| TestRequest::with_uri(uri);
+        let list = request("/deliveries").to_http_request();
+        let filtered = request("/deliveries?state=dead&merchant=+rival").to_http_request();
+        let cleared = request("/deliveries?merchant=").to_http_request();
+        let page = request("/merchants/rival").param("merchant", "rival").to_http_request();
+        assert_eq!(merchant_of(&list, &staff), None);
+        assert_eq!(merchant_of(&cleared, &staff), None);
+        assert_eq!(merchant_of(&filtered, &staff).as_deref(), Some("rival"));
+        assert_eq!(merchant_of(&page, &staff).as_deref(), Some("rival"));
+        for request in [&list, &filtered, &page] {
+            assert_eq!(merchant_of(request, &own).as_deref(), Some("acme"));
+        }
     }
 }

@@ -1,12 +1,12 @@
 //! The filter of deliveries, as it stands in the URL.
 
-use chrono::{DateTime, NaiveDateTime, SecondsFormat, TimeZone as _, Timelike as _, Utc};
 use chrono_tz::Tz;
 use domain::message_kind::MessageKind;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use crate::listing::{Chip, chips, query_string};
+use super::times::{input_value_in, parse_time_in, rfc3339_in};
+use crate::listing::{Chip, Order, chips, query_string};
 
 /// The outcomes of an attempt, in the API and in words.
 pub(crate) const OUTCOMES: [(&str, &str); 11] = [
@@ -52,6 +52,10 @@ pub(crate) struct DeliveryFilter {
     pub(crate) text: String,
     pub(crate) from: String,
     pub(crate) to: String,
+    /// The zone of the two times; UTC if it is empty.
+    pub(crate) zone: String,
+    /// `oldest`, or empty for the newest first.
+    pub(crate) order: String,
     /// The last delivery of the previous page.
     pub(crate) after: String,
 }
@@ -89,8 +93,33 @@ impl DeliveryFilter {
         self
     }
 
-    /// All fields of the form.
-    pub(crate) fn pairs(&self) -> [(&'static str, &str); 10] {
+    /// The filter with its times in the zone of the page.
+    pub(crate) fn in_zone(mut self, zone: Tz) -> Self {
+        let sent = self.zone();
+        if sent != zone {
+            for time in [&mut self.from, &mut self.to] {
+                *time = rfc3339_in(time, sent);
+            }
+        }
+        self.zone = if zone == Tz::UTC { String::new() } else { zone.name().to_owned() };
+        self
+    }
+
+    pub(crate) fn order(&self) -> Order {
+        Order::of(&self.order)
+    }
+
+    fn zone(&self) -> Tz {
+        self.zone.parse().unwrap_or(Tz::UTC)
+    }
+
+    pub(crate) fn zone_name(&self) -> &'static str {
+        self.zone().name()
+    }
+
+    /// All fields of the form. The zone is one only together with a time.
+    pub(crate) fn pairs(&self) -> [(&'static str, &str); 12] {
+        let has_time = !self.from.is_empty() || !self.to.is_empty();
         [
             ("merchant", &self.merchant),
             ("kind", &self.kind),
@@ -102,6 +131,8 @@ impl DeliveryFilter {
             ("text", &self.text),
             ("from", &self.from),
             ("to", &self.to),
+            ("zone", if has_time { &self.zone } else { "" }),
+            ("order", &self.order),
         ]
     }
 
@@ -113,12 +144,6 @@ impl DeliveryFilter {
     /// The conditions, each with the list without it.
     pub(crate) fn chips(&self) -> Vec<Chip> {
         chips("/deliveries", &self.pairs())
-    }
-
-    /// The query of the page after `last`.
-    pub(crate) fn older(&self, last: &str) -> String {
-        let pairs = self.pairs().into_iter().chain([("after", last)]);
-        query_string(&pairs.collect::<Vec<_>>())
     }
 
     pub(crate) fn errors(&self) -> FilterErrors {
@@ -136,7 +161,7 @@ impl DeliveryFilter {
                 errors.push((name, "This value is not known. Choose another one."));
             }
         }
-        let (from, to) = (parse_time(&self.from), parse_time(&self.to));
+        let [from, to] = [&self.from, &self.to].map(|text| parse_time_in(text, self.zone()));
         for (name, text, time) in [("from", &self.from, from), ("to", &self.to, to)] {
             if !text.is_empty() && time.is_none() {
                 errors.push((name, "Write a date and a time, for example 2026-11-16T08:00."));
@@ -152,52 +177,25 @@ impl DeliveryFilter {
     pub(crate) fn request(&self) -> Vec<(&'static str, String)> {
         let text = |(name, value): (&'static str, &str)| {
             let value = match name {
-                "from" | "to" => rfc3339_in(value, Tz::UTC),
+                "from" | "to" => rfc3339_in(value, self.zone()),
                 _ => value.to_owned(),
             };
             (name, value)
         };
-        self.pairs().into_iter().filter(|(_, value)| !value.is_empty()).map(text).collect()
+        let is_condition =
+            |(name, value): &(&str, &str)| !value.is_empty() && *name != "zone" && *name != "order";
+        self.pairs().into_iter().filter(is_condition).map(text).collect()
     }
 
     /// The value of the field `from` for a `datetime-local` input.
     pub(crate) fn first_time(&self) -> String {
-        input_value_in(&self.from, Tz::UTC)
+        input_value_in(&self.from, self.zone())
     }
 
     /// The value of the field `to` for a `datetime-local` input.
     pub(crate) fn last_time(&self) -> String {
-        input_value_in(&self.to, Tz::UTC)
+        input_value_in(&self.to, self.zone())
     }
-}
-
-/// A time of a form. Times without a zone are in UTC.
-pub(crate) fn parse_time(text: &str) -> Option<DateTime<Utc>> {
-    parse_time_in(text, Tz::UTC)
-}
-
-/// A time of a form. Times without a zone are in the given one; of two times with the same name it is the first.
-fn parse_time_in(text: &str, zone: Tz) -> Option<DateTime<Utc>> {
-    let local = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f"]
-        .into_iter()
-        .find_map(|format| NaiveDateTime::parse_from_str(text, format).ok());
-    let zoned = || Some(DateTime::parse_from_rfc3339(text).ok()?.to_utc());
-    let in_zone = |time: NaiveDateTime| Some(zone.from_local_datetime(&time).earliest()?.to_utc());
-    local.and_then(in_zone).or_else(zoned)
-}
-
-/// A time of a form as the API reads it.
-pub(crate) fn rfc3339_in(text: &str, zone: Tz) -> String {
-    let time = parse_time_in(text, zone);
-    time.map_or_else(|| text.to_owned(), |time| time.to_rfc3339_opts(SecondsFormat::AutoSi, true))
-}
-
-/// A time as the value of a `datetime-local` input.
-pub(crate) fn input_value_in(text: &str, zone: Tz) -> String {
-    let Some(time) = parse_time_in(text, zone) else { return String::new() };
-    let time = time.with_timezone(&zone);
-    let format = if time.second() == 0 { "%Y-%m-%dT%H:%M" } else { "%Y-%m-%dT%H:%M:%S" };
-    time.format(format).to_string()
 }
 
 #[cfg(test)]
@@ -223,6 +221,31 @@ mod tests {
         let zoned = filter(&[("from", "2026-11-16T08:00:00Z"), ("to", "2026-11-16T08:00:07Z")]);
         assert_eq!(zoned.first_time(), "2026-11-16T08:00");
         assert_eq!(zoned.last_time(), "2026-11-16T08:00:07");
+    }
+
+    #[test]
+    fn times_are_typed_in_the_zone_of_the_form_and_shown_in_that_of_the_page() {
+        let typed = filter(&[("from", "2026-11-16T08:00"), ("zone", "Europe/Berlin")]);
+        for zone in [Tz::Europe__Berlin, Tz::UTC, Tz::America__New_York] {
+            let shown = typed.clone().in_zone(zone);
+            assert_eq!(shown.request(), [("from", "2026-11-16T07:00:00Z".to_owned())], "{zone}");
+            assert_eq!(shown.zone_name(), zone.name());
+            // A link to another page means the same time.
+            let linked: DeliveryFilter = serde_html_form::from_str(&shown.query()).unwrap();
+            assert_eq!(linked.in_zone(Tz::UTC).first_time(), "2026-11-16T07:00", "{zone}");
+        }
+        assert_eq!(typed.in_zone(Tz::UTC).query(), "from=2026-11-16T07%3A00%3A00Z");
+        let berlin = filter(&[("state", "dead")]).in_zone(Tz::Europe__Berlin);
+        assert_eq!((berlin.query().as_str(), berlin.chips().len()), ("state=dead", 1));
+    }
+
+    #[test]
+    fn the_order_is_no_condition() {
+        let oldest = filter(&[("state", "dead"), ("order", "oldest")]);
+        assert_eq!(oldest.request(), [("state", "dead".to_owned())]);
+        let chips = oldest.chips();
+        let chips: Vec<_> = chips.iter().map(|it| (it.text.as_str(), it.url.as_str())).collect();
+        assert_eq!(chips, [("state: dead", "/deliveries?order=oldest")]);
     }
 
     #[test]
@@ -265,6 +288,6 @@ mod tests {
         let query = typed.trimmed().query();
         assert_eq!(query, "merchant=acme&from=2026-11-16T08%3A00");
         let again: DeliveryFilter = serde_html_form::from_str(&query).unwrap();
-        assert_eq!(again.older("7"), format!("{query}&after=7"));
+        assert_eq!(again.query(), query);
     }
 }

@@ -1,7 +1,7 @@
 //! Searches the deliveries of all services that deliver messages.
 //!
 //! The ids of deliveries are UUIDv7, which grow with time. So one order and one cursor serve all
-//! services: the services return deliveries whose id is smaller than `after`.
+//! services: the services return deliveries whose id is smaller than `after`, or larger if the oldest come first.
 
 use std::cmp::Reverse;
 
@@ -10,7 +10,11 @@ use pages::api::{ApiError, ErrorBody, Service};
 use uuid::Uuid;
 
 use super::{Delivery, DeliveryFilter, DeliveryList};
-use crate::{error::PageError, listing::filter_problem, person::SignedIn};
+use crate::{
+    error::PageError,
+    listing::{Order, filter_problem},
+    person::SignedIn,
+};
 
 /// The number of deliveries on a page.
 const PAGE: usize = 50;
@@ -19,9 +23,10 @@ const PAGE: usize = 50;
 pub(crate) struct Search {
     query: Vec<(&'static str, String)>,
     limit: usize,
+    order: Order,
 }
 
-/// The deliveries of all services that responded, newest first.
+/// The deliveries of all services that responded.
 #[derive(Default)]
 pub(crate) struct Found {
     pub(crate) deliveries: Vec<(Service, Delivery)>,
@@ -35,8 +40,10 @@ pub(crate) struct Found {
 impl Search {
     pub(crate) fn new(filter: &DeliveryFilter) -> Self {
         let mut query = filter.request();
+        let order = filter.order();
         query.push(("after", filter.after.clone()));
-        Self { query, limit: PAGE }
+        query.push(("order", order.value().to_owned()));
+        Self { query, limit: PAGE, order }
     }
 
     /// A search for fewer deliveries.
@@ -58,9 +65,9 @@ impl Search {
         .await;
         let mut found = Found::default();
         for (service, list) in lists {
-            found.add(service, list)?;
+            found.add(service, list, self.order)?;
         }
-        found.sort(self.limit);
+        found.sort(self.limit, self.order);
         Ok(found)
     }
 }
@@ -71,11 +78,16 @@ impl Found {
         &mut self,
         service: Service,
         list: Result<DeliveryList, ApiError>,
+        order: Order,
     ) -> Result<(), PageError> {
         match list {
             Ok(list) => {
-                // Deliveries that are older than a cursor are not known of every service.
-                self.next = self.next.max(list.next);
+                // Deliveries behind a cursor are not known of every service.
+                let cursors = [self.next, list.next].into_iter().flatten();
+                self.next = match order {
+                    Order::Newest => cursors.max(),
+                    Order::Oldest => cursors.min(),
+                };
                 self.deliveries.extend(list.deliveries.into_iter().map(|one| (service, one)));
             }
             Err(
@@ -89,10 +101,19 @@ impl Found {
         Ok(())
     }
 
-    /// Leaves the newest deliveries. The others come again on the next page.
-    fn sort(&mut self, limit: usize) {
-        self.deliveries.retain(|(_, delivery)| Some(delivery.id) >= self.next);
-        self.deliveries.sort_by_key(|(_, delivery)| Reverse(delivery.id));
+    /// Leaves the first deliveries. The others come again on the next page.
+    fn sort(&mut self, limit: usize, order: Order) {
+        let next = self.next;
+        match order {
+            Order::Newest => {
+                self.deliveries.retain(|(_, it)| next.is_none_or(|next| it.id >= next));
+                self.deliveries.sort_by_key(|(_, delivery)| Reverse(delivery.id));
+            }
+            Order::Oldest => {
+                self.deliveries.retain(|(_, it)| next.is_none_or(|next| it.id <= next));
+                self.deliveries.sort_by_key(|(_, delivery)| delivery.id);
+            }
+        }
         if self.deliveries.len() > limit {
             self.deliveries.truncate(limit);
             self.next = self.deliveries.last().map(|(_, last)| last.id);
@@ -140,11 +161,11 @@ mod tests {
     #[test]
     fn pages_of_several_services_are_merged_newest_first() {
         let mut found = Found::default();
-        found.add(Service::RmaEngine, list(&[9, 5, 1], None)).unwrap();
-        found.add(Service::Exchange, list(&[8, 6], None)).unwrap();
+        found.add(Service::RmaEngine, list(&[9, 5, 1], None), Order::Newest).unwrap();
+        found.add(Service::Exchange, list(&[8, 6], None), Order::Newest).unwrap();
         let service = Service::WarehouseNotifier;
-        found.add(service, Err(ApiError::Unavailable { service })).unwrap();
-        found.sort(4);
+        found.add(service, Err(ApiError::Unavailable { service }), Order::Newest).unwrap();
+        found.sort(4, Order::Newest);
         assert_eq!(numbers(&found), ([9, 8, 6, 5].into(), Some(5)));
         assert_eq!(found.unavailable, [service]);
     }
@@ -152,18 +173,32 @@ mod tests {
     #[test]
     fn a_list_without_further_pages_is_the_last_one() {
         let mut found = Found::default();
-        found.add(Service::RmaEngine, list(&[2, 1], None)).unwrap();
-        found.sort(2);
+        found.add(Service::RmaEngine, list(&[2, 1], None), Order::Newest).unwrap();
+        found.sort(2, Order::Newest);
         assert_eq!(numbers(&found), ([2, 1].into(), None));
     }
 
     #[test]
     fn a_page_ends_where_a_service_stopped_looking() {
         let mut found = Found::default();
-        found.add(Service::RmaEngine, list(&[9, 2], None)).unwrap();
-        found.add(Service::Exchange, list(&[], Some(4))).unwrap();
-        found.add(Service::WarehouseNotifier, list(&[5, 3], Some(3))).unwrap();
-        found.sort(4);
+        found.add(Service::RmaEngine, list(&[9, 2], None), Order::Newest).unwrap();
+        found.add(Service::Exchange, list(&[], Some(4)), Order::Newest).unwrap();
+        found.add(Service::WarehouseNotifier, list(&[5, 3], Some(3)), Order::Newest).unwrap();
+        found.sort(4, Order::Newest);
         assert_eq!(numbers(&found), ([9, 5].into(), Some(4)));
+    }
+
+    #[test]
+    fn the_oldest_deliveries_of_all_services_come_first() {
+        let mut found = Found::default();
+        let services = [Service::RmaEngine, Service::Exchange, Service::WarehouseNotifier];
+        let lists = [list(&[1, 8], None), list(&[2], Some(6)), list(&[3, 7], Some(7))];
+        for (service, list) in services.into_iter().zip(lists) {
+            found.add(service, list, Order::Oldest).unwrap();
+        }
+        found.sort(4, Order::Oldest);
+        assert_eq!(numbers(&found), ([1, 2, 3].into(), Some(6)));
+        found.sort(2, Order::Oldest);
+        assert_eq!(numbers(&found), ([1, 2].into(), Some(2)));
     }
 }

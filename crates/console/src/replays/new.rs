@@ -105,7 +105,9 @@ fn checked(signed_in: &SignedIn, form: NewReplay) -> Result<NewReplay, PageError
     if !form.filter.merchant.is_empty() {
         signed_in.merchant(&form.filter.merchant)?;
     }
-    Ok(form.completed(signed_in.person.merchant.as_deref()))
+    let mut form = form.completed(signed_in.person.merchant.as_deref());
+    form.filter = form.filter.in_zone(signed_in.zone);
+    Ok(form)
 }
 
 #[derive(Deserialize)]
