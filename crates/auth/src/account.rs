@@ -20,7 +20,8 @@ use crate::{
     ended_sessions,
     error::Error,
     invitations::is_totp_required,
-    passwords, people, recovery_codes,
+    passwords::NewPassword,
+    people, recovery_codes,
     sign_in::secret,
     store::{
         audit,
@@ -57,14 +58,15 @@ pub(crate) struct RecoveryCodes {
 /// A change of the own password.
 pub(crate) struct PasswordChange {
     proof: Proof,
-    new: SecretString,
+    new: NewPassword,
 }
 
 impl PasswordChange {
     pub(crate) fn read(body: &Object<'_>) -> Option<Self> {
-        body.reject_unknown(&["current_password", "totp_code", "new_password"]);
+        let fields = ["current_password", "totp_code", "new_password", "new_password_again"];
+        body.reject_unknown(&fields);
         let proof = Proof::read(body, "current_password", "$.current_password");
-        let new = body.required("new_password", passwords::read_new);
+        let new = NewPassword::read(body, "new_password", "new_password_again");
         Some(Self { proof: proof?, new: new? })
     }
 }
@@ -100,10 +102,9 @@ pub(crate) async fn change_password(
     address: IpAddr,
 ) -> Result<(), Error> {
     let PasswordChange { proof, new } = change;
-    // A code works once, so a new password that is not allowed must not use it up.
-    passwords::check("$.new_password", &new, &signed_in.email)?;
-    let verified = proof.verify(app, signed_in, address).await?;
-    let hash = app.passwords.hash(new).await?;
+    let faults = new.faults(&signed_in.email);
+    let verified = proof.verify(app, signed_in, address, faults).await?;
+    let hash = app.passwords.hash(new.into_secret()).await?;
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
         let mut person = proof::lock(conn, signed_in, &verified).await?;
@@ -124,7 +125,7 @@ pub(crate) async fn replace_recovery_codes(
     proof: Proof,
     address: IpAddr,
 ) -> Result<RecoveryCodes, Error> {
-    let verified = proof.verify(app, signed_in, address).await?;
+    let verified = proof.verify(app, signed_in, address, Vec::new()).await?;
     if verified.totp_secret.is_none() {
         return Err(Error::NoTotp(verified.email));
     }
@@ -171,8 +172,10 @@ pub(crate) async fn change_totp(
 ) -> Result<RecoveryCodes, Error> {
     let TotpChange { proof, setup, code } = change;
     let form = form(app, signed_in);
-    let (totp_secret, step) = form.verify(setup, "$.new_totp_code", &code, app.clock.now())??;
-    let verified = proof.verify(app, signed_in, address).await?;
+    let new = form.verify(setup, "$.new_totp_code", &code, app.clock.now())?;
+    let faults = new.as_ref().err().cloned().into_iter().collect();
+    let verified = proof.verify(app, signed_in, address, faults).await?;
+    let (totp_secret, step) = new?;
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
         let mut person = proof::lock(conn, signed_in, &verified).await?;

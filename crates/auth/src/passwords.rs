@@ -3,15 +3,17 @@
 //! A hash needs 19 MiB and some 20 ms of a core, so only a few are computed at the same time. Further
 //! requests wait in a queue that is limited too.
 
-use std::{num::NonZeroU16, sync::Arc};
+use std::{num::NonZeroU16, ops::RangeInclusive, sync::Arc};
 
 use argon2::{Argon2, PasswordHash, PasswordHasher as _, PasswordVerifier as _, password_hash};
-use domain::json::{Field, FieldError, text};
+use domain::json::{Field, FieldError, Object, text};
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::sync::Semaphore;
 
 use crate::{credentials, email::Email, error::Error};
 
+/// The lengths of a new password, in characters.
+const LENGTHS: RangeInclusive<usize> = 8..=128;
 /// Requests that can wait for a hasher.
 const MAX_WAITING: usize = 64;
 /// Verified when there is no password, so that this takes as long as with one. No password has this hash.
@@ -20,13 +22,45 @@ const NO_PASSWORD: &str = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA
 /// One on each line, in lower case, with at least eight characters.
 const COMMON_PASSWORDS: &str = include_str!("common_passwords.txt");
 
-/// Reads a new password. [`check`] has further rules for it.
-pub(crate) fn read_new(field: Field<'_>) -> Option<SecretString> {
-    text(8..=128)(field).map(SecretString::from)
+/// A new password. A form also sends the password that was typed again.
+pub(crate) struct NewPassword {
+    /// The password's field in the request.
+    name: &'static str,
+    password: SecretString,
+    again: Option<SecretString>,
 }
 
-/// Rejects a password that is easy to guess.
-pub(crate) fn check(field: &str, password: &SecretString, email: &Email) -> Result<(), FieldError> {
+impl NewPassword {
+    /// Reads the field `name`, and the field `again` if there is one. [`NewPassword::faults`] has the rules.
+    pub(crate) fn read(body: &Object<'_>, name: &'static str, again: &str) -> Option<Self> {
+        let secret = |field: Field<'_>| text(0..=1000)(field).map(SecretString::from);
+        let (password, again) = (body.required(name, secret), body.optional(again, secret));
+        Some(Self { name, password: password?, again: again? })
+    }
+
+    /// All reasons why a person cannot have this password.
+    pub(crate) fn faults(&self, email: &Email) -> Vec<FieldError> {
+        let field = format!("$.{}", self.name);
+        let is_different =
+            |again: &SecretString| again.expose_secret() != self.password.expose_secret();
+        let different =
+            self.again.as_ref().is_some_and(is_different).then(|| {
+                FieldError::invalid(format!("{field}_again"), "must be the same password")
+            });
+        check(&field, &self.password, email).err().into_iter().chain(different).collect()
+    }
+
+    pub(crate) fn into_secret(self) -> SecretString {
+        self.password
+    }
+}
+
+/// Rejects a password that has another length or is easy to guess.
+fn check(field: &str, password: &SecretString, email: &Email) -> Result<(), FieldError> {
+    if !LENGTHS.contains(&password.expose_secret().chars().count()) {
+        let (least, most) = (LENGTHS.start(), LENGTHS.end());
+        return Err(FieldError::invalid(field, format!("must have {least} to {most} characters")));
+    }
     let password = password.expose_secret().to_lowercase();
     if password == email.as_str() {
         return Err(FieldError::invalid(field, "must not be the e-mail address"));

@@ -109,13 +109,9 @@ async fn change_password(
 ) -> Result<HttpResponse, PageError> {
     let Posted { signed_in, form } = posted;
     let mut errors = AccountErrors::default();
-    if form.new_password != form.password_again {
-        errors.password_again.reject("The two passwords are different.");
-        return rejected(&load(&app, &signed_in, errors).await?);
-    }
     let body = json!({
         "current_password": form.current_password, "totp_code": form.password_code,
-        "new_password": form.new_password,
+        "new_password": form.new_password, "new_password_again": form.password_again,
     });
     let changed: Result<Value, _> = signed_in
         .api
@@ -129,6 +125,7 @@ async fn change_password(
             errors.current_password.error = error(&body, "$.current_password");
             errors.password_code.error = error(&body, "$.totp_code");
             errors.new_password.error = error(&body, "$.new_password");
+            errors.password_again.error = error(&body, "$.new_password_again");
             rejected(&load(&app, &signed_in, errors).await?)
         }
         Err(error) => Err(error.into()),

@@ -2,8 +2,6 @@
 
 mod over;
 
-use std::ops::RangeInclusive;
-
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
@@ -150,35 +148,6 @@ struct AcceptForm {
     totp_setup: String,
 }
 
-/// The lengths of a password that auth accepts.
-const PASSWORD_CHARS: RangeInclusive<usize> = 8..=128;
-
-/// Whether a text has the form of a code. Some apps show two groups of three digits.
-fn is_code(code: &str) -> bool {
-    let digits = code.chars().filter(char::is_ascii_digit).count();
-    digits == 6 && code.chars().all(|c| c.is_ascii_digit() || c == ' ')
-}
-
-impl AcceptForm {
-    /// All errors that this page can find.
-    fn check(&self, totp_required: bool) -> Result<(), Box<AcceptErrors>> {
-        let mut errors = AcceptErrors::default();
-        if !PASSWORD_CHARS.contains(&self.password.chars().count()) {
-            errors.password.reject("Choose a password with 8 to 128 characters.");
-        }
-        if self.password != self.password_again {
-            errors.password_again.reject("The two passwords are different.");
-        }
-        let code = self.code.trim();
-        if code.is_empty() && totp_required {
-            errors.code.reject("Type the code that your authenticator app shows.");
-        } else if !code.is_empty() && !is_code(code) {
-            errors.code.reject("Type the six digits that your authenticator app shows.");
-        }
-        if errors.is_empty() { Ok(()) } else { Err(Box::new(errors)) }
-    }
-}
-
 impl AcceptErrors {
     fn is_empty(&self) -> bool {
         [&self.password, &self.password_again, &self.code].iter().all(|field| field.is_valid())
@@ -187,6 +156,7 @@ impl AcceptErrors {
     fn of(body: &ErrorBody) -> Self {
         let mut errors = Self::default();
         errors.password.error = body.field("$.password").map(|text| sentence(&text));
+        errors.password_again.error = body.field("$.password_again").map(|text| sentence(&text));
         errors.code.error = body.field("$.totp_code").map(|text| sentence(&text));
         if body.field("$.totp_setup").is_some() {
             errors
@@ -220,13 +190,10 @@ async fn accept_invitation(
         Ok(page) => page,
         Err(over) => return over.show(),
     };
-    if let Err(errors) = form.check(page.invitation.totp.required) {
-        page.form = *errors;
-        return rejected(&page);
-    }
     let code = Some(form.code.trim()).filter(|code| !code.is_empty());
     let body = json!({
-        "token": form.token, "password": form.password, "totp_code": code,
+        "token": form.token, "password": form.password,
+        "password_again": form.password_again, "totp_code": code,
         "totp_setup": code.map(|_| form.totp_setup.as_str()),
     });
     let body = with_browser(&request, body);

@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 
 use diesel_async::AsyncPgConnection;
-use domain::json::{Code, FieldError, Object};
+use domain::json::{Code, FieldError, Object, ValidationError};
 use secrecy::SecretString;
 use serde_json::json;
 use tokio::time::Instant;
@@ -48,12 +48,14 @@ impl Proof {
         Some(Self { field, password: password?, code: code? })
     }
 
-    /// The signed-in person, if password and code are right. The code is used up.
+    /// The signed-in person, if password and code are right and there are no `faults` of other fields. The code is
+    /// used up only then. All faults are reported together.
     pub(super) async fn verify(
         self,
         app: &App,
         signed_in: &SignedIn,
         address: IpAddr,
+        mut faults: Vec<FieldError>,
     ) -> Result<Person, Error> {
         let (started_at, account) = (Instant::now(), signed_in.email.as_str());
         app.brute_force.check(address, Some(account))?;
@@ -65,12 +67,12 @@ impl Proof {
         }
         if person.totp_secret.is_some() && self.code.is_none() {
             let field = CODE.to_owned();
-            return Err(FieldError { field, code: Code::MissingField, detail: None }.into());
+            faults.push(FieldError { field, code: Code::MissingField, detail: None });
         }
         let hash = person.password_hash.as_deref();
         let is_right = app.passwords.matches(self.password, hash).await?;
         let checked = match is_right {
-            true => check_code(app, &person, self.code.as_ref()).await?,
+            true => check_code(app, &person, self.code.as_ref(), &faults).await?,
             false => Err("password"),
         };
         let reason = match checked {
@@ -81,7 +83,9 @@ impl Proof {
         let refused = refuse(app, signed_in, &person, reason, address).await;
         app.brute_force.refuse(address, Some(account), started_at).await;
         refused?;
-        Err(if is_right { totp::wrong_code(CODE) } else { passwords::wrong(self.field) }.into())
+        let fault = if is_right { totp::wrong_code(CODE) } else { passwords::wrong(self.field) };
+        faults.insert(0, fault);
+        Err(ValidationError { errors: faults, omitted: 0 }.into())
     }
 }
 
@@ -96,13 +100,25 @@ async fn check_session(conn: &mut AsyncPgConnection, signed_in: &SignedIn) -> Re
     sessions::find(conn, signed_in.session).await?.map(drop).ok_or(Error::SessionEnded)
 }
 
+/// Checks the code. If other fields have faults, a right code is not used up.
 async fn check_code(
     app: &App,
     verified: &Person,
     code: Option<&SecretString>,
+    faults: &[FieldError],
 ) -> Result<Result<Person, Reason>, Error> {
+    let faults = ValidationError::from_errors(faults.iter().cloned());
+    if let (None, Some(error)) = (code, &faults) {
+        return Err(error.clone().into());
+    }
     let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| codes::lock_person(app, conn, verified, code).await).await
+    conn.transaction(async |conn| {
+        match (codes::lock_person(app, conn, verified, code).await?, &faults) {
+            (Ok(_), Some(error)) => Err(error.clone().into()),
+            (checked, _) => Ok(checked),
+        }
+    })
+    .await
 }
 
 /// Records a refusal. The session ends with the last one that it may have.

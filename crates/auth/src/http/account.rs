@@ -26,6 +26,8 @@ pub(crate) struct ChangePasswordRequest {
     /// Neither the e-mail address nor one of the most common passwords.
     #[schema(min_length = 8, max_length = 128)]
     new_password: String,
+    /// The new password that was typed again in a form. It must be the same.
+    new_password_again: Option<String>,
 }
 
 #[derive(ToSchema)]

@@ -32,6 +32,8 @@ pub(crate) struct AcceptInvitationRequest {
     /// Neither the e-mail address nor one of the most common passwords.
     #[schema(min_length = 8, max_length = 128)]
     password: String,
+    /// The password that was typed again in a form. It must be the same.
+    password_again: Option<String>,
     /// A code of the secret that `POST /v1/invitations/show` returned. Operators need it; without it,
     /// other people sign in with the password alone.
     #[schema(example = "287082")]

@@ -1,7 +1,10 @@
 //! Warehouse records of merchants, for operators and for the merchants themselves.
 
 use actix_web::{HttpRequest, HttpResponse, delete, get, put, web};
-use domain::{json::object, warehouse::Warehouse};
+use domain::{
+    json::{ValidationError, object},
+    warehouse::Warehouse,
+};
 use platform::{
     Problem,
     http::{ErrorBody, Json, Sequential},
@@ -81,8 +84,13 @@ pub(crate) async fn set_warehouse(
 ) -> Result<HttpResponse, Problem> {
     let actor = require_manage(&caller)?;
     check_merchant(&caller, &path.0)?;
-    Warehouse::check_identifier(&path.1).map_err(Error::from)?;
-    let new = body.read(object(Warehouse::read))?;
+    let (named, read) = (Warehouse::check_identifier(&path.1), body.read(object(Warehouse::read)));
+    if let Err(fault) = named {
+        let others = read.err().map(|error| error.errors).unwrap_or_default();
+        let errors = [fault].into_iter().chain(others).collect();
+        return Err(Error::from(ValidationError { errors, omitted: 0 }).into());
+    }
+    let new = read?;
     let expected = expected_version(&request);
     let set = warehouses::set(&app, actor, &path.0, &path.1, new, expected).await?;
     Ok(HttpResponse::Ok().json(set))

@@ -18,7 +18,8 @@ use crate::{
     browser::Browser,
     credentials, ended_sessions,
     error::Error,
-    passwords, people, recovery_codes,
+    passwords::NewPassword,
+    people, recovery_codes,
     sessions::{self, StartedSession},
     sign_in::read_code,
     store::{
@@ -29,7 +30,6 @@ use crate::{
     totp,
 };
 
-const PASSWORD: &str = "$.password";
 const TOTP_CODE: &str = "$.totp_code";
 
 /// The session of a person who accepted an invitation.
@@ -44,7 +44,7 @@ pub(crate) struct AcceptedInvitation {
 /// The credentials that a person chose.
 pub(crate) struct Acceptance {
     token: String,
-    password: SecretString,
+    password: NewPassword,
     code: Option<SecretString>,
     /// The encrypted secret of the page that showed the invitation.
     setup: Option<String>,
@@ -54,10 +54,10 @@ pub(crate) struct Acceptance {
 impl Acceptance {
     /// `address` is accepted and ignored: the address of the connection counts.
     pub(crate) fn read(body: &Object<'_>, address: IpAddr) -> Option<Self> {
-        let own = ["token", "password", "totp_code", "totp_setup", "address"];
+        let own = ["token", "password", "password_again", "totp_code", "totp_setup", "address"];
         body.reject_unknown(&[&own[..], &Browser::FIELDS].concat());
         let token = body.required("token", text(0..=1000));
-        let password = body.required("password", passwords::read_new);
+        let password = NewPassword::read(body, "password", "password_again");
         let code = read_code(body);
         let setup = body.optional("totp_setup", text(0..=1000));
         let ignored = body.optional("address", text(0..=1000));
@@ -75,13 +75,12 @@ pub(crate) async fn accept(app: &App, acceptance: Acceptance) -> Result<Accepted
     let (_, person) = find(app, &token, browser.address).await?;
     let token = credentials::hash(&token);
     let totp = check_code(app, &person, &token, code.as_ref(), setup)?;
-    let checked = passwords::check(PASSWORD, &password, &person.email);
-    let errors = [checked.err(), totp.as_ref().err().cloned()].into_iter().flatten();
-    if let Some(error) = ValidationError::from_errors(errors) {
+    let faults = password.faults(&person.email).into_iter();
+    if let Some(error) = ValidationError::from_errors(faults.chain(totp.as_ref().err().cloned())) {
         return Err(error.into());
     }
     let totp = totp.ok().flatten();
-    let chosen = Chosen { password_hash: app.passwords.hash(password).await?, totp };
+    let chosen = Chosen { password_hash: app.passwords.hash(password.into_secret()).await?, totp };
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
         let person = stored_people::lock(conn, &person.email).await?;

@@ -62,6 +62,16 @@ async fn a_change_of_credentials_needs_a_code() {
         assert_eq!(invalid_fields(&refused), ["$.totp_code"], "{path}");
     }
     let (path, mut body) = requests[0].clone();
+    for (code, fields) in [
+        (json!("000000"), &["$.totp_code", "$.new_password"][..]),
+        (Value::Null, &["$.new_password", "$.totp_code"]),
+        (json!(account.code()), &["$.new_password"]),
+    ] {
+        let faults = json!({"current_password": PASSWORD, "new_password": "short",
+            "totp_code": code});
+        assert_eq!(invalid_fields(&account.call(path, faults).await.1), fields);
+    }
+    // The faults of the new password did not use the code up.
     body["totp_code"] = json!(account.code());
     let (status, changed) = account.call(path, body.clone()).await;
     assert_eq!(status, StatusCode::NO_CONTENT, "{changed}");

@@ -131,8 +131,13 @@ async fn an_acceptance_names_every_invalid_field() {
         assert_eq!(invalid_fields(&body), ["$.password", "$.totp_code"]);
     }
     for password in ["seven77", "", &"x".repeat(129)] {
-        assert_eq!(invalid_fields(&accept(password, Value::Null).await), ["$.password"]);
+        let body = accept(password, json!("000000")).await;
+        assert_eq!(invalid_fields(&body), ["$.password", "$.totp_code"]);
     }
+    let different = json!({"token": token, "password": "seven77", "password_again": "seven78",
+        "totp_code": "000000", "totp_setup": shown["totp"]["setup"]});
+    let (_, body) = app.post("/v1/invitations/accept", different).await;
+    assert_eq!(invalid_fields(&body), ["$.password", "$.password_again", "$.totp_code"]);
     let body = accept(PASSWORD, Value::Null).await;
     assert_eq!(
         (invalid_fields(&body), &body["errors"][0]["code"]),

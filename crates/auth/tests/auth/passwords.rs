@@ -31,6 +31,11 @@ async fn a_new_password_ends_all_other_sessions() {
         assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{body}");
         assert_eq!(invalid_fields(&body), [field]);
     }
+    let all = json!({"current_password": "wrong", "new_password": "short",
+        "new_password_again": "other"});
+    let (_, body) = app.call_as(&token, Method::POST, "/v1/password", Some(all)).await;
+    let fields = ["$.current_password", "$.new_password", "$.new_password_again"];
+    assert_eq!(invalid_fields(&body), fields);
     let (status, body) = change(PASSWORD, NEW_PASSWORD).await;
     assert_eq!(status, StatusCode::NO_CONTENT, "{body}");
     assert!(app.is_signed_in(&ada.session).await);

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::app::TestApp;
 use crate::merchants::published_version;
+use crate::person::invalid_fields;
 
 const WAREHOUSES: &str = "/v1/merchants/acme/warehouses";
 const RENO: &str = "/v1/merchants/acme/warehouses/reno";
@@ -62,6 +63,10 @@ async fn invalid_warehouses_are_rejected() {
         (status, &body["errors"][0]["field"]),
         (StatusCode::UNPROCESSABLE_ENTITY, &json!("$.identifier"))
     );
+    let mut incomplete = reno();
+    incomplete["address"].as_object_mut().unwrap().remove("zip");
+    let (_, body) = app.call(Method::PUT, &spaces, Some(incomplete)).await;
+    assert_eq!(invalid_fields(&body), ["$.identifier", "$.address.zip"]);
     let unknown = "/v1/merchants/nova/warehouses/reno";
     assert_eq!(app.call(Method::PUT, unknown, Some(reno())).await.0, StatusCode::NOT_FOUND);
     app.stop().await;

@@ -1,36 +1,15 @@
 use super::*;
 
-fn form(password: &str, again: &str, code: &str) -> AcceptForm {
-    let [token, password, password_again, code, totp_setup] =
-        ["t", password, again, code, "s"].map(str::to_owned);
-    AcceptForm { token, password, password_again, code, totp_setup }
-}
-
-#[test]
-fn both_passwords_must_be_equal_and_operators_need_a_code() {
-    assert!(form("long enough", "long enough", "").check(false).is_ok());
-    let errors = form("long enough", "other", "").check(true).err().unwrap();
-    assert!(errors.password.is_valid());
-    assert!(!errors.password_again.is_valid());
-    assert!(!errors.code.is_valid());
-}
-
-#[test]
-fn all_errors_are_reported_at_once() {
-    let errors = form("short", "other", "12 34").check(false).err().unwrap();
-    for field in [&errors.password, &errors.password_again, &errors.code] {
-        assert!(!field.is_valid());
-    }
-    assert!(form("long enough", "long enough", "123 456").check(true).is_ok());
-}
-
 #[test]
 fn errors_of_auth_are_beside_their_fields() {
     let text = r#"{"message": "m", "errors": [
-        {"field": "$.password", "code": "invalid", "detail": "is too common"}]}"#;
+        {"field": "$.password", "code": "invalid", "detail": "is too common"},
+        {"field": "$.password_again", "code": "invalid", "detail": "must be the same password"},
+        {"field": "$.totp_code", "code": "missing_field"}]}"#;
     let errors = AcceptErrors::of(&serde_json::from_str(text).unwrap());
     assert_eq!(errors.password.error.as_deref(), Some("Is too common."));
-    assert!(errors.code.is_valid());
+    assert_eq!(errors.password_again.error.as_deref(), Some("Must be the same password."));
+    assert_eq!(errors.code.error.as_deref(), Some("Is required."));
     let text = r#"{"message": "m", "errors": [{"field": "$.totp_setup", "code": "invalid"}]}"#;
     let errors = AcceptErrors::of(&serde_json::from_str(text).unwrap());
     assert!(errors.code.error.unwrap().contains("Scan it again") && errors.password.is_valid());

@@ -8,7 +8,7 @@ use pages::{
 };
 use serde_json::{Map, Value, json};
 
-use super::{EndpointView, settings_form::optional};
+use super::{EndpointView, policy_form::number, settings_form::optional};
 use crate::error::{error_below, sentence};
 
 const TYPE_AGAIN: &str = "Type the secret. A stored one is never shown and cannot be kept.";
@@ -134,31 +134,27 @@ impl EndpointForm {
         }
     }
 
-    /// The request, or `None` after an error was put beside a field.
-    pub(super) fn body(&mut self) -> Option<Value> {
+    /// The request. A field that cannot be read gets an error here, and is sent with another type: auth rejects it
+    /// together with the faults of other fields.
+    pub(super) fn body(&mut self) -> Value {
         let timeout = match self.timeout_ms.value.as_str() {
-            "" => Some(None),
-            text => text.parse::<u32>().ok().map(Some),
+            "" => Value::Null,
+            _ => number(&mut self.timeout_ms, "Must be a whole number of milliseconds.", |text| {
+                text.parse::<u32>().ok().map(Value::from)
+            }),
         };
-        if timeout.is_none() {
-            self.timeout_ms.reject("Must be a whole number of milliseconds.");
-        }
-        let headers = read_headers(&mut self.headers);
-        let authentication = self.authentication();
-        if timeout.is_none() || headers.is_none() || authentication.is_none() {
-            self.message = Some("Some fields are not valid. Nothing was changed.".to_owned());
-        }
-        Some(json!({
+        json!({
             "url": optional(&self.url),
             "path": optional(&self.path),
-            "timeout_ms": timeout?,
+            "timeout_ms": timeout,
             "version": self.version.value.parse::<u16>().ok(),
-            "headers": headers?,
-            "authentication": authentication?,
-        }))
+            "headers": read_headers(&mut self.headers).map_or("".into(), Value::Object),
+            "authentication": self.authentication(),
+        })
     }
 
-    fn authentication(&mut self) -> Option<Value> {
+    /// A secret that was not typed is `null`, which auth rejects.
+    fn authentication(&mut self) -> Value {
         let kind = self.authentication.value.clone();
         let secret = match kind.as_str() {
             "basic" => &mut self.basic_password,
@@ -167,14 +163,13 @@ impl EndpointForm {
             "oauth2" => &mut self.client_secret,
             "client_certificate" => &mut self.private_key,
             "aws_sigv4" => &mut self.secret_access_key,
-            _ => return Some(json!({ "kind": "none" })),
+            _ => return json!({ "kind": "none" }),
         };
         if secret.value.is_empty() {
             secret.reject(TYPE_AGAIN);
-            return None;
         }
-        let secret = secret.value.clone();
-        Some(match kind.as_str() {
+        let secret = Some(secret.value.clone()).filter(|secret| !secret.is_empty());
+        match kind.as_str() {
             "basic" => {
                 json!({ "kind": kind, "username": self.username.value, "password": secret })
             }
@@ -193,7 +188,7 @@ impl EndpointForm {
                 "client_secret": secret, "scope": optional(&self.scope),
                 "credentials_in": self.credentials_in.value,
             }),
-        })
+        }
     }
 
     /// Puts the errors of auth beside the fields.
@@ -226,9 +221,13 @@ impl EndpointForm {
             (&mut self.service, "$.authentication.service"),
         ];
         for (field, path) in fields {
-            field.error = body.field(path).map(|text| sentence(&text));
+            if let Some(text) = body.field(path) {
+                field.reject(sentence(&text));
+            }
         }
-        self.headers.error = error_below(body, "$.headers");
+        if let Some(error) = error_below(body, "$.headers") {
+            self.headers.reject(error);
+        }
         self.message = Some(sentence(&body.message));
     }
 
@@ -247,7 +246,7 @@ fn without_query(url: &str) -> &str {
 }
 
 fn read_headers(field: &mut Field) -> Option<Map<String, Value>> {
-    let mut headers = Map::new();
+    let (mut headers, mut errors) = (Map::new(), Vec::new());
     for line in field.value.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let error = match line.split_once(':').map(|(name, value)| (name.trim(), value.trim())) {
             Some((name, value)) if !name.is_empty() && !value.is_empty() => headers
@@ -258,12 +257,13 @@ fn read_headers(field: &mut Field) -> Option<Map<String, Value>> {
             }
             _ => Some("Each line needs a name, a colon and a value.".to_owned()),
         };
-        if let Some(error) = error {
-            field.reject(error);
-            return None;
-        }
+        errors.extend(error);
     }
-    Some(headers)
+    if errors.is_empty() {
+        return Some(headers);
+    }
+    field.reject(errors.join(" "));
+    None
 }
 
 #[cfg(test)]

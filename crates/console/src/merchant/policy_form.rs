@@ -149,23 +149,22 @@ impl PolicyForm {
         }
     }
 
-    /// The request, or `None` after an error was put beside a field.
-    pub(super) fn body(&mut self, currency: &str) -> Option<Value> {
+    /// The request. A text that is no amount gets an error beside its field, and is sent as it is.
+    pub(super) fn body(&mut self, currency: &str) -> Value {
         let methods: Vec<_> = self
             .methods
             .iter_mut()
             .filter(|row| row.is_offered)
             .map(|row| {
-                let cents = amount(&mut row.cost, currency)?;
-                Some(json!({ "method": row.method, "shipping_cost_cents": cents }))
+                let cents = amount(&mut row.cost, currency);
+                json!({ "method": row.method, "shipping_cost_cents": cents })
             })
             .collect();
         let has_card =
             !self.gift_card_sku.value.is_empty() || !self.gift_card_bonus.value.is_empty();
         let card = has_card.then(|| {
-            let cents = amount(&mut self.gift_card_bonus, currency)?;
-            let sku = self.gift_card_sku.value.as_str();
-            Some(json!({ "sku": sku, "bonus_credit_amount_cents": cents }))
+            let cents = amount(&mut self.gift_card_bonus, currency);
+            json!({ "sku": self.gift_card_sku.value, "bonus_credit_amount_cents": cents })
         });
         let reasons: Vec<_> = self
             .reasons
@@ -176,16 +175,12 @@ impl PolicyForm {
                 json!({ "code": code, "label": label, "offers_exchange": row.offers_exchange })
             })
             .collect();
-        let card = match card {
-            Some(card) => Some(card?),
-            None => None,
-        };
-        Some(json!({
+        json!({
             "reasons": reasons,
-            "methods": methods.into_iter().collect::<Option<Vec<_>>>()?,
+            "methods": methods,
             "free_exchange_shipping": self.free_exchange_shipping,
             "gift_card": card,
-        }))
+        })
     }
 
     /// Puts the errors of auth beside the fields.
@@ -197,22 +192,36 @@ impl PolicyForm {
         }
         let offered = self.methods.iter_mut().filter(|row| row.is_offered).enumerate();
         for (index, row) in offered {
-            row.cost.error = error_below(body, &format!("$.returns.methods[{index}]"));
+            if let Some(error) = error_below(body, &format!("$.returns.methods[{index}]")) {
+                row.cost.reject(error);
+            }
         }
         self.reasons_error = error("$.returns.reasons");
         self.methods_error = error("$.returns.methods");
         self.gift_card_sku.error = error("$.returns.gift_card.sku");
-        self.gift_card_bonus.error = error("$.returns.gift_card.bonus_credit_amount_cents");
+        if let Some(error) = error("$.returns.gift_card.bonus_credit_amount_cents") {
+            self.gift_card_bonus.reject(error);
+        }
     }
 }
 
+/// The number of a field, or its text with an error beside the field.
+pub(super) fn number(
+    field: &mut Field,
+    error: &str,
+    parse: impl FnOnce(&str) -> Option<Value>,
+) -> Value {
+    parse(&field.value.replace(',', ".")).unwrap_or_else(|| {
+        field.reject(error);
+        field.value.as_str().into()
+    })
+}
+
 /// Reads an amount like `5.95`. An empty field is zero.
-fn amount(field: &mut Field, currency: &str) -> Option<i64> {
-    let cents = parse_amount(&field.value, minor_digits(currency));
-    if cents.is_none() {
-        field.reject("Must be an amount, like 5.95.");
-    }
-    cents
+fn amount(field: &mut Field, currency: &str) -> Value {
+    number(field, "Must be an amount, like 5.95.", |text| {
+        parse_amount(text, minor_digits(currency)).map(Value::from)
+    })
 }
 
 fn parse_amount(text: &str, digits: u32) -> Option<i64> {

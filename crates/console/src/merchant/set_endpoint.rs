@@ -108,21 +108,20 @@ async fn set_endpoint(
     let interface = interface_of(&path.1)?;
     let merchant = signed_in.merchant(&path.0)?;
     let (version, mut form) = (Version::read(&form), EndpointForm::read(&form));
-    if let Some(body) = form.body() {
-        let url = path!("v1", "merchants", merchant, "endpoints", interface.name());
-        // A stored query is not shown, so the form cannot send it.
-        let url = format!("{url}?keep_queries={}", form.keeps_query);
-        let set: Result<SetEndpoint, _> =
-            version.api(&signed_in).send_json(Service::Auth, Method::PUT, None, &url, &body).await;
-        match set {
-            Ok(set) => return saved(&app, &signed_in, (merchant, interface), set),
-            Err(error) if is_outdated(&error) => {
-                return outdated(&app, &signed_in, (merchant, interface), form).await;
-            }
-            Err(ApiError::Invalid(body)) => form.reject(&body),
-            Err(ApiError::Conflict(body)) => form.url.reject(sentence(&body.message)),
-            Err(error) => return Err(error.into()),
+    let body = form.body();
+    let url = path!("v1", "merchants", merchant, "endpoints", interface.name());
+    // A stored query is not shown, so the form cannot send it.
+    let url = format!("{url}?keep_queries={}", form.keeps_query);
+    let set: Result<SetEndpoint, _> =
+        version.api(&signed_in).send_json(Service::Auth, Method::PUT, None, &url, &body).await;
+    match set {
+        Ok(set) => return saved(&app, &signed_in, (merchant, interface), set),
+        Err(error) if is_outdated(&error) => {
+            return outdated(&app, &signed_in, (merchant, interface), form).await;
         }
+        Err(ApiError::Invalid(body)) => form.reject(&body),
+        Err(ApiError::Conflict(body)) => form.url.reject(sentence(&body.message)),
+        Err(error) => return Err(error.into()),
     }
     form.hide_headers();
     let shown = load(&app, &signed_in, (merchant, interface), Some(form)).await?;

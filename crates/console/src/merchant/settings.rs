@@ -77,27 +77,26 @@ async fn change_settings(
     let Posted { signed_in, form } = posted;
     let id = signed_in.merchant(&merchant)?;
     let (version, mut form) = (Version::read(&form), SettingsForm::read(&form));
-    if let Some(body) = form.body() {
-        let (api, path) = (version.api(&signed_in), path!("v1", "merchants", id));
-        let changed: Result<Value, _> =
-            api.send_json(Service::Auth, Method::PATCH, None, &path, &body).await;
-        match changed {
-            Ok(_) => {
-                let url = format!("/{}", path!("merchants", id));
-                return Ok(Notice::SettingsSaved.redirect(&url));
-            }
-            Err(error) if is_outdated(&error) => {
-                form.message = Some(changes::message("merchant"));
-                let found = Merchant::load(&signed_in, id).await?;
-                let typed: Settings = serde_json::from_value(body).unwrap_or_default();
-                let changes = changes::between(facts(&found.settings), facts(&typed));
-                let shown = settings_page(&app, &signed_in, &found, Some(form));
-                return html_with(StatusCode::CONFLICT, &SettingsPage { changes, ..shown });
-            }
-            Err(ApiError::Invalid(body)) => form.reject(&body),
-            Err(ApiError::Conflict(body)) => form.message = Some(sentence(&body.message)),
-            Err(error) => return Err(error.into()),
+    let body = form.body();
+    let (api, path) = (version.api(&signed_in), path!("v1", "merchants", id));
+    let changed: Result<Value, _> =
+        api.send_json(Service::Auth, Method::PATCH, None, &path, &body).await;
+    match changed {
+        Ok(_) => {
+            let url = format!("/{}", path!("merchants", id));
+            return Ok(Notice::SettingsSaved.redirect(&url));
         }
+        Err(error) if is_outdated(&error) => {
+            form.message = Some(changes::message("merchant"));
+            let found = Merchant::load(&signed_in, id).await?;
+            let typed: Settings = serde_json::from_value(body).unwrap_or_default();
+            let changes = changes::between(facts(&found.settings), facts(&typed));
+            let shown = settings_page(&app, &signed_in, &found, Some(form));
+            return html_with(StatusCode::CONFLICT, &SettingsPage { changes, ..shown });
+        }
+        Err(ApiError::Invalid(body)) => form.reject(&body),
+        Err(ApiError::Conflict(body)) => form.message = Some(sentence(&body.message)),
+        Err(error) => return Err(error.into()),
     }
     let found = Merchant::load(&signed_in, id).await?;
     let shown = settings_page(&app, &signed_in, &found, Some(form));
@@ -201,7 +200,27 @@ mod tests {
             "support_contact": { "email": "a@acme.example", "name": null, "phone": null },
         }))
         .unwrap();
-        let body = SettingsForm::of(&settings).body().unwrap();
+        let body = SettingsForm::of(&settings).body();
         assert_eq!(serde_json::from_value::<Settings>(body).unwrap(), settings);
+    }
+
+    #[test]
+    fn a_text_that_is_no_number_is_reported_with_the_other_faults() {
+        let mut form = SettingsForm::of(&Settings::default());
+        form.return_window_days.value = "soon".to_owned();
+        form.express_max_weight.value = "NaN".to_owned();
+        let body = form.body();
+        assert_eq!(
+            (&body["return_window_days"], &body["express_max_weight"]),
+            (&json!("soon"), &json!("NaN"))
+        );
+        let text = r#"{"message": "2 fields are not valid", "errors": [
+            {"field": "$.time_zone", "code": "invalid", "detail": "is not known"},
+            {"field": "$.return_window_days", "code": "invalid_type"}]}"#;
+        form.reject(&serde_json::from_str(text).unwrap());
+        assert_eq!(form.time_zone.error.as_deref(), Some("Is not known."));
+        let days = form.return_window_days.error.as_deref();
+        assert_eq!(days, Some("Must be a whole number of days."));
+        assert!(!form.express_max_weight.is_valid());
     }
 }

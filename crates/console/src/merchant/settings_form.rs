@@ -5,9 +5,9 @@ use pages::{
     form::{Field, Fields},
 };
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Number, Value, json};
 
-use super::policy_form::{Policy, PolicyForm};
+use super::policy_form::{Policy, PolicyForm, number};
 use crate::error::{error_below, sentence};
 
 /// The settings as auth describes them.
@@ -109,17 +109,20 @@ impl SettingsForm {
         }
     }
 
-    /// The request, or `None` after an error was put beside a field.
-    pub(super) fn body(&mut self) -> Option<Value> {
-        let days = number::<u32>(&mut self.return_window_days, "Must be a whole number of days.");
+    /// The request. A text that is no number gets an error here, and is sent as it is: auth rejects it together
+    /// with the faults of other fields.
+    pub(super) fn body(&mut self) -> Value {
+        let days =
+            number(&mut self.return_window_days, "Must be a whole number of days.", |text| {
+                text.parse::<u32>().ok().map(Value::from)
+            });
         let weight = match self.express_max_weight.value.as_str() {
-            "" => Some(None),
-            _ => number::<f64>(&mut self.express_max_weight, "Must be a number.").map(Some),
+            "" => Value::Null,
+            _ => number(&mut self.express_max_weight, "Must be a number.", |text| {
+                text.parse().ok().and_then(Number::from_f64).map(Value::from)
+            }),
         };
         let policy = self.policy.body(&self.currency.value);
-        if days.is_none() || weight.is_none() || policy.is_none() {
-            self.message = Some("Some fields are not valid. Nothing was changed.".to_owned());
-        }
         let tags: Vec<_> = self
             .final_sale_tags
             .value
@@ -127,21 +130,21 @@ impl SettingsForm {
             .map(str::trim)
             .filter(|tag| !tag.is_empty())
             .collect();
-        Some(json!({
+        json!({
             "name": self.name.value,
             "time_zone": self.time_zone.value,
             "currency": self.currency.value,
             "managed_receiving": self.managed_receiving,
-            "return_window_days": days?,
+            "return_window_days": days,
             "final_sale_tags": tags,
-            "express_max_weight": weight?,
+            "express_max_weight": weight,
             "concept": optional(&self.concept),
-            "returns": policy?,
+            "returns": policy,
             "strict_amounts": self.strict_amounts,
             "strict_refund_dates": self.strict_refund_dates,
             "support_contact": self.contact(),
             "base_url": optional(&self.base_url),
-        }))
+        })
     }
 
     fn contact(&self) -> Option<Value> {
@@ -170,7 +173,9 @@ impl SettingsForm {
             (&mut self.contact_phone, "$.support_contact.phone"),
         ];
         for (field, path) in fields {
-            field.error = body.field(path).map(|text| sentence(&text));
+            if let Some(text) = body.field(path) {
+                field.reject(sentence(&text));
+            }
         }
         self.final_sale_tags.error = error_below(body, "$.final_sale_tags");
         self.policy.reject(body);
@@ -180,12 +185,4 @@ impl SettingsForm {
 
 pub(super) fn optional(field: &Field) -> Option<&str> {
     Some(field.value.as_str()).filter(|text| !text.is_empty())
-}
-
-fn number<T: std::str::FromStr>(field: &mut Field, error: &str) -> Option<T> {
-    let number = field.value.replace(',', ".").parse().ok();
-    if number.is_none() {
-        field.reject(error);
-    }
-    number
 }

@@ -134,18 +134,16 @@ async fn set_warehouse(
     let id = signed_in.merchant(&merchant)?;
     require_manage(&signed_in)?;
     let mut form = WarehouseForm::read(&fields);
-    if form.identifier.value.is_empty() {
-        form.identifier.reject("Type an identifier.");
-    } else {
-        let url = path!("v1", "merchants", id, "warehouses", form.identifier.value);
-        let body = form.body();
-        let set: Result<Value, _> =
-            signed_in.api.send_json(Service::Auth, Method::PUT, None, &url, &body).await;
-        match set {
-            Ok(_) => return Ok(Notice::WarehouseSet.redirect(&list_url(id))),
-            Err(ApiError::Invalid(body) | ApiError::Conflict(body)) => form.reject(&body),
-            Err(error) => return Err(error.into()),
-        }
+    // A URL cannot end with an empty identifier. Auth rejects a space together with the faults of other fields.
+    let identifier = Some(form.identifier.value.as_str()).filter(|text| !text.is_empty());
+    let url = path!("v1", "merchants", id, "warehouses", identifier.unwrap_or(" "));
+    let body = form.body();
+    let set: Result<Value, _> =
+        signed_in.api.send_json(Service::Auth, Method::PUT, None, &url, &body).await;
+    match set {
+        Ok(_) => return Ok(Notice::WarehouseSet.redirect(&list_url(id))),
+        Err(ApiError::Invalid(body) | ApiError::Conflict(body)) => form.reject(&body),
+        Err(error) => return Err(error.into()),
     }
     rejected(&form_page(&app, &signed_in, id, fields.is_checked("is_set"), form).await?)
 }

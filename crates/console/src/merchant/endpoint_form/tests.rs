@@ -22,7 +22,7 @@ fn the_body_has_the_chosen_authentication_only() {
         "headers": { "X-A": "1", "x-b": "a: b" },
         "authentication": { "kind": "api_key", "header": "x-key", "key": "k" },
     });
-    assert_eq!(form.body(), Some(expected));
+    assert_eq!(form.body(), expected);
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn a_certificate_and_aws_credentials_are_sent() {
         ("secret_access_key", "ignored"),
     ]);
     let expected = json!({ "kind": "client_certificate", "certificate": "C", "private_key": "K" });
-    assert_eq!(form.body().unwrap()["authentication"], expected);
+    assert_eq!(form.body()["authentication"], expected);
     let mut form = self::form(&[
         ("authentication", "aws_sigv4"),
         ("access_key_id", "A"),
@@ -46,9 +46,9 @@ fn a_certificate_and_aws_credentials_are_sent() {
         "kind": "aws_sigv4", "access_key_id": "A", "secret_access_key": "S",
         "session_token": null, "region": "eu-central-1", "service": "execute-api",
     });
-    assert_eq!(form.body().unwrap()["authentication"], expected);
+    assert_eq!(form.body()["authentication"], expected);
     form.secret_access_key.value.clear();
-    assert_eq!(form.body(), None);
+    assert_eq!(form.body()["authentication"]["secret_access_key"], Value::Null);
     assert_eq!(form.secret_access_key.error.as_deref(), Some(TYPE_AGAIN));
 }
 
@@ -63,7 +63,8 @@ fn a_change_needs_every_secret_again() {
     let mut form = EndpointForm::of(&endpoint);
     assert_eq!(form.url.value, "https://acme.example/rmas");
     assert_eq!(form.headers.value, "x-key: ");
-    assert_eq!(form.body(), None);
+    let body = form.body();
+    assert_eq!((&body["headers"], &body["authentication"]["password"]), (&json!(""), &Value::Null));
     assert_eq!(form.headers.error.as_deref(), Some("Type the value of x-key, or remove the line."));
     assert_eq!(form.basic_password.error.as_deref(), Some(TYPE_AGAIN));
     assert!(!format!("{form:?}").contains("********"));
@@ -81,6 +82,26 @@ fn header_values_are_not_sent_back() {
     let mut form = form(&[("headers", "X-A: secret\nno colon")]);
     form.hide_headers();
     assert_eq!(form.headers.value, "X-A: \nno colon");
+}
+
+#[test]
+fn faults_that_the_form_finds_are_reported_with_those_of_auth() {
+    let mut form = form(&[
+        ("url", "ftp://acme.example"),
+        ("timeout_ms", "soon"),
+        ("headers", "no colon\nX-A: 1\nX-A: 2"),
+    ]);
+    assert_eq!(form.body()["timeout_ms"], json!("soon"));
+    let text = r#"{"message": "3 fields are not valid", "errors": [
+        {"field": "$.url", "code": "invalid", "detail": "must be https"},
+        {"field": "$.timeout_ms", "code": "invalid_type"},
+        {"field": "$.headers", "code": "invalid_type"}]}"#;
+    form.reject(&serde_json::from_str(text).unwrap());
+    assert_eq!(form.url.error.as_deref(), Some("Must be https."));
+    let timeout = form.timeout_ms.error.as_deref();
+    assert_eq!(timeout, Some("Must be a whole number of milliseconds."));
+    let headers = "Each line needs a name, a colon and a value. X-A is there twice.";
+    assert_eq!(form.headers.error.as_deref(), Some(headers));
 }
 
 #[test]
