@@ -2,7 +2,10 @@
 //! Back, reload and a second tab work, and nothing is stored.
 //!
 //! The query repeats `i=ORDER~LINE~COUNT~REASON~RESOLUTION~VARIANT`, with each part percent-encoded and
-//! the later parts empty until the shopper chose, and has `method=`. No part names the shopper.
+//! the later parts empty until the shopper chose, and has `method=`. No part names the shopper. The choices of
+//! a long order are compressed into one parameter `z`, so that they fit into a URL too.
+
+mod compressed;
 
 use std::future::{Ready, ready};
 
@@ -17,6 +20,8 @@ const MAX_COUNT: u32 = 1000;
 pub(crate) const MAX_CHOICES: usize = 200;
 /// Longer queries do not go into a URL, because some proxies reject it. Forms send them in their bodies.
 pub(crate) const MAX_QUERY_BYTES: usize = 6 * 1024;
+/// Longer choices are compressed.
+const MAX_PLAIN_BYTES: usize = 1024;
 /// The length of the longest identifier.
 const MAX_PART_BYTES: usize = 1024;
 
@@ -121,6 +126,7 @@ impl ReturnDraft {
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             match name.as_ref() {
                 "i" => draft.choices.push(Choice::parse(&value)?),
+                compressed::NAME => draft.choices.extend(compressed::read(&value)?),
                 "method" if !value.is_empty() => draft.method = Some(value.into_owned()),
                 _ => {}
             }
@@ -146,8 +152,15 @@ impl ReturnDraft {
 
     /// The parameters as form fields: name and value. A form with them as hidden fields keeps the choices.
     pub(crate) fn fields(&self) -> Vec<(&'static str, String)> {
-        let choices = self.choices.iter().map(|choice| ("i", choice.value()));
-        choices.chain(self.method.iter().map(|method| ("method", method.clone()))).collect()
+        let method = self.method.iter().map(|method| ("method", method.clone()));
+        let values: Vec<_> = self.choices.iter().map(Choice::value).collect();
+        let bytes: usize = values.iter().map(String::len).sum();
+        if bytes > MAX_PLAIN_BYTES
+            && let Some(compressed) = compressed::write(&values)
+        {
+            return [(compressed::NAME, compressed)].into_iter().chain(method).collect();
+        }
+        values.into_iter().map(|value| ("i", value)).chain(method).collect()
     }
 
     pub(crate) fn query(&self) -> String {
@@ -212,6 +225,18 @@ mod tests {
         assert_eq!(form.last().map(String::as_str), Some("mail-back"));
         assert_eq!(draft.choice("A~1", "1").unwrap().value(), "A%7E1~1~1");
         assert_eq!(draft.choice("A-1", "12"), None);
+    }
+
+    #[test]
+    fn the_choices_of_a_long_order_fit_into_a_url() {
+        let line =
+            |number: usize| choice("D-MWLPVBXF-1", &(77_823_651_000 + 7919 * number).to_string());
+        let choices: Vec<_> = (0..120).map(line).collect();
+        let draft = ReturnDraft { choices, method: Some("mail-back".to_owned()) };
+        assert!(!draft.is_long(), "{} bytes", draft.query().len());
+        assert_eq!(ReturnDraft::parse(&draft.query()), Some(draft.clone()));
+        let twice = format!("{}&i={}", draft.query(), draft.choices.first().unwrap().value());
+        assert_eq!(ReturnDraft::parse(&twice), None, "a line has one choice");
     }
 
     #[test]
