@@ -126,7 +126,9 @@ export class Portal {
   /** Chooses units: title, number and code of the reason. */
   async choose(title, count, reason) {
     const row = this.row(title);
-    await row.getByRole("spinbutton").fill(String(count));
+    await row.waitFor();
+    if ((await row.getByRole("spinbutton").count()) > 0) await row.getByRole("spinbutton").fill(String(count));
+    else await row.getByRole("checkbox").setChecked(count > 0);
     if (reason) await row.getByRole("combobox").selectOption(reason);
   }
 

@@ -3,12 +3,14 @@
  * Additions to the pages of a return. Every page works without this module.
  *
  * - `data-stepper` around a number field shows its buttons, which change the number by `data-by`.
- * - `data-when="ID"` on an element shows it while the number field with that id is not zero.
+ * - `data-count` on a number field or a check box is the number of units to return.
+ * - `data-when="ID"` on an element shows it while the field with that id is not zero and not unticked.
  * - `data-script` on a disabled field enables it, so that the server knows that scripts run.
  * - `data-keep` on a form puts its fields into the URL of this page, so that Back shows them again.
  * - `data-next="ID"` on a form makes its field `next` lead to this page with the fields of the form ID.
  * - `data-once` on a form ignores a second click on its button.
- * - `data-pickers="TEXT"` around lists shows the variant of the chosen values, or TEXT if there is none.
+ * - `data-pickers="TEXT"` around lists shows the variant of the chosen values with its picture, or TEXT if there
+ *   is none.
  */
 
 /** The longest query of a URL, as on the server. */
@@ -16,14 +18,18 @@ const MAX_QUERY = 6 * 1024;
 
 /** @param {HTMLFormElement} form the fields of which make the URL of this page */
 function urlWith(form) {
-  const fields = [...new FormData(form)].map(([name, value]) => [name, String(value)]);
+  // Items that are not chosen need no place in the URL of a long order.
+  const isSet = (/** @type {[string, FormDataEntryValue]} */ [name, value]) =>
+    value !== "" && !(name.startsWith("count.") && value === "0");
+  const fields = [...new FormData(form)].filter(isSet).map(([name, value]) => [name, String(value)]);
   const query = new URLSearchParams(fields).toString();
   return query.length > MAX_QUERY ? undefined : `${location.pathname}?${query}`;
 }
 
 /** @param {HTMLInputElement} field */
 function showReason(field) {
-  const isNeeded = Number(field.value) !== 0 || field.validity.badInput;
+  const isNeeded =
+    field.type === "checkbox" ? field.checked : Number(field.value) !== 0 || field.validity.badInput;
   for (const part of document.querySelectorAll(`[data-when="${CSS.escape(field.id)}"]`)) {
     part.toggleAttribute("hidden", !isNeeded);
   }
@@ -47,7 +53,7 @@ function showVariant(root) {
   const lists = [...root.querySelectorAll("select")];
   const chosen = lists.map((list) => list.value);
   const variants = [...root.querySelectorAll("[data-values]")].map((element) => ({
-    text: element.textContent,
+    element,
     /** @type {string[]} */
     values: JSON.parse(element.getAttribute("data-values") ?? "[]"),
   }));
@@ -64,9 +70,9 @@ function showVariant(root) {
   });
   const found = variants.find(({ values }) => values.every((value, index) => value === chosen[index]));
   const isComplete = chosen.every((value) => value !== "");
-  const place = root.querySelector("[role=status]");
-  const none = root.getAttribute("data-pickers");
-  if (place !== null) place.textContent = isComplete ? (found?.text ?? none) : "";
+  const none = root.getAttribute("data-pickers") ?? "";
+  const shown = found ? [...found.element.childNodes].map((node) => node.cloneNode(true)) : [none];
+  root.querySelector("[role=status]")?.replaceChildren(...(isComplete ? shown : []));
 }
 
 /** @param {ParentNode} root */
@@ -76,7 +82,7 @@ function showVariants(root) {
 
 /** Brings the parts that scripts control up to date; a browser may have restored the fields. */
 function refresh() {
-  for (const field of document.querySelectorAll("[data-stepper] input")) {
+  for (const field of document.querySelectorAll("input[data-count]")) {
     if (field instanceof HTMLInputElement) showReason(field);
   }
   for (const form of document.querySelectorAll("form[data-once]")) form.removeAttribute("data-sent");
@@ -96,7 +102,7 @@ document.addEventListener("click", ({ target }) => {
 });
 document.addEventListener("input", ({ target }) => {
   if (!(target instanceof Element)) return;
-  if (target instanceof HTMLInputElement && target.closest("[data-stepper]")) showReason(target);
+  if (target instanceof HTMLInputElement && target.dataset.count !== undefined) showReason(target);
   const pickers = target.closest("[data-pickers]");
   if (pickers !== null) showVariant(pickers);
 });

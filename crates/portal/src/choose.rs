@@ -148,9 +148,8 @@ impl ChoosePage {
         for order in &mut self.orders {
             self.problems.extend(order.check(&self.page));
         }
-        if self.problems.is_empty() {
-            self.problems.extend(rows::check_all(&self.page, &self.orders));
-        }
+        let has_problems = !self.problems.is_empty();
+        self.problems.extend(rows::check_all(&self.page, &self.orders, has_problems));
     }
 }
 

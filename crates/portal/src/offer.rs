@@ -65,6 +65,7 @@ pub(crate) struct Listed {
     /// The values of the pickers as JSON, for the script.
     pub(crate) values: String,
     pub(crate) text: String,
+    pub(crate) image: Option<String>,
 }
 
 /// The fields to choose a variant.
@@ -213,7 +214,8 @@ fn listed(page: &Page, item: &Item, variant: &OfferedVariant, values: Vec<String
     parts.extend(variant.quantity_in_stock.map(|stock| page.t1("exchange-stock", "count", stock)));
     parts.extend(price_difference(page, item, variant.unit_price_amount_cents));
     let values = serde_json::Value::from(values).to_string();
-    Listed { values, text: parts.join(" · ") }
+    let image = page.portal.image(variant.image_url.as_deref()).map(str::to_owned);
+    Listed { values, text: parts.join(" · "), image }
 }
 
 /// The price of a variant compared with that of the item; nothing for a giftee.

@@ -77,12 +77,13 @@ impl Line {
         u32::try_from(self.free.len()).unwrap_or(u32::MAX)
     }
 
-    /// The lowest and the highest amount paid for a unit: of the units that can be returned, else of the
-    /// others. Units that have not shipped have no amount.
-    pub(crate) fn paid(&self) -> Option<(i64, i64)> {
-        let free: Vec<_> = self.free.iter().filter_map(|unit| unit.paid).collect();
-        let paid = if self.free.is_empty() { &self.blocked_paid } else { &free };
-        paid.iter().min().copied().zip(paid.iter().max().copied())
+    /// The amounts paid for units: of those that can be returned, else of the others. Units that have not
+    /// shipped have no amount.
+    pub(crate) fn paid(&self) -> Vec<i64> {
+        match self.free.as_slice() {
+            [] => self.blocked_paid.clone(),
+            free => free.iter().filter_map(|unit| unit.paid).collect(),
+        }
     }
 
     /// The code of the reason why the units cannot be returned in this way.

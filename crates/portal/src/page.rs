@@ -166,6 +166,11 @@ impl Page {
         steps.map(|(index, step)| (step.name(), index == position, index < position)).collect()
     }
 
+    /// Whether this is the first page, which has the link to the withdrawal below its form.
+    pub(crate) fn is_first(&self) -> bool {
+        self.step == Some(Step::Find)
+    }
+
     /// The number of the current step and of all steps.
     pub(crate) fn step_number(&self) -> (usize, usize) {
         let steps = self.steps();

@@ -177,3 +177,11 @@ async fn a_rejected_form_says_so_in_its_title_and_has_the_focus_on_the_reason() 
     let (_, _, page) = send(TestRequest::get().uri("/acme")).await;
     assert!(!page.contains("<title>Error:") && !page.contains("autofocus"), "{page}");
 }
+
+#[actix_web::test]
+async fn each_page_leads_once_to_the_withdrawal() {
+    for path in ["/acme", "/acme/nothing/here"] {
+        let (_, _, page) = send(TestRequest::get().uri(path)).await;
+        assert_eq!(page.matches("href=\"/acme/withdraw\"").count(), 1, "{path}: {page}");
+    }
+}

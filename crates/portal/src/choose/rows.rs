@@ -92,14 +92,16 @@ impl OrderRows {
     }
 }
 
-/// The errors that concern several rows.
-pub(super) fn check_all(page: &Page, orders: &[OrderRows]) -> Option<Problem> {
+/// The error that concerns several rows. Rows with an error of their own may still choose something.
+pub(super) fn check_all(page: &Page, orders: &[OrderRows], has_errors: bool) -> Option<Problem> {
     let rows = || orders.iter().flat_map(|order| &order.rows);
     let units: u32 = rows().map(Row::units).sum();
     let lines = rows().filter(|row| row.units() > 0).count();
     let used = orders.iter().filter(|order| order.rows.iter().any(|row| row.units() > 0));
     let currencies: BTreeSet<_> = used.map(|order| &order.currency).collect();
-    let text = if units == 0 {
+    let text = if units == 0 && has_errors {
+        return None;
+    } else if units == 0 {
         page.t("choose-nothing")
     } else if units > MAX_UNITS || lines > MAX_CHOICES {
         page.t1("choose-too-many", "count", MAX_UNITS)
@@ -141,6 +143,11 @@ impl Row {
             reason: Field::new(reason),
             key,
         }
+    }
+
+    /// Whether the check box of a single unit is ticked.
+    pub(crate) fn is_taken(&self) -> bool {
+        self.units() == 1
     }
 
     /// The number of units to return; zero if it is not a possible number.
@@ -185,12 +192,17 @@ impl Row {
 }
 
 fn price(page: &Page, line: &Line) -> Option<String> {
-    let (low, high) = line.paid()?;
-    let [low_text, high_text] = [low, high].map(|cents| page.money(&cents, &line.currency));
-    Some(match (low == high, line.free_count()) {
-        (false, _) => page.t2("choose-paid-range", "low", low_text, "high", high_text),
-        (true, 0 | 1) => page.t1("choose-paid", "price", low_text),
-        (true, _) => page.t1("choose-paid-each", "price", low_text),
+    let paid = line.paid();
+    let first = paid.first()?;
+    let count = u32::try_from(paid.len()).unwrap_or(u32::MAX);
+    let money = |cents: &i64| page.money(cents, &line.currency);
+    Some(match (paid.iter().all(|amount| amount == first), count) {
+        (_, 1) => page.t1("choose-paid", "price", money(first)),
+        (true, _) => page.t1("choose-paid-each", "price", money(first)),
+        // A discount that cannot be divided: the sum is one price, and exact.
+        (false, _) => {
+            page.t2("choose-paid-all", "price", money(&paid.iter().sum()), "count", count)
+        }
     })
 }
 

@@ -107,3 +107,19 @@ fn sizes_are_in_their_natural_order() {
     assert_eq!(sorted(&["XL", "s", "M", "XXL", "XS"]), ["XS", "s", "M", "XL", "XXL"]);
     assert_eq!(sorted(&["Red", "Blue", "Green"]), ["Red", "Blue", "Green"]);
 }
+
+#[test]
+fn a_variant_has_its_picture_if_the_host_is_the_merchants() {
+    let (mut page, item) = (page(), item("A-1~1~1~SMALL"));
+    let portal =
+        json!({ "merchant": "a", "version": 1, "name": "A", "image_hosts": ["cdn.acme.test"] });
+    page.portal = serde_json::from_value::<crate::merchant::Portal>(portal).unwrap().into();
+    let variants = ["cdn.acme.test", "other.test"].map(|host| {
+        let mut shown = variant(host, "S", host, 1, 5000);
+        shown["image_url"] = json!(format!("https://{host}/a.jpg"));
+        shown
+    });
+    let pickers = Pickers::new(&page, &item, &offer(&variants), &Fields::default());
+    let images: Vec<_> = pickers.listed.iter().map(|listed| listed.image.as_deref()).collect();
+    assert_eq!(images, [Some("https://cdn.acme.test/a.jpg"), None]);
+}

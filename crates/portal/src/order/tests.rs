@@ -44,7 +44,7 @@ fn units_of_a_line_are_one_row() {
     let line = order.lines.first().unwrap();
     let numbers: Vec<_> = line.free.iter().map(|unit| unit.number).collect();
     assert_eq!(numbers, [2, 1], "units with less time come first");
-    assert_eq!(line.paid(), Some((4994, 4995)));
+    assert_eq!(line.paid(), [4995, 4994]);
     assert_eq!(line.blocked.get("already_returned").map(|(count, _)| *count), Some(2));
     assert!(line.exchange_offered && !order.is_truncated);
 }
@@ -55,7 +55,7 @@ fn a_unit_that_cannot_be_returned_shows_the_amount_that_was_paid() {
     not_shipped.as_object_mut().unwrap().remove("refund_amount_cents");
     let order = order(&[blocked("1", 1, "final_sale"), not_shipped]);
     let paid: Vec<_> = order.lines.iter().map(Line::paid).collect();
-    assert_eq!(paid, [Some((4995, 4995)), None]);
+    assert_eq!(paid, [vec![4995], vec![]]);
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn a_giftee_sees_no_amounts() {
     let mut unit = unit("1", 1);
     let members = unit.as_object_mut().unwrap();
     members.retain(|name, _| !name.ends_with("_cents"));
-    assert_eq!(order(&[unit]).lines.first().unwrap().paid(), None);
+    assert_eq!(order(&[unit]).lines.first().unwrap().paid(), Vec::<i64>::new());
 }
 
 #[test]

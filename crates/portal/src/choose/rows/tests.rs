@@ -32,7 +32,7 @@ fn counts_and_reasons_become_choices() {
     let earlier = ReturnDraft::parse("i=A-1~1~1~OLD~gift_card&i=A-1~2~1").unwrap();
     let values: Vec<_> = rows.choices(&earlier).iter().map(Choice::value).collect();
     assert_eq!(values, ["A-1~1~2~SMALL~gift_card"]);
-    assert_eq!(check_all(&page, &[rows]), None);
+    assert_eq!(check_all(&page, &[rows], false), None);
 }
 
 #[test]
@@ -52,7 +52,42 @@ fn something_has_to_be_chosen() {
     let page = page();
     let mut rows = rows(&page, &[]);
     assert!(rows.check(&page).is_empty());
-    assert_eq!(check_all(&page, &[rows]).unwrap().id, "count-0");
+    let orders = [rows];
+    assert_eq!(check_all(&page, &orders, false).unwrap().id, "count-0");
+    assert_eq!(check_all(&page, &orders, true), None, "a row with an error may choose something");
+}
+
+#[test]
+fn errors_of_a_row_do_not_hide_those_of_several_rows() {
+    let page = page();
+    let mut first = rows(&page, &[("count.A-1~1", "1"), ("count.A-1~2", "9")]);
+    let mut second = rows(&page, &[("count.A-1~1", "1"), ("reason.A-1~1", "SMALL")]);
+    second.currency = "USD".to_owned();
+    let problems = [first.check(&page), second.check(&page)].concat();
+    assert_eq!(problems.len(), 2);
+    let of_all = check_all(&page, &[first, second], true).unwrap();
+    assert_eq!(of_all.text, page.t("choose-other-currency"));
+}
+
+#[test]
+fn different_amounts_of_a_line_are_one_price() {
+    let page = page();
+    let mut other = unit("1", 2);
+    other["refund_amount_cents"] = json!(4994);
+    let order = order(&[unit("1", 1), other]);
+    let rows = OrderRows::new(&page, &order, Source::Typed(&typed(&[])), 0, false);
+    let price = rows.rows.first().unwrap().price.as_deref();
+    assert_eq!(price, Some("Paid: €99.89 for all 2"));
+}
+
+#[test]
+fn a_single_unit_is_taken_with_a_check_box() {
+    let page = page();
+    let taken = |count: &str| {
+        let rows = rows(&page, &[("count.A-1~2", count)]);
+        rows.rows.last().map(|row| (row.max, row.is_taken()))
+    };
+    assert_eq!((taken("1"), taken("")), (Some((1, true)), Some((1, false))));
 }
 
 #[test]
