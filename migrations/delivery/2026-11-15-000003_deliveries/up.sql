@@ -16,7 +16,7 @@ CREATE TABLE delivery_messages (
     body BYTEA NOT NULL,
     traceparent TEXT,
     created_at TIMESTAMPTZ NOT NULL,
-    -- Whether a shopper's data was replaced in the body. A dead letter then has the data still.
+    -- Whether a shopper's data was erased. A dead letter and a response that arrives later have the data still.
     is_erased BOOLEAN NOT NULL DEFAULT false
 ) PARTITION BY RANGE (id);
 
