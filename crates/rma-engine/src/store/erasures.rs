@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Jsonb, Text, Timestamptz};
+use diesel::{OptionalExtension as _, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::erasure::{EmailDigest, erase, erase_history, erase_text};
 use domain::returns::{Rma, RmaStatus};
 use platform::Timestamp;
-use platform::database::DatabaseError;
+use platform::database::{DatabaseError, prepared};
 use serde_json::Value;
 
 use super::unreadable;
@@ -86,26 +86,51 @@ fn read(rows: Vec<ReturnRow>) -> Result<Vec<LockedReturn>, DatabaseError> {
     rows.into_iter().map(read).collect()
 }
 
-/// Erases locked returns.
+/// Erases locked returns, and records the time of the erasure: older reports of a warehouse that arrive later are
+/// erased too.
 pub(crate) async fn erase_returns(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     returns: &[&LockedReturn],
+    erased_at: Timestamp,
 ) -> Result<(), DatabaseError> {
     let identifiers: Vec<_> = returns.iter().map(|it| it.rma_identifier.as_str()).collect();
     let document =
         |it: &&LockedReturn| erase_text(&it.document, erase).unwrap_or_else(|| it.document.clone());
     let statement = diesel::sql_query(
         "UPDATE returns SET document = new.document, customer_email = NULL, \
-             giftee_email_sha256 = NULL \
+             giftee_email_sha256 = NULL, erased_at = greatest(returns.erased_at, $4) \
          FROM unnest($2, $3) AS new (rma_identifier, document) \
          WHERE returns.merchant = $1 AND returns.rma_identifier = new.rma_identifier",
     )
     .bind::<Text, _>(merchant.as_str())
     .bind::<Array<Text>, _>(&identifiers)
-    .bind::<Array<Text>, _>(returns.iter().map(document).collect::<Vec<_>>());
+    .bind::<Array<Text>, _>(returns.iter().map(document).collect::<Vec<_>>())
+    .bind::<Timestamptz, _>(erased_at);
     statement.execute(conn).await?;
     erase_timelines(conn, merchant, &identifiers).await
+}
+
+#[derive(QueryableByName)]
+struct ErasedRow {
+    #[diesel(sql_type = Timestamptz)]
+    erased_at: Timestamp,
+}
+
+/// The time of the last erasure of a return, if there was one.
+pub(crate) async fn erased_at(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    rma_identifier: &str,
+) -> Result<Option<Timestamp>, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT erased_at FROM returns \
+         WHERE merchant = $1 AND rma_identifier = $2 AND erased_at IS NOT NULL",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(rma_identifier);
+    let row: Option<ErasedRow> = prepared(query).get_result(conn).await.optional()?;
+    Ok(row.map(|row| row.erased_at))
 }
 
 #[derive(QueryableByName)]
