@@ -24,7 +24,7 @@ use platform::{Service as _, Timestamp, idempotency};
 
 use crate::App;
 use crate::error::Error;
-use crate::store::erasures::{self, LockedReturn};
+use crate::store::erasures::{self, ErasedRecords, LockedReturn};
 use crate::store::{erased_orders, orders::Key};
 
 /// Erases the orders of an event and their returns, and the returns in which the shopper is the giftee.
@@ -137,7 +137,8 @@ async fn apply(
     let returns = [&plan.returns[..], &plan.gifts[..]].concat();
     erasures::erase_returns(conn, merchant, &returns, erased_at).await?;
     let names = identifiers(&returns);
-    erasures::erase_discrepancies(conn, merchant, &plan.orders, &names).await?;
+    let records = ErasedRecords { orders: &plan.orders, returns: &names, erased_at };
+    erasures::erase_discrepancies(conn, merchant, &records).await?;
     idempotency::erase_responses(conn, merchant, &names, erase).await?;
     let subjects: Vec<_> = names.iter().map(|name| format!("{merchant}/{name}")).collect();
     let events = erase_events(conn, &subjects, erase).await?;

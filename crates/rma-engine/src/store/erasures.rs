@@ -7,7 +7,7 @@ use diesel::sql_types::{Array, BigInt, Jsonb, Text, Timestamptz};
 use diesel::{OptionalExtension as _, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
-use domain::erasure::{EmailDigest, erase, erase_history, erase_text};
+use domain::erasure::{ERASED, EmailDigest, erase, erase_history, erase_text};
 use domain::returns::{Rma, RmaStatus};
 use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
@@ -236,20 +236,28 @@ async fn set_erasing(conn: &mut AsyncPgConnection, value: &str) -> Result<(), Da
     Ok(())
 }
 
-/// Erases the notes in discrepancies about these orders or returns.
+/// The records that [`erase_discrepancies`] is about.
+pub(crate) struct ErasedRecords<'a> {
+    pub(crate) orders: &'a [String],
+    pub(crate) returns: &'a [String],
+    pub(crate) erased_at: Timestamp,
+}
+
+/// Erases discrepancies of these returns, and those of these orders that are older than the erasure. Another
+/// return of an order may be newer. A note that a person wrote after the erasure stays.
 pub(crate) async fn erase_discrepancies(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
-    orders: &[String],
-    returns: &[String],
+    records: &ErasedRecords<'_>,
 ) -> Result<(), DatabaseError> {
-    const ABOUT: &str =
-        "merchant = $1 AND (order_identifier = ANY ($2) OR rma_identifier = ANY ($3))";
-    let query =
-        diesel::sql_query(format!("SELECT position, detail FROM discrepancies WHERE {ABOUT}"))
-            .bind::<Text, _>(merchant.as_str())
-            .bind::<Array<Text>, _>(orders)
-            .bind::<Array<Text>, _>(returns);
+    let query = diesel::sql_query(
+        "SELECT position, detail FROM discrepancies WHERE merchant = $1 \
+         AND (rma_identifier = ANY ($3) OR order_identifier = ANY ($2) AND at < $4)",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(records.orders)
+    .bind::<Array<Text>, _>(records.returns)
+    .bind::<Timestamptz, _>(records.erased_at);
     let (positions, details) = erased_details(query.load(conn).await?, erase);
     let statement = diesel::sql_query(
         "UPDATE discrepancies AS own SET detail = new.detail \
@@ -260,13 +268,15 @@ pub(crate) async fn erase_discrepancies(
     .bind::<Array<BigInt>, _>(positions)
     .bind::<Array<Jsonb>, _>(details);
     statement.execute(conn).await?;
-    let statement = diesel::sql_query(format!(
-        "UPDATE discrepancies SET resolution_note = 'erased' \
-         WHERE {ABOUT} AND resolution_note IS NOT NULL"
-    ))
+    let statement = diesel::sql_query(
+        "UPDATE discrepancies SET resolution_note = $5 WHERE merchant = $1 \
+         AND (rma_identifier = ANY ($3) OR order_identifier = ANY ($2)) AND resolved_at < $4",
+    )
     .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(orders)
-    .bind::<Array<Text>, _>(returns);
+    .bind::<Array<Text>, _>(records.orders)
+    .bind::<Array<Text>, _>(records.returns)
+    .bind::<Timestamptz, _>(records.erased_at)
+    .bind::<Text, _>(ERASED);
     statement.execute(conn).await?;
     Ok(())
 }

@@ -332,3 +332,24 @@ async fn a_dead_lettered_receipt_of_an_erased_return_is_removed() {
     let left = left_after_restart(app, &queue, 3).await;
     assert!(!left.iter().any(|it| it.contains(&rma) && it.contains("PLANTED -10")), "{left:?}");
 }
+
+#[tokio::test]
+async fn a_late_erasure_keeps_newer_notes_of_discrepancies() {
+    let app = TestApp::start().await;
+    app.store("acme", &bodies_order("A")).await;
+    // Two of an order, of which one was resolved after the erasure, and one of a newer return of the order.
+    let insert = "INSERT INTO discrepancies (merchant, at, kind, order_identifier, rma_identifier, detail, \
+                      resolved_at, resolved_by, resolution_note) \
+                  SELECT 'acme', now() + at * interval '1 hour', 'received_over', 'A', rma, \
+                      '{\"note\": \"PLANTED\"}', now() + resolved * interval '1 hour', 'jo', 'PLANTED' \
+                  FROM (VALUES (-2, NULL, -1), (-1, NULL, 1), (1, 'R-new', 2)) AS v (at, rma, resolved)";
+    let mut conn = app.pool.get().await.unwrap();
+    conn.batch_execute(insert).await.unwrap();
+    app.publish_event_at(erased(&["A"], true), Some(1000)).await;
+    let _: ErasureConfirmed = event(&app, "order-intake", |_| true).await;
+    let stored =
+        "SELECT detail ->> 'note' || '/' || resolution_note AS line FROM discrepancies ORDER BY at";
+    let stored: Vec<Line> = diesel::sql_query(stored).load(&mut conn).await.unwrap();
+    let stored: Vec<_> = stored.iter().map(|it| it.line.as_str()).collect();
+    assert_eq!(stored, ["erased/erased", "erased/PLANTED", "PLANTED/PLANTED"]);
+}
