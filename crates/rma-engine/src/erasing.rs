@@ -25,7 +25,7 @@ use platform::{Service as _, Timestamp, idempotency};
 use crate::App;
 use crate::error::Error;
 use crate::store::erasures::{self, ErasedRecords, LockedReturn};
-use crate::store::{erased_orders, orders::Key};
+use crate::store::{erased_orders, lookups, orders::Key};
 
 /// Erases the orders of an event and their returns, and the returns in which the shopper is the giftee.
 pub(crate) async fn erase_shopper(
@@ -139,6 +139,7 @@ async fn apply(
     let names = identifiers(&returns);
     let records = ErasedRecords { orders: &plan.orders, returns: &names, erased_at };
     erasures::erase_discrepancies(conn, merchant, &records).await?;
+    lookups::delete_of_orders(conn, merchant, &plan.orders, erased_at).await?;
     idempotency::erase_responses(conn, merchant, &names, erase).await?;
     let subjects: Vec<_> = names.iter().map(|name| format!("{merchant}/{name}")).collect();
     let events = erase_events(conn, &subjects, erase).await?;

@@ -86,6 +86,11 @@ async fn an_open_return_is_kept_unless_forced() {
     body["units"][0]["return_reason"] = json!("withdrawal");
     body["withdrawal"] = json!({ "name": "PLANTED", "email": "planted@other.example" });
     let rma = app.start_return(&body).await;
+    let label = json!({
+        "event_identifier": "1", "event": "label", "rma_identifier": rma, "tracking_number": "1Z9",
+        "label_url": "https://carrier.example/PLANTED", "detail": "PLANTED",
+    });
+    assert_eq!(app.carrier(&label).await.0, StatusCode::OK);
     app.publish_event_at(erased(&["A"], false), Some(1000)).await;
     let confirmed: ErasureConfirmed = event(&app, "order-intake", |_| true).await;
     assert_eq!(confirmed.kept_returns.len(), 1);
@@ -352,4 +357,20 @@ async fn a_late_erasure_keeps_newer_notes_of_discrepancies() {
     let stored: Vec<Line> = diesel::sql_query(stored).load(&mut conn).await.unwrap();
     let stored: Vec<_> = stored.iter().map(|it| it.line.as_str()).collect();
     assert_eq!(stored, ["erased/erased", "erased/PLANTED", "PLANTED/PLANTED"]);
+}
+
+#[tokio::test]
+async fn an_erasure_deletes_failed_look_ups_of_its_orders() {
+    let app = TestApp::start().await;
+    app.store("acme", &bodies_order("A")).await;
+    let insert = "INSERT INTO lookup_failures (at, merchant, order_digest, address) \
+                  SELECT now() + minutes * interval '1 minute', 'acme', sha256(name::bytea), '192.0.2.0/24' \
+                  FROM (VALUES (-5, 'A'), (5, 'A'), (-5, 'B')) AS v (minutes, name)";
+    app.pool.get().await.unwrap().batch_execute(insert).await.unwrap();
+    app.publish_event_at(erased(&["A"], true), Some(1000)).await;
+    let _: ErasureConfirmed = event(&app, "order-intake", |_| true).await;
+    let left =
+        "SELECT count(*) AS n FROM lookup_failures WHERE at > now() OR order_digest = sha256('B')";
+    assert_eq!(app.number(left).await, 2);
+    assert_eq!(app.number("SELECT count(*) AS n FROM lookup_failures").await, 2);
 }
