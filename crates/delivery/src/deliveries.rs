@@ -229,6 +229,7 @@ async fn maintain_once(engine: &Engine) -> Result<(), DatabaseError> {
         ("delivery_latencies", "hour", LATENCY_RETENTION),
         ("delivery_totals", "hour", LATENCY_RETENTION),
         ("delivery_replays", "finished_at", REPLAY_RETENTION),
+        ("delivery_sample_requests", "requested_at", REPLAY_RETENTION),
     ] {
         delete_older_than(&engine.pool, table, time, now, age).await?;
     }

@@ -71,7 +71,9 @@ pub(crate) use replay::{
 pub(crate) use report::{MAX_READ, Period, ReportFilter, ReportRow, report};
 pub(crate) use requeue::{Superseded, delete_settled, requeue};
 pub(crate) use retry::{UnsettledDelivery, retry_now, unsettled};
-pub(crate) use samples::record_samples;
+pub(crate) use samples::{
+    SampleRequest, insert_sample_request, newest_sample_requests, record_samples,
+};
 pub(crate) use scan::{Scan, newest_first, oldest_first};
 pub(crate) use search::{DeliveryRow, Filter, State, body, find};
 pub(crate) use settle::{Settled, settle};
