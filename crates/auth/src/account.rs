@@ -100,9 +100,8 @@ pub(crate) async fn change_password(
     address: IpAddr,
 ) -> Result<(), Error> {
     let PasswordChange { proof, new } = change;
-    // A code works once, so a new password that is not allowed must not use it up.
-    passwords::check("$.new_password", &new, &signed_in.email)?;
-    let verified = proof.verify(app, signed_in, address).await?;
+    let fault = passwords::check("$.new_password", &new, &signed_in.email).err();
+    let verified = proof.verify(app, signed_in, address, fault).await?;
     let hash = app.passwords.hash(new).await?;
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
@@ -124,7 +123,7 @@ pub(crate) async fn replace_recovery_codes(
     proof: Proof,
     address: IpAddr,
 ) -> Result<RecoveryCodes, Error> {
-    let verified = proof.verify(app, signed_in, address).await?;
+    let verified = proof.verify(app, signed_in, address, None).await?;
     if verified.totp_secret.is_none() {
         return Err(Error::NoTotp(verified.email));
     }
@@ -171,8 +170,10 @@ pub(crate) async fn change_totp(
 ) -> Result<RecoveryCodes, Error> {
     let TotpChange { proof, setup, code } = change;
     let form = form(app, signed_in);
-    let (totp_secret, step) = form.verify(setup, "$.new_totp_code", &code, app.clock.now())??;
-    let verified = proof.verify(app, signed_in, address).await?;
+    let new = form.verify(setup, "$.new_totp_code", &code, app.clock.now())?;
+    let fault = new.as_ref().err().cloned();
+    let verified = proof.verify(app, signed_in, address, fault).await?;
+    let (totp_secret, step) = new?;
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
         let mut person = proof::lock(conn, signed_in, &verified).await?;

@@ -6,7 +6,7 @@
 use std::net::IpAddr;
 
 use diesel_async::AsyncPgConnection;
-use domain::json::{Code, FieldError, Object};
+use domain::json::{Code, FieldError, Object, ValidationError};
 use secrecy::SecretString;
 use serde_json::json;
 use tokio::time::Instant;
@@ -48,12 +48,14 @@ impl Proof {
         Some(Self { field, password: password?, code: code? })
     }
 
-    /// The signed-in person, if password and code are right. The code is used up.
+    /// The signed-in person, if password and code are right. The code is used up, so `fault`, a fault of the rest
+    /// of the form, is reported first, together with a missing code.
     pub(super) async fn verify(
         self,
         app: &App,
         signed_in: &SignedIn,
         address: IpAddr,
+        fault: Option<FieldError>,
     ) -> Result<Person, Error> {
         let (started_at, account) = (Instant::now(), signed_in.email.as_str());
         app.brute_force.check(address, Some(account))?;
@@ -63,9 +65,14 @@ impl Proof {
         {
             return Err(Error::LockedOut(wait));
         }
-        if person.totp_secret.is_some() && self.code.is_none() {
-            let field = CODE.to_owned();
-            return Err(FieldError { field, code: Code::MissingField, detail: None }.into());
+        let is_code_missing = person.totp_secret.is_some() && self.code.is_none();
+        let missing = is_code_missing.then(|| FieldError {
+            field: CODE.to_owned(),
+            code: Code::MissingField,
+            detail: None,
+        });
+        if let Some(error) = ValidationError::from_errors(missing.into_iter().chain(fault)) {
+            return Err(error.into());
         }
         let hash = person.password_hash.as_deref();
         let is_right = app.passwords.matches(self.password, hash).await?;
