@@ -42,7 +42,7 @@ use uuid::Uuid;
 
 pub(crate) use advance_replay::advance_replay;
 pub use append::{NewDelivery, NewMessage, lock_free_counter};
-pub(crate) use append::{append, append_new, new_ids};
+pub(crate) use append::{append, append_new, lock_free_counters, new_ids};
 pub(crate) use attempts::{AttemptRow, attempts, first_attempts};
 pub(crate) use backlog::{OldestDue, oldest_due, oldest_due_seconds};
 pub(crate) use claim::{ClaimParams, ClaimedDelivery, Claims, Content, OpenEndpoint, claim_due};
