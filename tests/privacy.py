@@ -1,11 +1,12 @@
 """Plants a marker in every personal field and checks where it is found.
 
-usage: privacy.py plant | quiet FILE... | erase | gone < DUMP
+usage: privacy.py plant | quiet FILE... | exported < EXPORT | erase | gone < DUMP
 
   plant  publishes an order, starts returns with an exchange, and reports a drop shipment, an outbound shipment and a
-         receipt, all with the marker
+         receipt, all with the marker; fails if the list of personal fields has a field without the marker
   quiet  fails if the marker is in one of the files (logs, traces), in metrics, in names of queues or in the
          audit log
+  exported  fails if `backhaul shopper export` left out a personal field
   erase  erases the shopper and waits until all services have confirmed
   gone   fails if the marker is in the dump of a database on standard input, as text or in hexadecimal
 
@@ -17,6 +18,7 @@ import base64
 import datetime
 import json
 import os
+import pathlib
 import sys
 import time
 import urllib.error
@@ -27,6 +29,16 @@ MARKER = "qzplanted"
 ORDER = "PRIVACY-1"
 EMAIL = f"{MARKER}@mail.example"
 WAIT = 120
+# The list is generated from the rules by which services erase.
+LIST = pathlib.Path(__file__).parent.parent / "proto-schemas/personal-fields.txt"
+# Fields that this script does not plant.
+NOT_PLANTED = {
+    "the service": "an alias of customer",
+    "customer_email": "made from the customer's address",
+    "detail": "carriers report it; a test of rma-engine plants it",
+    "label_url": "carriers report it; a test of rma-engine plants it",
+}
+planted = []
 
 
 def fetch(url, body=None, headers=None, basic=None):
@@ -56,6 +68,7 @@ def token(role=""):
 
 def call(service, path, body=None):
     headers = {"Authorization": f"Bearer {token()}", "Api-Version": "3"}
+    planted.append(body)
     text = fetch(os.environ[service] + path, body, headers)
     return json.loads(text) if text else {}
 
@@ -97,7 +110,7 @@ def order():
         },
         "shipping_address": address(), "billing_address": address(), "discounts": [], "refunds": [],
         "transactions": [{"identifier": "T-1", "amount_cents": 7500, "card_holder": MARKER}],
-        "gift_wrap": {"text": MARKER},
+        "gift_wrap": {"text": MARKER}, "gift_message": MARKER,
     }
 
 
@@ -141,6 +154,22 @@ def inbound_asn():
     }
 
 
+def personal_fields():
+    """The names of the personal fields of documents."""
+    lines = [line.split(": ", 1) for line in LIST.read_text().splitlines() if not line.startswith("#")]
+    return [name for kind, name in lines if kind != "column"]
+
+
+def has_marker(value, name):
+    """Whether a member with this name has the marker, at any depth."""
+    if isinstance(value, list):
+        return any(has_marker(element, name) for element in value)
+    if not isinstance(value, dict):
+        return False
+    own = name in value and MARKER in json.dumps(value[name]).lower()
+    return own or any(has_marker(member, name) for member in value.values())
+
+
 def plant():
     call("ORDERS_URL", "/returns_portal_orders", {"returns_portal_order": {"orders": [order()]}})
     eventually("the order is projected", is_projected)
@@ -148,7 +177,9 @@ def plant():
     call("RMA_URL", "/v1/returns", {"return_method": "mail-back", "units": [unit(1, variant)]})
     withdrawn = {"resolution": "refund", "return_reason": "withdrawal"}
     person = {"name": MARKER, "email": f"withdrawal-{EMAIL}"}
-    call("RMA_URL", "/v1/returns", {"return_method": "mail-back", "units": [unit(2, withdrawn)], "withdrawal": person})
+    body = {"return_method": "mail-back", "units": [unit(2, withdrawn)], "withdrawal": person}
+    rma = call("RMA_URL", "/v1/returns", body)["rma_identifier"]
+    call("RMA_URL", f"/v1/returns/{rma}/cancel", {"reason": f"{MARKER} keeps it"})
     gift = {
         "return_method": "mail-back", "units": [unit(3, {"resolution": "refund"})],
         "gift_refund_only": True, "giftee_email": f"giftee-{EMAIL}",
@@ -169,6 +200,18 @@ def plant():
     }
     call("WAREHOUSE_URL", "/v1/receipts", received)
     eventually("the exchange order is sent", has_exchange_order)
+    missing = [name for name in personal_fields() if name not in NOT_PLANTED and not has_marker(planted, name)]
+    if missing:
+        sys.exit(f"fields without the marker: {', '.join(missing)}")
+
+
+def exported():
+    """Checks the list of personal data in an export, which has a path for each value."""
+    paths = [it["path"].split("/") for it in json.load(sys.stdin)["personal_data"] if MARKER in str(it["value"]).lower()]
+    is_exported = lambda name: any(name in path for path in paths)
+    names = [it for it in personal_fields() if it not in NOT_PLANTED]
+    if missing := [name for name in names if not is_exported(name)]:
+        sys.exit(f"fields that are not exported: {', '.join(missing)}")
 
 
 def is_projected():
@@ -227,6 +270,8 @@ match sys.argv[1:]:
         plant()
     case ["quiet", *files]:
         quiet(files)
+    case ["exported"]:
+        exported()
     case ["erase"]:
         erase()
     case ["gone"]:

@@ -63,8 +63,8 @@ impl RevocationPoller {
     }
 
     async fn poll(&mut self) -> Result<(), Error> {
-        let now = self.clock.now();
         let mut conn = self.pool.get().await?;
+        let now = revocations::database_time(&mut conn).await?.min(self.clock.now());
         let since = self.newest_created_at - POLL_OVERLAP;
         let revocations = self.verifier.revocations();
         for (revocation, created_at) in revocations::created_since(&mut conn, since).await? {
@@ -125,4 +125,36 @@ async fn revoke(
     revocations::upsert(conn, &revocation).await?;
     app.outbox.append(conn, now, [revocation.clone()]).await?;
     Ok(revocation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_revocation_is_kept_until_both_clocks_say_that_it_expired() {
+        let migrations = vec![messaging::MIGRATIONS, crate::MIGRATIONS];
+        let database = testkit::Database::create(migrations).await;
+        let pool = database.pool();
+        let now = Clock::system().now();
+        for (id, expires_in, clock_is_off) in [
+            ("ahead", TimeDelta::days(1), TimeDelta::days(3)),
+            ("behind", -TimeDelta::days(1), -TimeDelta::days(3)),
+        ] {
+            let revocation = Revocation {
+                revoked: Revoked::Client(id.to_owned()),
+                expires_at: now + expires_in,
+            };
+            revocations::upsert(&mut *pool.get().await.unwrap(), &revocation).await.unwrap();
+            let verifier = Arc::new(Verifier::new("test", Clock::system()));
+            let mut poller = RevocationPoller {
+                pool: pool.clone(),
+                clock: Clock::from_fn(move || now + clock_is_off),
+                verifier: verifier.clone(),
+                newest_created_at: Timestamp::UNIX_EPOCH,
+            };
+            poller.poll().await.unwrap();
+            assert!(verifier.revocations().covers("token", id), "{id}");
+        }
+    }
 }

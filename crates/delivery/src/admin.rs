@@ -22,6 +22,7 @@ pub(crate) mod replays;
 pub(crate) mod report;
 pub(crate) mod resend;
 pub(crate) mod sample;
+pub(crate) mod sample_requests;
 pub(crate) mod show;
 mod waiting;
 pub(crate) mod worst_endpoints;
@@ -57,6 +58,7 @@ pub fn routes(config: &mut ServiceConfig<'_>) {
         .service(endpoints::list_endpoints)
         .service(worst_endpoints::list_worst_endpoints)
         .service(check::check_endpoints)
+        .service(sample_requests::list_sample_requests)
         .service(listen::listen_for_messages);
 }
 

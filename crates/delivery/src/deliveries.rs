@@ -152,6 +152,15 @@ impl Deliveries {
         Ok(())
     }
 
+    /// Locks the ordering keys to which a batch appends later, each with its merchant. Returns false if another
+    /// transaction has locked one of them: a batch must not wait for it.
+    pub async fn lock_free_counters(
+        conn: &AsyncPgConnection,
+        ordering_keys: &[(&str, String)],
+    ) -> Result<bool, DatabaseError> {
+        store::lock_free_counters(conn, ordering_keys).await
+    }
+
     /// Deletes the message of a settled delivery, so that it cannot be replayed. Returns false if
     /// the delivery is not settled.
     pub async fn delete_settled(
@@ -229,6 +238,7 @@ async fn maintain_once(engine: &Engine) -> Result<(), DatabaseError> {
         ("delivery_latencies", "hour", LATENCY_RETENTION),
         ("delivery_totals", "hour", LATENCY_RETENTION),
         ("delivery_replays", "finished_at", REPLAY_RETENTION),
+        ("delivery_sample_requests", "requested_at", REPLAY_RETENTION),
     ] {
         delete_older_than(&engine.pool, table, time, now, age).await?;
     }

@@ -42,7 +42,7 @@ use uuid::Uuid;
 
 pub(crate) use advance_replay::advance_replay;
 pub use append::{NewDelivery, NewMessage, lock_free_counter};
-pub(crate) use append::{append, append_new, new_ids};
+pub(crate) use append::{append, append_new, lock_free_counters, new_ids};
 pub(crate) use attempts::{AttemptRow, attempts, first_attempts};
 pub(crate) use backlog::{OldestDue, oldest_due, oldest_due_seconds};
 pub(crate) use claim::{ClaimParams, ClaimedDelivery, Claims, Content, OpenEndpoint, claim_due};
@@ -71,7 +71,9 @@ pub(crate) use replay::{
 pub(crate) use report::{MAX_READ, Period, ReportFilter, ReportRow, report};
 pub(crate) use requeue::{Superseded, delete_settled, requeue};
 pub(crate) use retry::{UnsettledDelivery, retry_now, unsettled};
-pub(crate) use samples::record_samples;
+pub(crate) use samples::{
+    SampleRequest, insert_sample_request, newest_sample_requests, record_samples,
+};
 pub(crate) use scan::{Scan, list, oldest_first};
 pub(crate) use search::{DeliveryRow, Filter, IdOrder, State, body, find};
 pub(crate) use settle::{Settled, settle};

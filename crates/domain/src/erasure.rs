@@ -8,11 +8,13 @@
 mod email_digest;
 mod events;
 mod order_document;
+mod personal_fields;
 mod rules;
 
 pub use email_digest::EmailDigest;
 pub use events::{ErasureConfirmed, ErasureCounts, KeptReturn, ReturnsErased, ShopperErased};
 pub use order_document::{erase_order, erase_order_document};
+pub use personal_fields::{PERSONAL_COLUMNS, personal_fields, personal_values};
 pub use rules::{
     ERASED, ERASED_EMAIL, erase, erase_email, erase_history, erase_report, erase_text, is_erased,
     is_report_about,

@@ -91,7 +91,7 @@ impl Refresher {
             self.verifier.revocations().add(revocation);
         }
         self.verifier.revocations().set_loaded();
-        self.verifier.revocations().remove_expired(self.clock.now());
+        self.verifier.revocations().remove_expired(changes.now.min(self.clock.now()));
         let written = changes.merchants();
         let is_unread = |(id, at): &(&String, &Timestamp)| self.read.get(*id) != Some(*at);
         let unread: Vec<_> = written.iter().filter(is_unread).map(|(id, _)| id).collect();
@@ -150,6 +150,46 @@ impl Handler for RevocationHandler {
     fn after_commit(&self, events: &[&Envelope<Self::Event>]) {
         for event in events {
             self.verifier.revocations().add(event.data.event.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+    use domain::access::Revoked;
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_revocation_is_kept_until_both_clocks_say_that_it_expired() {
+        let database =
+            testkit::Database::create(vec![messaging::MIGRATIONS, crate::MIGRATIONS]).await;
+        let pool = database.pool();
+        let now = Clock::system().now();
+        let days = TimeDelta::days;
+        for (id, expires_in, clock_is_off) in
+            [("ahead", days(1), days(3)), ("behind", -days(1), -days(3))]
+        {
+            let revocation = Revocation {
+                revoked: Revoked::Client(id.to_owned()),
+                expires_at: now + expires_in,
+            };
+            let mut conn = pool.get().await.unwrap();
+            store::upsert_revocation(&mut conn, &revocation, &json!(revocation)).await.unwrap();
+            drop(conn);
+            let verifier = Arc::new(Verifier::new("test", Clock::system()));
+            let mut refresher = Refresher {
+                pool: pool.clone(),
+                clock: Clock::from_fn(move || now + clock_is_off),
+                merchants: Arc::new(Merchants::empty()),
+                verifier: verifier.clone(),
+                refreshed_at: Timestamp::UNIX_EPOCH,
+                read: HashMap::new(),
+            };
+            refresher.refresh().await.unwrap();
+            assert!(verifier.revocations().covers("token", id), "{id}");
         }
     }
 }

@@ -11,7 +11,7 @@ use domain::warehouse::UnitReceived;
 use messaging::{Broker, Envelope, HandleError, Handler, Outbox, consume, remove_erased_events};
 use platform::{Clock, Process, Service as _};
 
-use crate::erasing::ErasedSnapshots;
+use crate::erasing::{ErasedReceipts, ErasedSnapshots};
 use crate::order_projection::Snapshot;
 use crate::{App, erasing, exchanges, projection, receiving};
 
@@ -32,6 +32,7 @@ pub(crate) fn start(app: &App, broker: &Broker, process: &Process) {
     consume(broker, App::NAME, process, UndeliverableExchanges(deps()));
     consume(broker, App::NAME, process, Erasures(deps()));
     remove_erased_events(broker, App::NAME, process, ErasedSnapshots);
+    remove_erased_events(broker, App::NAME, process, ErasedReceipts);
 }
 
 /// Sorts events by return, because every transaction locks returns in that order. The sort is

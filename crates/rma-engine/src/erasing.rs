@@ -12,18 +12,20 @@ use std::collections::{BTreeSet, HashMap};
 use delivery::{Deliveries, ErasedMessages};
 use diesel_async::AsyncPgConnection;
 use domain::erasure::{
-    ErasureConfirmed, ErasureCounts, KeptReturn, ReturnsErased, ShopperErased, erase, erase_order,
+    ERASED, ErasureConfirmed, ErasureCounts, KeptReturn, ReturnsErased, ShopperErased, erase,
+    erase_order,
 };
 use domain::order::OrderStored;
 use domain::returns::RmaStatus;
+use domain::warehouse::UnitReceived;
 use messaging::{Envelope, ErasedEvents, Outbox, erase_events};
 use platform::database::DatabaseError;
 use platform::{Service as _, Timestamp, idempotency};
 
 use crate::App;
 use crate::error::Error;
-use crate::store::erasures::{self, LockedReturn};
-use crate::store::{erased_orders, orders::Key};
+use crate::store::erasures::{self, ErasedRecords, LockedReturn};
+use crate::store::{erased_orders, lookups, orders::Key};
 
 /// Erases the orders of an event and their returns, and the returns in which the shopper is the giftee.
 pub(crate) async fn erase_shopper(
@@ -43,7 +45,7 @@ pub(crate) async fn erase_shopper(
         None => Vec::new(),
     };
     let plan = Plan::new(event, &of_orders, &of_giftee);
-    let counts = apply(conn, event, &plan, sequence).await?;
+    let counts = apply(conn, event, &plan, (sequence, erased_at)).await?;
     let confirmed = ErasureConfirmed {
         erasure_id: event.erasure_id,
         batch: event.batch,
@@ -127,15 +129,17 @@ async fn apply(
     conn: &mut AsyncPgConnection,
     event: &ShopperErased,
     plan: &Plan<'_>,
-    sequence: i64,
+    (sequence, erased_at): (i64, Timestamp),
 ) -> Result<ErasureCounts, Error> {
     let merchant = &event.merchant;
     erased_orders::add(conn, merchant, &plan.orders, sequence).await?;
     let orders = erasures::erase_orders(conn, merchant, &plan.orders, sequence).await?;
     let returns = [&plan.returns[..], &plan.gifts[..]].concat();
-    erasures::erase_returns(conn, merchant, &returns).await?;
+    erasures::erase_returns(conn, merchant, &returns, erased_at).await?;
     let names = identifiers(&returns);
-    erasures::erase_discrepancies(conn, merchant, &plan.orders, &names).await?;
+    let records = ErasedRecords { orders: &plan.orders, returns: &names, erased_at };
+    erasures::erase_discrepancies(conn, merchant, &records).await?;
+    lookups::delete_of_orders(conn, merchant, &plan.orders, erased_at).await?;
     idempotency::erase_responses(conn, merchant, &names, erase).await?;
     let subjects: Vec<_> = names.iter().map(|name| format!("{merchant}/{name}")).collect();
     let events = erase_events(conn, &subjects, erase).await?;
@@ -187,4 +191,50 @@ pub(crate) async fn without_erased<'e>(
         })
     };
     events.iter().map(snapshot).collect()
+}
+
+/// Received units from before the erasure of their return.
+pub(crate) struct ErasedReceipts;
+
+impl ErasedEvents for ErasedReceipts {
+    type Event = UnitReceived;
+
+    async fn are_erased(
+        &self,
+        conn: &mut AsyncPgConnection,
+        events: &[Envelope<UnitReceived>],
+    ) -> Result<Vec<bool>, DatabaseError> {
+        let mut erased = Vec::with_capacity(events.len());
+        for event in events {
+            erased.push(is_receipt_erased(conn, &event.data).await?);
+        }
+        Ok(erased)
+    }
+}
+
+/// Whether a received unit has personal data that the erasure of its return should have replaced.
+async fn is_receipt_erased(
+    conn: &mut AsyncPgConnection,
+    received: &UnitReceived,
+) -> Result<bool, DatabaseError> {
+    let UnitReceived { merchant, rma_identifier, reject_reason, received_at, .. } = received;
+    if reject_reason.as_deref().is_none_or(|reason| reason == ERASED) {
+        return Ok(false);
+    }
+    let erased_at = erasures::erased_at(conn, merchant, rma_identifier).await?;
+    Ok(erased_at.is_some_and(|erased_at| *received_at < erased_at))
+}
+
+/// A received unit. If its return was erased after it, its data is erased, because events of different types may
+/// overtake each other. The caller has locked the return.
+pub(crate) async fn receipt_without_erased<'e>(
+    conn: &mut AsyncPgConnection,
+    received: &'e UnitReceived,
+) -> Result<Cow<'e, UnitReceived>, DatabaseError> {
+    Ok(if is_receipt_erased(conn, received).await? {
+        let reject_reason = Some(ERASED.to_owned());
+        Cow::Owned(UnitReceived { reject_reason, ..received.clone() })
+    } else {
+        Cow::Borrowed(received)
+    })
 }

@@ -12,6 +12,7 @@ use platform::idempotency::{self, IdempotencyKey, KeyState};
 use serde_json::json;
 
 use crate::App;
+use crate::erasing::receipt_without_erased;
 use crate::error::Error;
 use crate::return_changes::{self, Cause, ReturnChanges};
 use crate::returns::{lock, refused};
@@ -112,6 +113,7 @@ pub(crate) async fn record_unit(
         tracing::info!(rma.id = rma_identifier, "a unit was received for an RMA that is not ours");
         return Ok(());
     };
+    let received = receipt_without_erased(conn, received).await?;
     let detail = json!({
         "receipt": receipt,
         "asn_number": received.asn_number,
@@ -120,7 +122,7 @@ pub(crate) async fn record_unit(
         "reject_reason": received.reject_reason,
     });
     let actor = UnitReceived::TYPE;
-    match rma.receive_unit(received, now) {
+    match rma.receive_unit(&received, now) {
         Ok(change) => {
             let cause = Cause { actor, action: "receipt", detail };
             return_changes::record(conn, deliveries, &rma, &change, cause, now).await?;

@@ -21,6 +21,7 @@ mod returning;
 mod search_plans;
 mod shipped_unit_sizes;
 mod shoppers;
+mod stale_plans;
 mod storing;
 mod transitions;
 

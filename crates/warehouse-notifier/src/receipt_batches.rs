@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::expected_units::ExpectedUnits;
 use crate::new_units::{NewUnit, NewUnits};
 use crate::request::Request;
-use crate::store::receipts as store;
+use crate::store::receipts::{self as store, NewReceipt};
 use crate::store::record_keys as keys_store;
 
 /// The receipts of one request.
@@ -100,10 +100,18 @@ impl BatchHandler for ReceiptHandler {
         let rows: Vec<_> =
             valid.iter().flat_map(|(_, new)| new.units.iter().map(|unit| &unit.row)).collect();
         let keys: Vec<_> = valid.iter().map(|(job, new)| (&job.merchant, &new.keys)).collect();
-        let (stored, added) =
-            join(store::insert(conn, &rows), keys_store::insert(conn, &keys, now)).await;
+        let (stored, added, are_free) = join3(
+            store::insert(conn, &rows),
+            keys_store::insert(conn, &keys, now),
+            lock_counters(conn, &rows, processing),
+        )
+        .await;
         let stored = stored?;
         added?;
+        // A replay sends an earlier receipt of one of the units. The requests are processed alone.
+        if !are_free? {
+            return Err(Error::ConcurrentInsert);
+        }
         let known: Vec<_> =
             rows.iter().filter(|row| !stored.contains(&row.id)).map(|row| row.key()).collect();
         let found = store::find(conn, &known).await?;
@@ -223,6 +231,25 @@ impl ReceiptHandler {
     }
 }
 
+/// Locks the counters of the messages about these units. In a batch, false if another transaction has locked one.
+async fn lock_counters(
+    conn: &AsyncPgConnection,
+    rows: &[&NewReceipt],
+    processing: Processing,
+) -> Result<bool, Error> {
+    if processing == Processing::Alone || rows.is_empty() {
+        return Ok(true);
+    }
+    let keys: Vec<_> = rows.iter().map(|row| (row.merchant.as_str(), ordering_key(row))).collect();
+    Ok(Deliveries::lock_free_counters(conn, &keys).await?)
+}
+
+/// A receipt is a fact about one unit. The prefix differs from that of outbound shipments, which may have the same
+/// number.
+fn ordering_key(row: &NewReceipt) -> String {
+    format!("inbound_asn:{}/{}", row.asn_number, row.unit_identifier)
+}
+
 fn message(NewUnit { row, .. }: &NewUnit, version: MessageVersion) -> NewMessage {
     let event =
         if row.rejected { "inventory_receipt.rejected" } else { "inventory_receipt.received" };
@@ -230,9 +257,7 @@ fn message(NewUnit { row, .. }: &NewUnit, version: MessageVersion) -> NewMessage
         merchant: row.merchant.clone(),
         kind: MessageKind::InventoryReceipt,
         version,
-        // A receipt is a fact about one unit. The prefix differs from that of outbound shipments, which may have
-        // the same number.
-        ordering_key: Some(format!("inbound_asn:{}/{}", row.asn_number, row.unit_identifier)),
+        ordering_key: Some(ordering_key(row)),
         event: event.to_owned(),
         body: row.message.clone().into(),
     }

@@ -2,6 +2,7 @@ DROP TABLE delivery_replays;
 DROP TABLE delivery_totals;
 DROP TABLE delivery_latencies;
 DROP TABLE delivery_counts;
+DROP TABLE delivery_sample_requests;
 DROP TABLE delivery_samples;
 DROP TABLE delivery_wake_ups;
 DROP TABLE delivery_endpoints;

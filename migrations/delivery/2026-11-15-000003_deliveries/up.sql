@@ -16,7 +16,7 @@ CREATE TABLE delivery_messages (
     body BYTEA NOT NULL,
     traceparent TEXT,
     created_at TIMESTAMPTZ NOT NULL,
-    -- Whether a shopper's data was replaced in the body. A dead letter then has the data still.
+    -- Whether a shopper's data was erased. A dead letter and a response that arrives later have the data still.
     is_erased BOOLEAN NOT NULL DEFAULT false
 ) PARTITION BY RANGE (id);
 
@@ -154,6 +154,22 @@ CREATE TABLE delivery_samples (
     status INTEGER NOT NULL,
     PRIMARY KEY (merchant, kind)
 );
+
+-- Requests of people and clients to send samples, the record of who sent what.
+CREATE TABLE delivery_sample_requests (
+    -- Version 7, so that ids sort by time.
+    id UUID PRIMARY KEY,
+    merchant TEXT NOT NULL,
+    requested_by TEXT NOT NULL,
+    -- The event of the samples, or `sample`.
+    event TEXT NOT NULL,
+    kinds TEXT [] NOT NULL,
+    requested_at TIMESTAMPTZ NOT NULL
+);
+
+CREATE INDEX delivery_sample_requests_merchant ON delivery_sample_requests (merchant, id);
+-- For the deletion of old ones.
+CREATE INDEX delivery_sample_requests_requested_at ON delivery_sample_requests (requested_at);
 
 -- Attempts per hour, for reports. Status 0 stands for no response.
 CREATE TABLE delivery_counts (

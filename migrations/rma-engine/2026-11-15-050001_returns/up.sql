@@ -49,6 +49,8 @@ CREATE TABLE returns (
     document TEXT NOT NULL,
     created_at TIMESTAMPTZ NOT NULL,
     updated_at TIMESTAMPTZ NOT NULL,
+    -- The time of the last erasure of the shopper's data. Older reports that arrive later are erased.
+    erased_at TIMESTAMPTZ,
     CONSTRAINT returns_pkey PRIMARY KEY (rma_identifier, merchant)
 -- Room in each page: an update that changes no indexed column then adds no entries to the indexes.
 ) WITH (fillfactor = 60);

@@ -84,15 +84,22 @@ pub(crate) async fn accept(app: &App, acceptance: Acceptance) -> Result<Accepted
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
         let person = stored_people::lock(conn, &person.email).await?;
-        // Another request may have used or replaced the invitation meanwhile.
+        // Another request may have used or replaced the invitation meanwhile, or changed the rights.
         if !invitations::take(conn, &token).await? {
             return Err(Error::InvitationNotFound);
+        }
+        if is_totp_required(&person) && chosen.totp.is_none() {
+            return Err(missing(TOTP_CODE).into());
         }
         let (person, recovery_codes) = set_credentials(app, conn, person, chosen).await?;
         let started = sessions::start(app, conn, &person, browser).await?;
         Ok(AcceptedInvitation { started, recovery_codes })
     })
     .await
+}
+
+fn missing(field: &str) -> FieldError {
+    FieldError { field: field.into(), code: Code::MissingField, detail: None }
 }
 
 /// The encrypted secret and the time step of the code, if the person wants TOTP. `token` is the hash of
@@ -104,8 +111,6 @@ fn check_code(
     code: Option<&SecretString>,
     setup: Option<String>,
 ) -> Result<Result<Option<(Sealed, i64)>, FieldError>, Error> {
-    let missing =
-        |field: &str| FieldError { field: field.into(), code: Code::MissingField, detail: None };
     let Some(code) = code else {
         return Ok(if is_totp_required(person) { Err(missing(TOTP_CODE)) } else { Ok(None) });
     };

@@ -13,6 +13,11 @@ diesel::define_sql_function! {
     fn clock_timestamp() -> Timestamptz;
 }
 
+/// The time by the database's clock.
+pub(crate) async fn database_time(conn: &mut AsyncPgConnection) -> Result<Timestamp, Error> {
+    Ok(diesel::select(clock_timestamp()).get_result(conn).await?)
+}
+
 /// Stores a revocation, unless one with a later expiry is stored already.
 pub(crate) async fn upsert(
     conn: &mut AsyncPgConnection,

@@ -1,6 +1,7 @@
 //! Tests of invitations.
 
 use chrono::TimeDelta;
+use diesel_async::SimpleAsyncConnection as _;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use testkit::eventually;
@@ -226,5 +227,31 @@ async fn expired_invitations_and_sessions_are_deleted() {
     .await;
     let (_, page) = app.call(Method::GET, "/v1/people", None).await;
     assert_eq!(page["people"].as_array().unwrap().len(), 2, "people stay");
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invitation_that_is_accepted_during_a_change_of_rights_follows_the_new_rights() {
+    let app = TestApp::start().await;
+    let token = app.invite("ada@example.com", "support", None).await;
+    let mut manager = app.service.database.pool().get().await.unwrap();
+    let change = "BEGIN; UPDATE people SET role = 'operator' WHERE email = 'ada@example.com'";
+    manager.batch_execute(change).await.unwrap();
+    let committing = async {
+        let waiting = "SELECT count(*) FROM pg_stat_activity \
+                       WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        eventually("the acceptance waits for the change", TIMEOUT, async || {
+            (app.service.database.count(waiting).await > 0).then_some(())
+        })
+        .await;
+        manager.batch_execute("COMMIT").await.unwrap();
+    };
+    let without_code = json!({"token": token, "password": PASSWORD});
+    let accepting = app.post("/v1/invitations/accept", without_code);
+    let ((status, body), ()) = tokio::join!(accepting, committing);
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{body}");
+    assert_eq!(invalid_fields(&body), ["$.totp_code"]);
+    // The invitation was not used up.
+    app.accept(&token).await;
     app.stop().await;
 }

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use domain::erasure::is_report_about;
+use domain::erasure::{
+    erase, erase_history, erase_order_document, erase_report, is_report_about, personal_values,
+};
 use platform::Clock;
 use serde_json::{Value, json};
 
@@ -12,7 +14,7 @@ use crate::service_urls::{EXCHANGE, RETURNS, WAREHOUSE};
 use crate::settings::Settings;
 
 /// Prints one JSON document: orders, returns with their timelines, discrepancies, exchange orders, reports of the
-/// warehouse and messages to the merchant.
+/// warehouse and messages to the merchant, and a list of the personal data in them.
 pub(super) async fn run(orders: &ApiClient, email: &str) -> anyhow::Result<()> {
     let settings = Settings::load()?;
     let [returns, exchange, warehouse] =
@@ -40,6 +42,40 @@ pub(super) async fn run(orders: &ApiClient, email: &str) -> anyhow::Result<()> {
     document.print(email, &found)
 }
 
+/// Replaces the personal data of an export with the rules by which an erasure replaces it.
+fn erase_export(exported: &mut Value) {
+    let Some(sections) = exported.as_object_mut() else { return };
+    for (section, value) in sections {
+        let elements = value.as_array_mut().into_iter().flatten();
+        elements.for_each(|element| erase_element(section, element));
+    }
+}
+
+fn erase_element(section: &str, element: &mut Value) {
+    let is_report = match section {
+        // Unknown fields of an order may be personal too.
+        "orders" => {
+            element.get_mut("document").into_iter().for_each(erase_order_document);
+            false
+        }
+        "returns" => {
+            element.get_mut("timeline").into_iter().for_each(erase_history);
+            false
+        }
+        "messages" => {
+            let key = text_at(element, "/ordering_key");
+            key.starts_with("asn:") || key.starts_with("inbound_asn:")
+        }
+        "inbound_lines" | "receipts" | "outbound_shipments" => true,
+        _ => false,
+    };
+    if is_report {
+        erase_report(element);
+    } else {
+        erase(element);
+    }
+}
+
 #[derive(Default)]
 struct Export {
     returns: Vec<Value>,
@@ -54,7 +90,7 @@ struct Export {
 
 impl Export {
     fn print(&self, email: &str, orders: &Value) -> anyhow::Result<()> {
-        let exported = json!({
+        let mut exported = json!({
             "email": email,
             "exported_at": Clock::system().now(),
             "orders": orders.get("orders"),
@@ -67,6 +103,13 @@ impl Export {
             "outbound_shipments": self.outbound_shipments,
             "messages": self.messages,
         });
+        let personal: Vec<_> = personal_values(&exported, erase_export)
+            .into_iter()
+            .map(|(path, value)| json!({ "path": path, "value": value }))
+            .collect();
+        if let Some(members) = exported.as_object_mut() {
+            members.insert("personal_data".to_owned(), json!(personal));
+        }
         output::print_json(&exported)?;
         Ok(())
     }
@@ -202,5 +245,37 @@ impl Export {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_personal_data_of_an_export_is_what_an_erasure_replaces() {
+        let exported = json!({
+            "email": "ada@mail.example",
+            "orders": [{ "identifier": "1", "document": { "identifier": "1", "wish": "call Ada" } }],
+            "returns": [{
+                "return": { "return_reason": "TOO_SMALL", "giftee_email": "bob@mail.example" },
+                "timeline": [{ "event": "canceled", "detail": { "reason": "Ada called" } }],
+            }],
+            "receipts": [{ "message": { "return_reason": "Ada grew" } }],
+            "messages": [
+                { "ordering_key": "rma:1", "body": { "return_reason": "TOO_SMALL" } },
+                { "ordering_key": "asn:1", "body": { "return_reason": "Ada grew" } },
+            ],
+        });
+        let found = personal_values(&exported, erase_export);
+        let paths: Vec<_> = found.iter().map(|(path, _)| path.as_str()).collect();
+        let expected = [
+            "/messages/1/body/return_reason",
+            "/orders/0/document/wish",
+            "/receipts/0/message/return_reason",
+            "/returns/0/return/giftee_email",
+            "/returns/0/timeline/0/detail/reason",
+        ];
+        assert_eq!(paths, expected);
     }
 }

@@ -26,9 +26,11 @@ use crate::attempt::{Message, Query, ResponseBody};
 use crate::endpoint::Endpoint;
 use crate::engine::Engine;
 use crate::outcome::Jitter;
-use crate::store::{new_id, record_samples};
+use crate::store::{SampleRequest, insert_sample_request, new_id, record_samples};
 
 const SAMPLE_SKU: &str = "SAMPLE-SKU";
+/// The event of a sample of no particular event.
+const SAMPLE_EVENT: &str = "sample";
 /// A check warns of a certificate that expires within this time.
 const EXPIRY_NOTICE: TimeDelta = TimeDelta::days(30);
 const MAX_VARIANTS_BYTES: usize = 1024 * 1024;
@@ -54,8 +56,8 @@ pub(crate) struct CheckOptions {
 /// Check a merchant's endpoints
 ///
 /// Sends a signed sample of each kind that this service delivers, with the event `sample`, or a sample of
-/// one event. Samples are not retried, and only the time of the last accepted one is stored. The exchange
-/// service also requests the variants of a product.
+/// one event. Samples are not retried. The request is recorded, see `GET /v1/sample_requests`, and so is the time
+/// of the last accepted sample. The exchange service also requests the variants of a product.
 #[utoipa::path(
     tag = "deliveries", security(("bearer" = ["manage"])), params(("merchant" = String, Path), CheckOptions),
     responses(
@@ -86,7 +88,10 @@ pub(crate) async fn check_endpoints(
         .chain(variants.then_some(Interface::Variants))
         .filter(|interface| query.kind.as_ref().is_none_or(|kind| kind == interface.name()))
         .filter(|it| event.is_none_or(|event| *it == Interface::Message(event.kind)));
-    let checks = interfaces.map(|interface| check(engine, &merchant, interface, event, &product));
+    let interfaces: Vec<_> = interfaces.collect();
+    record_request(engine, &merchant, caller.actor(), event, &interfaces).await?;
+    let checks = interfaces.into_iter();
+    let checks = checks.map(|interface| check(engine, &merchant, interface, event, &product));
     let results = join_all(checks).await;
     tracing::info!(
         %merchant, by = caller.actor(), samples = results.len(),
@@ -97,6 +102,26 @@ pub(crate) async fn check_endpoints(
         tracing::warn!(error = chain(&error), "accepted samples of {merchant} are not recorded");
     }
     Ok(HttpResponse::Ok().json(EndpointCheck { results }))
+}
+
+/// Records the request before anything is sent, because the merchant must be able to see who sent it.
+async fn record_request(
+    engine: &Engine,
+    merchant: &MerchantId,
+    actor: &str,
+    event: Option<&SampleEvent>,
+    interfaces: &[Interface],
+) -> Result<(), DatabaseError> {
+    let now = engine.clock.now();
+    let request = SampleRequest {
+        id: new_id(now),
+        merchant: merchant.to_string(),
+        requested_by: actor.to_owned(),
+        event: event.map_or(SAMPLE_EVENT, |event| event.name).to_owned(),
+        kinds: interfaces.iter().map(Interface::to_string).collect(),
+        requested_at: now,
+    };
+    insert_sample_request(&mut *engine.pool.get().await?, &request).await
 }
 
 /// Records the samples that were accepted.
@@ -198,7 +223,7 @@ fn sample_message(
 ) -> Message {
     let (name, body) = match event {
         Some(event) => (event.name, Bytes::from(event.body(now))),
-        None => ("sample", Bytes::from_static(sample(kind).as_bytes())),
+        None => (SAMPLE_EVENT, Bytes::from_static(sample(kind).as_bytes())),
     };
     Message {
         id: new_id(now).to_string(),

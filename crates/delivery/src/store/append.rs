@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 
 use bytes::Bytes;
 use diesel::{
-    sql_query,
-    sql_types::{Array, BigInt, Binary, Integer, Nullable, Text, Timestamptz},
+    QueryableByName, sql_query,
+    sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::{
@@ -90,6 +90,38 @@ pub fn lock_free_counter(merchant: &str, ordering_key: &str) -> String {
          FOR UPDATE SKIP LOCKED"
     )
 }
+
+#[derive(QueryableByName)]
+struct Counters {
+    #[diesel(sql_type = Bool)]
+    are_free: bool,
+}
+
+/// Locks the counters of ordering keys, for a batch that appends to the keys later. Returns false if another
+/// transaction, for example a replay, has locked one of them. A key without a message has no counter. The connection
+/// is shared, so that the caller can send the statement together with others.
+pub(crate) async fn lock_free_counters(
+    mut conn: &AsyncPgConnection,
+    ordering_keys: &[(&str, String)],
+) -> Result<bool, DatabaseError> {
+    let query = sql_query(FREE_COUNTERS.as_str())
+        .bind::<Array<Text>, _>(column(ordering_keys, |(merchant, _)| *merchant))
+        .bind::<Array<Text>, _>(column(ordering_keys, |(_, key)| key.as_str()));
+    let counters: Counters = prepared(query).get_result(&mut conn).await?;
+    Ok(counters.are_free)
+}
+
+/// See [`INSERT_MESSAGES`] for `(SELECT $1)`. `OFFSET 0` keeps PostgreSQL from turning the lookups into a join.
+static FREE_COUNTERS: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT coalesce(bool_and(free.is_free IS TRUE), true) AS are_free \
+         FROM unnest((SELECT $1), $2) AS wanted (merchant, ordering_key), LATERAL ( \
+             SELECT FROM delivery_ordering_keys AS own \
+             WHERE own.merchant = wanted.merchant AND own.ordering_key = wanted.ordering_key OFFSET 0 \
+         ) AS stored LEFT JOIN LATERAL ({}) AS free ON true",
+        lock_free_counter("wanted.merchant", "wanted.ordering_key")
+    )
+});
 
 /// Creates ids for the messages of one batch, in the order given. Ids of one millisecond are in no order, so they are
 /// sorted: replays go by id, and the messages of a batch by their sequence. The ids of two transactions need not follow

@@ -13,6 +13,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::ordering_key::messages_of_key;
+
 /// The messages among which an erasure looks for those of the shopper.
 #[derive(Debug, Clone, Copy)]
 pub struct ErasedMessages<'a> {
@@ -48,15 +49,19 @@ static FIND: LazyLock<String> = LazyLock::new(|| {
 const READ: &str = "SELECT message.* FROM unnest($1) AS wanted (id), LATERAL ( \
      SELECT id, body FROM delivery_messages AS own WHERE own.id = wanted.id \
  ) AS message";
-const UPDATE_BODIES: &str = "UPDATE delivery_messages AS message SET body = new.body, is_erased = true \
- FROM unnest($1, $2) AS new (id, body) WHERE message.id = new.id";
+/// Locks the messages, so that an attempt that is settled meanwhile is logged either before or as erased, see
+/// `log_attempts`. Rows are found by their ids and not by the join, see `claim`.
+const UPDATE_BODIES: &str = "UPDATE delivery_messages AS message \
+ SET body = coalesce(new.body, message.body), is_erased = true \
+ FROM unnest($1, $2) AS new (id, body) WHERE message.id = ANY ($1) AND message.id = new.id \
+ AND (new.body IS NOT NULL OR NOT message.is_erased) IS TRUE";
 /// A response may repeat texts of the message in its body or its headers.
 const UPDATE_RESPONSES: &str = "UPDATE delivery_attempts \
  SET response_body = CASE WHEN response_body = '' THEN '' ELSE $2 END, response_headers = '' \
  WHERE delivery = ANY ($1) AND (response_body <> '' OR response_headers <> '')";
 
-/// Applies `erase` to the bodies of the shopper's messages, and replaces the responses to them. Returns the number of changed messages. Bodies are read in parts, because an ASN may have thousands of
-/// messages.
+/// Applies `erase` to the bodies of the shopper's messages, and replaces the responses to them. Returns the
+/// number of bodies that changed. Bodies are read in parts, because an ASN may have thousands of messages.
 pub(crate) async fn erase(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -85,24 +90,22 @@ async fn erase_part(
     is_of_shopper: impl Fn(&Value) -> bool,
     erase: impl Fn(&mut Value),
 ) -> Result<usize, DatabaseError> {
-    let (mut of_shopper, mut changed, mut bodies) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ids, mut bodies) = (Vec::new(), Vec::new());
     for Row { id, body } in rows {
         let is_of_other = serde_json::from_slice(&body).is_ok_and(|value| !is_of_shopper(&value));
-        if is_of_other {
-            continue;
-        }
-        of_shopper.push(id);
-        if let Some(erased) = erase_text(&String::from_utf8_lossy(&body), &erase) {
-            changed.push(id);
-            bodies.push(erased.into_bytes());
+        if !is_of_other {
+            ids.push(id);
+            let erased = erase_text(&String::from_utf8_lossy(&body), &erase);
+            bodies.push(erased.map(String::into_bytes));
         }
     }
+    let changed = bodies.iter().flatten().count();
     let update = sql_query(UPDATE_BODIES)
-        .bind::<Array<diesel::sql_types::Uuid>, _>(changed)
-        .bind::<Array<Binary>, _>(bodies);
-    let changed = prepared(update).execute(conn).await?;
+        .bind::<Array<diesel::sql_types::Uuid>, _>(&ids)
+        .bind::<Array<Nullable<Binary>>, _>(bodies);
+    prepared(update).execute(conn).await?;
     let update = sql_query(UPDATE_RESPONSES)
-        .bind::<Array<diesel::sql_types::Uuid>, _>(of_shopper)
+        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
         .bind::<Text, _>(ERASED);
     prepared(update).execute(conn).await?;
     Ok(changed)

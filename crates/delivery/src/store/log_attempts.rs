@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use diesel::sql_query;
 use diesel::sql_types::{Array, Integer, Nullable, SmallInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use domain::erasure::ERASED;
 use platform::database::{DatabaseError, prepared};
 use uuid::Uuid;
 
@@ -42,16 +43,30 @@ fn attempt_rows<'a>(batch: &'a [Settlement], settled: &HashSet<Uuid>) -> Vec<Att
 
 /// Counts are merged within the batch. All transactions lock rows in the same order: the statement
 /// runs its main query before the others, and each one sorts its rows.
+///
+/// A response may repeat the message as it was sent, so the responses to erased messages are logged erased. Only
+/// an erasure changes a message: one that another transaction has locked is being erased. An erasure that comes
+/// later waits for the lock and then finds the logged response.
 const LOG_ATTEMPTS: &str = "WITH given AS ( \
      SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) \
      AS given (merchant, kind, delivery, replay_number, number, started_at, latency_ms, bucket, \
      outcome, status, detail, response_body, settled, request_headers, response_headers) \
+ ), kept AS MATERIALIZED ( \
+     SELECT message.id FROM given, LATERAL ( \
+         SELECT own.id FROM delivery_messages AS own \
+         WHERE own.id = given.delivery AND (NOT own.is_erased) IS TRUE \
+         LIMIT 1 FOR SHARE SKIP LOCKED \
+     ) AS message \
+     WHERE given.response_body <> '' OR given.response_headers <> '' \
  ), logged AS ( \
      INSERT INTO delivery_attempts (merchant, delivery, replay_number, number, started_at, \
      latency_ms, outcome, status, detail, response_body, settled, request_headers, \
      response_headers) \
      SELECT merchant, delivery, replay_number, number, started_at, latency_ms, outcome, status, \
-     detail, response_body, settled, request_headers, response_headers FROM given \
+     detail, \
+     CASE WHEN response_body = '' OR delivery IN (SELECT id FROM kept) THEN response_body ELSE $16 END, \
+     settled, request_headers, \
+     CASE WHEN delivery IN (SELECT id FROM kept) THEN response_headers ELSE '' END FROM given \
  ), counted AS ( \
      INSERT INTO delivery_counts AS stored (hour, merchant, kind, outcome, status, attempts) \
      SELECT date_trunc('hour', started_at, 'UTC'), merchant, kind, outcome, \
@@ -100,7 +115,8 @@ pub(super) async fn log_attempts(
         .bind::<Array<Nullable<Text>>, _>(column(&rows, |row| row.settled))
         // Header values contain no NUL.
         .bind::<Array<Text>, _>(column(&rows, |row| row.attempt.headers.request.as_str()))
-        .bind::<Array<Text>, _>(column(&rows, |row| row.attempt.headers.response.as_str()));
+        .bind::<Array<Text>, _>(column(&rows, |row| row.attempt.headers.response.as_str()))
+        .bind::<Text, _>(ERASED);
     prepared(statement).execute(conn).await?;
     Ok(())
 }

@@ -237,6 +237,27 @@ async fn an_endpoint_check_reports_the_outcome() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_merchant_sees_who_sent_samples_to_its_endpoints() {
+    let app = TestApp::with_api(&[]).await;
+    for path in ["/v1/endpoints/acme/check", "/v1/endpoints/acme/check?event=rma.refunded"] {
+        assert_eq!(app.operator_request(Method::POST, path, &json!({})).await.0, 200);
+    }
+    let list = async |merchant: &str| {
+        let token = token("read", Some(merchant));
+        app.api_request(&token, Method::GET, "/v1/sample_requests", &json!({})).await.1
+    };
+    let listed = list("acme").await;
+    let listed = listed["sample_requests"].as_array().unwrap();
+    let (refunded, all) = (&listed[0], &listed[1]);
+    assert_eq!((&refunded["event"], &refunded["kinds"]), (&json!("rma.refunded"), &json!(["rma"])));
+    assert_eq!(all["event"], "sample");
+    assert_eq!(all["kinds"], json!(["rma", "exchange-order", "exchange-variants"]));
+    assert!(all["requested_by"].is_string(), "{all}");
+    assert_eq!(list("other").await["sample_requests"], json!([]));
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_check_warns_of_variants_that_are_left_out() {
     let app = TestApp::with_api(&[]).await;
     let path = "/v1/endpoints/acme/check?kind=exchange-variants";

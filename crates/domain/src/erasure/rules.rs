@@ -5,38 +5,13 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::EmailDigest;
-use crate::order::CUSTOMER_ALIAS;
+use super::personal_fields::{DocumentKind, EMAILS, PEOPLE, TEXTS};
 
 /// Replaces a personal text.
 pub const ERASED: &str = "erased";
 /// Replaces an e-mail address. No mail can be sent to it (RFC 2606).
 pub const ERASED_EMAIL: &str = "erased@invalid";
 
-/// Objects about a person. All their texts are replaced.
-const PEOPLE: [&str; 6] =
-    ["customer", CUSTOMER_ALIAS, "shipping_address", "billing_address", "address", "withdrawal"];
-/// Texts about a person in any object.
-const TEXTS: [&str; 14] = [
-    "comments",
-    "first_name",
-    "gift_message",
-    "last_name",
-    "note",
-    "phone",
-    "reject_reason",
-    "street",
-    "street1",
-    "street2",
-    "telephone_number",
-    "zip",
-    "zip_code",
-    "label_url",
-];
-const EMAILS: [&str; 3] = ["email", "giftee_email", "customer_email"];
-/// Texts of people in the history of a return.
-const REMARKS: [&str; 2] = ["detail", "reason"];
-/// Texts of people in reports of a warehouse. In a return, the reason is one of the merchant's codes.
-const REPORTED: [&str; 1] = ["return_reason"];
 /// Texts of an object about a person that stay.
 const KEPT: [&str; 4] = ["country_code", "country", "created_at", "updated_at"];
 const IDENTIFIERS: [&str; 2] = ["identifier", "id"];
@@ -48,18 +23,18 @@ pub fn is_erased(text: &str) -> bool {
 
 /// Replaces the personal data in a value.
 pub fn erase(value: &mut Value) {
-    erase_members(value, &[]);
+    erase_members(value, DocumentKind::Common);
 }
 
 /// Replaces the personal data in an entry of a history, where people also write reasons and details.
 pub fn erase_history(value: &mut Value) {
-    erase_members(value, &REMARKS);
+    erase_members(value, DocumentKind::History);
 }
 
 /// Replaces the personal data in an inbound ASN, a shipment or a receipt, where people also write the reason of a
 /// return.
 pub fn erase_report(value: &mut Value) {
-    erase_members(value, &REPORTED);
+    erase_members(value, DocumentKind::Report);
 }
 
 /// Whether a shipment, a receipt or a line of an inbound ASN is about one of these orders or returns. Others of the
@@ -96,30 +71,30 @@ pub fn erase_email(value: &mut Value, email: &EmailDigest) {
     }
 }
 
-fn erase_members(value: &mut Value, more_texts: &[&str]) {
+fn erase_members(value: &mut Value, kind: DocumentKind) {
     match value {
         Value::Array(elements) => {
-            elements.iter_mut().for_each(|element| erase_members(element, more_texts));
+            elements.iter_mut().for_each(|element| erase_members(element, kind));
         }
         Value::Object(members) => {
             for (key, member) in members {
-                erase_member(key, member, more_texts);
+                erase_member(key, member, kind);
             }
         }
         _ => {}
     }
 }
 
-fn erase_member(key: &str, member: &mut Value, more_texts: &[&str]) {
+fn erase_member(key: &str, member: &mut Value, kind: DocumentKind) {
     match member {
         Value::String(text) if EMAILS.contains(&key) => ERASED_EMAIL.clone_into(text),
-        Value::String(text) if TEXTS.contains(&key) || more_texts.contains(&key) => {
+        Value::String(text) if TEXTS.contains(&key) || kind.more_texts().contains(&key) => {
             ERASED.clone_into(text);
         }
         // The URL of a label shows the shopper's address.
         Value::Object(_) if key == "label" => *member = Value::Null,
         Value::Object(person) if PEOPLE.contains(&key) => erase_person(person),
-        other => erase_members(other, more_texts),
+        other => erase_members(other, kind),
     }
 }
 

@@ -225,3 +225,61 @@ fn the_event_schemas_are_up_to_date() {
         expect_test::expect_file![file].assert_eq(&pretty(&schema));
     }
 }
+
+#[test]
+fn the_personal_values_of_a_document_are_those_that_an_erasure_replaces() {
+    let document = json!({
+        "customer": { "identifier": "C-1", "email": "a@mail.example", "a/b": ["x", { "name": "Ada" }] },
+        "return_reason": "TOO_SMALL", "total_amount_cents": 5, "note": null, "label": { "url": "https://l" },
+    });
+    let found = personal_values(&document, erase);
+    let found: Vec<_> = found.iter().map(|(path, value)| format!("{path} {value}")).collect();
+    let expected = [
+        r#"/customer/a~1b/0 "x""#,
+        r#"/customer/a~1b/1/name "Ada""#,
+        r#"/customer/email "a@mail.example""#,
+        r#"/label/url "https://l""#,
+    ];
+    assert_eq!(found, expected);
+    let found = personal_values(&document, erase_report);
+    assert!(found.iter().any(|(path, _)| path == "/return_reason"), "{found:?}");
+}
+
+/// Whether a schema has a property that an erasure replaces, at any depth.
+fn has_personal_property(schema: &Value) -> bool {
+    match schema {
+        Value::Array(elements) => elements.iter().any(has_personal_property),
+        Value::Object(members) => members.iter().any(|(key, member)| {
+            let properties = member.as_object().filter(|_| key == "properties");
+            let mut names = properties.into_iter().flat_map(|it| it.keys());
+            let is_personal = |name: &String| {
+                let value = json!({ name.as_str(): "text" });
+                let person = json!({ name.as_str(): { "x": "text" } });
+                !personal_values(&value, erase_report).is_empty()
+                    || !personal_values(&person, erase_report).is_empty()
+            };
+            names.any(is_personal) || has_personal_property(member)
+        }),
+        _ => false,
+    }
+}
+
+/// Consumers remove these events from their dead-letter queues when the shopper is erased. Other events name no
+/// shopper: the contacts in two of them are the merchant's.
+#[test]
+fn three_events_have_personal_data() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../proto-schemas/events");
+    let mut personal = Vec::new();
+    for file in std::fs::read_dir(folder).unwrap() {
+        let path = file.unwrap().path();
+        let schema = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let is_of_merchant =
+            ["merchant-changed", "delivery-dead"].iter().any(|it| name.starts_with(it));
+        if !is_of_merchant && has_personal_property(&schema) {
+            personal.push(name.replace(".schema.json", ""));
+        }
+    }
+    personal.sort();
+    assert_eq!(personal, ["order-stored", "return-confirmed", "unit-received"]);
+}

@@ -67,7 +67,9 @@ static KEPT: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// The statements that read and update events of one table by their keys.
+/// The statements that read and update events of one table by their keys. An update names the keys by arrays too:
+/// a plan with only the join, made while the table was empty, would read the whole table. The events of one batch of
+/// the relay have the same time.
 struct Table {
     read: &'static str,
     update: &'static str,
@@ -79,7 +81,7 @@ const OUTBOX: Table = Table {
         ) AS own",
     update: "UPDATE outbox SET event = new.event \
         FROM unnest($1, $2, $3) AS new (at, sequence, event) \
-        WHERE outbox.sequence = new.sequence",
+        WHERE outbox.sequence = ANY ($2) AND outbox.sequence = new.sequence",
 };
 const PUBLISHED: Table = Table {
     read: "SELECT own.* FROM unnest($1, $2) AS wanted (at, sequence), LATERAL ( \
@@ -88,7 +90,8 @@ const PUBLISHED: Table = Table {
         ) AS own",
     update: "UPDATE published_events AS kept SET event = new.event \
         FROM unnest($1, $2, $3) AS new (at, sequence, event) \
-        WHERE kept.published_at = new.at AND kept.sequence = new.sequence",
+        WHERE kept.published_at = ANY ($1) AND kept.sequence = ANY ($2) \
+        AND kept.published_at = new.at AND kept.sequence = new.sequence",
 };
 
 /// Applies `erase` to the data of all events with these subjects, in the caller's transaction. Returns the

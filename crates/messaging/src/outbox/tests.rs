@@ -3,11 +3,14 @@
 use std::time::Instant;
 
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
+use domain::access::{Revocation, Revoked};
 use testkit::{Database, Reads, fill_rows, reads};
 
+use super::Outbox;
 use super::cursor::RelayCursor;
-use super::published::{ConfirmedEvents, maintain};
+use super::published::{ConfirmedEvents, maintain, read_after};
 use super::relay::read_batch;
+use crate::inbox::Inbox;
 
 /// Events that are measured one at a time.
 const MEASURED: i64 = 20;
@@ -89,4 +92,87 @@ async fn an_open_transaction_does_not_raise_the_cost_of_events() {
     assert!(last.pages <= most, "{last:?}, at the start {first:?}");
     let kept = database.count("SELECT count(*) FROM published_events").await;
     assert!(kept >= fill_rows(), "{kept} events were relayed");
+}
+
+/// Executions after which PostgreSQL keeps a plan.
+const WARM_UPS: usize = 6;
+const STATEMENTS: [&str; 5] = ["append", "read", "move", "read after", "inbox"];
+
+/// Runs one of [`STATEMENTS`] for the events with these sequence numbers.
+async fn run(name: &str, conn: &mut AsyncPgConnection, inbox: &Inbox, sequences: [i64; 2]) {
+    let now = inbox.clock.now();
+    let [first, second] = sequences;
+    match name {
+        "append" => {
+            let revoked = Revoked::Client("c".to_owned());
+            let revocation = Revocation { revoked, expires_at: now };
+            Outbox::new("test").append(conn, now, [revocation]).await.unwrap();
+        }
+        "read" => drop(read_batch(conn, second, &[first], 2).await.unwrap()),
+        "move" => {
+            let rows = read_batch(conn, second, &[first], 2).await.unwrap();
+            let mut confirmed = ConfirmedEvents::default();
+            rows.iter().for_each(|row| confirmed.push(row));
+            confirmed.move_all(conn).await.unwrap();
+        }
+        "read after" => {
+            let since = now - chrono::TimeDelta::seconds(1);
+            drop(read_after(conn, (since, first), now, 2).await.unwrap());
+        }
+        "inbox" => {
+            let ids = vec![uuid::Uuid::nil(), uuid::Uuid::now_v7()];
+            inbox.insert_new(conn, ids).await.unwrap();
+        }
+        other => panic!("{other} is not a statement"),
+    }
+}
+
+#[tokio::test]
+async fn plans_made_while_tables_were_empty_read_few_rows_of_full_ones() {
+    const ROWS: i64 = 2000;
+    let database = Database::create(vec![crate::MIGRATIONS]).await;
+    let pool = database.pool();
+    let (mut leader, mut pooled) = (pool.dedicated().await.unwrap(), pool.get().await.unwrap());
+    maintain(&mut leader, 7).await.unwrap();
+    let off = "ALTER TABLE outbox SET (autovacuum_enabled = off); \
+               ALTER TABLE inbox SET (autovacuum_enabled = off)";
+    database.execute_raw(off).await;
+    let inbox = Inbox {
+        pool: pool.clone(),
+        queue: "test.note.written.v1".to_owned(),
+        clock: platform::Clock::system(),
+    };
+    let sequences = [ROWS / 2, ROWS / 2 + 10];
+    for conn in [&mut leader, &mut *pooled] {
+        database.execute_raw("VACUUM ANALYZE").await;
+        for name in STATEMENTS.iter().flat_map(|name| [name; WARM_UPS]) {
+            let work =
+                async |conn: &mut AsyncPgConnection| run(name, conn, &inbox, sequences).await;
+            reads(conn, work).await;
+        }
+    }
+    database
+        .execute_raw("SELECT setval(pg_get_serial_sequence('outbox', 'sequence'), 1, false)")
+        .await;
+    insert(&mut pooled, ROWS).await;
+    let fill = format!(
+        "INSERT INTO published_events (published_at, sequence, event_id, routing_key, event, created_at) \
+         SELECT now() - n * interval '1 second', n, gen_random_uuid(), 'note.written.v1', '{{}}', now() \
+         FROM generate_series(1, {ROWS}) AS n; \
+         INSERT INTO inbox SELECT 'test.note.written.v1', gen_random_uuid(), now() \
+         FROM generate_series(1, {ROWS})"
+    );
+    database.execute_raw(&fill).await;
+    let mut expensive = Vec::new();
+    for (connection, conn) in [("leader", &mut leader), ("pooled", &mut *pooled)] {
+        for name in STATEMENTS {
+            let work =
+                async |conn: &mut AsyncPgConnection| run(name, conn, &inbox, sequences).await;
+            let ((), reads) = reads(conn, work).await;
+            if reads.rows > 50 {
+                expensive.push(format!("{name} ({connection}): {reads:?}"));
+            }
+        }
+    }
+    assert!(expensive.is_empty(), "{expensive:#?}");
 }

@@ -1,4 +1,5 @@
-//! Finds a shopper's orders and replaces the shopper's data in them.
+//! Finds a shopper's orders and replaces the shopper's data in them. Statements with a list of orders are planned each
+//! time: a plan that was made while the table was empty would read all orders of the merchant.
 
 use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
@@ -84,13 +85,13 @@ pub(crate) async fn release_placeholders(
     ))
     .bind::<Text, _>(merchant.as_str())
     .bind::<Array<Text>, _>(identifiers);
-    prepared(statement).execute(conn).await?;
+    statement.execute(conn).await?;
     Ok(())
 }
 
 /// Locks orders until the end of the transaction and replaces the shopper's data. Returns the number of
-/// orders that are stored. The caller releases the placeholders. Events that are appended after this have later sequence numbers than those of
-/// earlier snapshots.
+/// orders that are stored. The caller releases the placeholders. Events that are appended after this have later
+/// sequence numbers than those of earlier snapshots.
 pub(crate) async fn erase_orders(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -104,7 +105,7 @@ pub(crate) async fn erase_orders(
     ))
     .bind::<Text, _>(merchant.as_str())
     .bind::<Array<Text>, _>(identifiers);
-    let found: Vec<OrderRow> = prepared(query).load(conn).await?;
+    let found: Vec<OrderRow> = query.load(conn).await?;
     let erased = |OrderRow { identifier, document }: OrderRow| {
         let erased = erase_text(&document, erase_order_document);
         (identifier, erased.unwrap_or(document))

@@ -21,3 +21,8 @@ fn the_schemas_are_up_to_date() {
     check_contract("messages/returns-portal-order.schema.json", &message);
     check_contract("events/order-stored.schema.json", &pretty(&stored_schema()));
 }
+
+#[test]
+fn the_list_of_personal_fields_matches_the_contract() {
+    check_contract("personal-fields.txt", &domain::erasure::personal_fields());
+}

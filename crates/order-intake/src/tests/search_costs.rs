@@ -148,3 +148,32 @@ async fn the_plan_of_an_empty_table_stays_good() {
                      WHERE indexrelname IN ('orders_by_creation', 'orders_by_identifier') AND idx_scan > 0";
     assert_eq!(writer.lines(scans).await, Vec::<String>::new());
 }
+
+/// Reads and erases one order.
+async fn erase_one(conn: &mut AsyncPgConnection) {
+    let (merchant, identifiers) = ("acme".parse().unwrap(), ["B-7".to_owned()]);
+    let now = platform::Clock::system().now();
+    store::load_stored(conn, &[("acme", "B-7")], &[], &[]).await.unwrap();
+    store::erase_orders(conn, &merchant, &identifiers, now).await.unwrap();
+    store::release_placeholders(conn, &merchant, &identifiers).await.unwrap();
+}
+
+#[tokio::test]
+async fn erasures_whose_plans_were_made_while_the_table_was_empty_read_few_orders() {
+    let writer = TestWriter::start().await;
+    let off = "ALTER TABLE orders SET (autovacuum_enabled = off)";
+    writer.database.execute_raw(off).await;
+    writer.database.execute_raw("VACUUM ANALYZE").await;
+    let pool = writer.database.pool();
+    let mut conn = pool.get().await.unwrap();
+    // PostgreSQL keeps a plan after five executions.
+    for _ in 0..6 {
+        testkit::reads(&mut conn, erase_one).await;
+    }
+    let fill = "INSERT INTO orders SELECT 'acme', 'B-' || n, 'Shipped', NULL, ARRAY['1'], \
+                    now() - n * interval '1 second', now(), sha256('x'), '{}', now() \
+                FROM generate_series(1, 2000) AS n";
+    writer.database.execute_raw(fill).await;
+    let ((), reads) = testkit::reads(&mut conn, erase_one).await;
+    assert!((3..60).contains(&reads.rows), "{reads:?}");
+}

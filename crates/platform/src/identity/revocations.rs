@@ -50,7 +50,9 @@ impl Revocations {
         !revoked.is_empty() && revoked.contains_key(&Revoked::Session(id.to_string()))
     }
 
-    /// Deletes the revocations whose tokens have expired.
+    /// Deletes the revocations whose tokens have expired. `now` is the earlier of the times of the database and of
+    /// this process. A revocation that a wrong clock of this process deleted would not be read again, and a token
+    /// is checked with the clock of this process.
     pub fn remove_expired(&self, now: Timestamp) {
         let mut revoked = self.revoked.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         revoked.retain(|_, until| *until > now);

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Jsonb, Text, Timestamptz};
+use diesel::{OptionalExtension as _, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
-use domain::erasure::{EmailDigest, erase, erase_history, erase_text};
+use domain::erasure::{ERASED, EmailDigest, erase, erase_history, erase_text};
 use domain::returns::{Rma, RmaStatus};
 use platform::Timestamp;
-use platform::database::DatabaseError;
+use platform::database::{DatabaseError, prepared};
 use serde_json::Value;
 
 use super::unreadable;
@@ -86,26 +86,51 @@ fn read(rows: Vec<ReturnRow>) -> Result<Vec<LockedReturn>, DatabaseError> {
     rows.into_iter().map(read).collect()
 }
 
-/// Erases locked returns.
+/// Erases locked returns, and records the time of the erasure: older reports of a warehouse that arrive later are
+/// erased too.
 pub(crate) async fn erase_returns(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     returns: &[&LockedReturn],
+    erased_at: Timestamp,
 ) -> Result<(), DatabaseError> {
     let identifiers: Vec<_> = returns.iter().map(|it| it.rma_identifier.as_str()).collect();
     let document =
         |it: &&LockedReturn| erase_text(&it.document, erase).unwrap_or_else(|| it.document.clone());
     let statement = diesel::sql_query(
         "UPDATE returns SET document = new.document, customer_email = NULL, \
-             giftee_email_sha256 = NULL \
+             giftee_email_sha256 = NULL, erased_at = greatest(returns.erased_at, $4) \
          FROM unnest($2, $3) AS new (rma_identifier, document) \
          WHERE returns.merchant = $1 AND returns.rma_identifier = new.rma_identifier",
     )
     .bind::<Text, _>(merchant.as_str())
     .bind::<Array<Text>, _>(&identifiers)
-    .bind::<Array<Text>, _>(returns.iter().map(document).collect::<Vec<_>>());
+    .bind::<Array<Text>, _>(returns.iter().map(document).collect::<Vec<_>>())
+    .bind::<Timestamptz, _>(erased_at);
     statement.execute(conn).await?;
     erase_timelines(conn, merchant, &identifiers).await
+}
+
+#[derive(QueryableByName)]
+struct ErasedRow {
+    #[diesel(sql_type = Timestamptz)]
+    erased_at: Timestamp,
+}
+
+/// The time of the last erasure of a return, if there was one.
+pub(crate) async fn erased_at(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    rma_identifier: &str,
+) -> Result<Option<Timestamp>, DatabaseError> {
+    let query = diesel::sql_query(
+        "SELECT erased_at FROM returns \
+         WHERE merchant = $1 AND rma_identifier = $2 AND erased_at IS NOT NULL",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Text, _>(rma_identifier);
+    let row: Option<ErasedRow> = prepared(query).get_result(conn).await.optional()?;
+    Ok(row.map(|row| row.erased_at))
 }
 
 #[derive(QueryableByName)]
@@ -211,20 +236,28 @@ async fn set_erasing(conn: &mut AsyncPgConnection, value: &str) -> Result<(), Da
     Ok(())
 }
 
-/// Erases the notes in discrepancies about these orders or returns.
+/// The records that [`erase_discrepancies`] is about.
+pub(crate) struct ErasedRecords<'a> {
+    pub(crate) orders: &'a [String],
+    pub(crate) returns: &'a [String],
+    pub(crate) erased_at: Timestamp,
+}
+
+/// Erases discrepancies of these returns, and those of these orders that are older than the erasure. Another
+/// return of an order may be newer. A note that a person wrote after the erasure stays.
 pub(crate) async fn erase_discrepancies(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
-    orders: &[String],
-    returns: &[String],
+    records: &ErasedRecords<'_>,
 ) -> Result<(), DatabaseError> {
-    const ABOUT: &str =
-        "merchant = $1 AND (order_identifier = ANY ($2) OR rma_identifier = ANY ($3))";
-    let query =
-        diesel::sql_query(format!("SELECT position, detail FROM discrepancies WHERE {ABOUT}"))
-            .bind::<Text, _>(merchant.as_str())
-            .bind::<Array<Text>, _>(orders)
-            .bind::<Array<Text>, _>(returns);
+    let query = diesel::sql_query(
+        "SELECT position, detail FROM discrepancies WHERE merchant = $1 \
+         AND (rma_identifier = ANY ($3) OR order_identifier = ANY ($2) AND at < $4)",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Text>, _>(records.orders)
+    .bind::<Array<Text>, _>(records.returns)
+    .bind::<Timestamptz, _>(records.erased_at);
     let (positions, details) = erased_details(query.load(conn).await?, erase);
     let statement = diesel::sql_query(
         "UPDATE discrepancies AS own SET detail = new.detail \
@@ -235,13 +268,15 @@ pub(crate) async fn erase_discrepancies(
     .bind::<Array<BigInt>, _>(positions)
     .bind::<Array<Jsonb>, _>(details);
     statement.execute(conn).await?;
-    let statement = diesel::sql_query(format!(
-        "UPDATE discrepancies SET resolution_note = 'erased' \
-         WHERE {ABOUT} AND resolution_note IS NOT NULL"
-    ))
+    let statement = diesel::sql_query(
+        "UPDATE discrepancies SET resolution_note = $5 WHERE merchant = $1 \
+         AND (rma_identifier = ANY ($3) OR order_identifier = ANY ($2)) AND resolved_at < $4",
+    )
     .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(orders)
-    .bind::<Array<Text>, _>(returns);
+    .bind::<Array<Text>, _>(records.orders)
+    .bind::<Array<Text>, _>(records.returns)
+    .bind::<Timestamptz, _>(records.erased_at)
+    .bind::<Text, _>(ERASED);
     statement.execute(conn).await?;
     Ok(())
 }

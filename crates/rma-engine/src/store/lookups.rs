@@ -63,15 +63,18 @@ struct IdentifierRow {
     identifier: String,
 }
 
-/// The first of these identifiers that an order of the merchant has.
+/// The first of these identifiers that an order of the merchant has. Each is looked up on its own: a plan with the
+/// whole list, made while the table was empty, would read all orders of the merchant.
 pub(crate) async fn known_identifier(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     identifiers: &[String],
 ) -> Result<Option<String>, DatabaseError> {
     let query = diesel::sql_query(
-        "SELECT identifier FROM orders WHERE merchant = $1 AND identifier = ANY($2) \
-         ORDER BY array_position($2, identifier) LIMIT 1",
+        "SELECT found.identifier FROM unnest($2) WITH ORDINALITY AS wanted (identifier, place), LATERAL ( \
+             SELECT identifier FROM orders AS own \
+             WHERE own.merchant = $1 AND own.identifier = wanted.identifier OFFSET 0 \
+         ) AS found ORDER BY wanted.place LIMIT 1",
     )
     .bind::<Text, _>(merchant.as_str())
     .bind::<Array<Text>, _>(identifiers);
@@ -108,6 +111,31 @@ pub(crate) async fn delete(
 ) -> Result<(), DatabaseError> {
     let statement = diesel::sql_query("DELETE FROM lookup_failures WHERE position = $1")
         .bind::<BigInt, _>(position);
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+/// Deletes the failures of these orders from before a time. Each order is looked up on its own: a plan with a list of
+/// digests, made while the table was empty, would read all failures of the merchant.
+pub(crate) async fn delete_of_orders(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    orders: &[String],
+    before: Timestamp,
+) -> Result<(), DatabaseError> {
+    let digests: Vec<_> =
+        orders.iter().map(|order| Digest::of_text(order).as_bytes().to_vec()).collect();
+    let statement = diesel::sql_query(
+        "DELETE FROM lookup_failures WHERE position = ANY (ARRAY ( \
+             SELECT failure.position FROM unnest($2) AS wanted (digest), LATERAL ( \
+                 SELECT position FROM lookup_failures AS own WHERE own.merchant = $1 \
+                 AND own.order_digest = wanted.digest AND (own.at < $3) IS TRUE OFFSET 0 \
+             ) AS failure \
+         ))",
+    )
+    .bind::<Text, _>(merchant.as_str())
+    .bind::<Array<Binary>, _>(digests)
+    .bind::<Timestamptz, _>(before);
     prepared(statement).execute(conn).await?;
     Ok(())
 }

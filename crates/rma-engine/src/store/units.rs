@@ -122,7 +122,8 @@ pub(crate) async fn returned(
 }
 
 /// Records that nothing was ordered for these units, so that another return of their order may have
-/// an exchange.
+/// an exchange. The units are found by their orders; a plan with only the join, made while the table was empty,
+/// would read the whole table.
 pub(crate) async fn release_exchange(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -134,7 +135,7 @@ pub(crate) async fn release_exchange(
     let numbers: Vec<_> = units.iter().map(|unit| unit.unit).collect();
     let statement = diesel::sql_query(
         "UPDATE return_units SET exchanged = false \
-         WHERE merchant = $1 AND rma_identifier = $2 \
+         WHERE merchant = $1 AND rma_identifier = $2 AND order_identifier = ANY ($3) \
              AND (order_identifier, line_identifier, unit) IN (SELECT * FROM unnest($3, $4, $5))",
     )
     .bind::<Text, _>(merchant.as_str())

@@ -4,6 +4,7 @@ use diesel::sql_types::Text;
 use diesel_async::SimpleAsyncConnection as _;
 use domain::access::MerchantId;
 use domain::erasure::{EmailDigest, ErasureConfirmed, ReturnsErased, ShopperErased};
+use domain::warehouse::UnitReceived;
 use messaging::Outbox;
 use uuid::Uuid;
 
@@ -85,6 +86,11 @@ async fn an_open_return_is_kept_unless_forced() {
     body["units"][0]["return_reason"] = json!("withdrawal");
     body["withdrawal"] = json!({ "name": "PLANTED", "email": "planted@other.example" });
     let rma = app.start_return(&body).await;
+    let label = json!({
+        "event_identifier": "1", "event": "label", "rma_identifier": rma, "tracking_number": "1Z9",
+        "label_url": "https://carrier.example/PLANTED", "detail": "PLANTED",
+    });
+    assert_eq!(app.carrier(&label).await.0, StatusCode::OK);
     app.publish_event_at(erased(&["A"], false), Some(1000)).await;
     let confirmed: ErasureConfirmed = event(&app, "order-intake", |_| true).await;
     assert_eq!(confirmed.kept_returns.len(), 1);
@@ -249,6 +255,23 @@ async fn the_responses_of_a_return_are_found_among_all_keys_of_a_merchant() {
     assert!(read.rows < 500, "{read:?}");
 }
 
+/// Restarts the service, which then searches its dead letters, and waits until a queue has this many. Returns them.
+async fn left_after_restart(app: TestApp, queue: &str, number: usize) -> Vec<String> {
+    let (database, namespace) = app.service.stop().await;
+    let settings = [
+        ("SEALING__KEYS", testkit::sealing_keys()),
+        ("SHOPPER__PROOF_KEYS", testkit::sealing_keys()),
+    ];
+    let settings: Vec<_> = app.issuer.settings().into_iter().chain(settings).collect();
+    let service = TestService::on::<App>(&settings, Clock::system(), database, namespace).await;
+    eventually("only some events are left", SOON, || async {
+        let left = service.namespace.peek(queue).await;
+        let text = |it: &Value| it["payload"].as_str().unwrap().to_owned();
+        (left.len() == number).then(|| left.iter().map(text).collect())
+    })
+    .await
+}
+
 #[tokio::test]
 async fn a_dead_lettered_snapshot_of_an_erased_order_is_removed() {
     let app = TestApp::start().await;
@@ -263,19 +286,91 @@ async fn a_dead_lettered_snapshot_of_an_erased_order_is_removed() {
         envelope.sequence = Some(format!("{sequence:019}"));
         app.service.namespace.publish_raw(&queue, &json!(envelope).to_string()).await;
     }
-    // The search starts with the process, and then every hour.
-    let (database, namespace) = app.service.stop().await;
-    let settings = [
-        ("SEALING__KEYS", testkit::sealing_keys()),
-        ("SHOPPER__PROOF_KEYS", testkit::sealing_keys()),
-    ];
-    let settings: Vec<_> = app.issuer.settings().into_iter().chain(settings).collect();
-    let service = TestService::on::<App>(&settings, Clock::system(), database, namespace).await;
-    eventually("only the other events are left", SOON, || async {
-        let left = service.namespace.peek(&queue).await;
-        let left: Vec<_> = left.iter().map(|it| it["payload"].as_str().unwrap()).collect();
-        let is_erased = |it: &&str| it.contains("/A\"") && it.contains("0000000999");
-        (left.len() == 2 && !left.iter().any(is_erased)).then_some(())
-    })
-    .await;
+    let left = left_after_restart(app, &queue, 2).await;
+    assert!(!left.iter().any(|it| it.contains("/A\"") && it.contains("0000000999")), "{left:?}");
+}
+
+/// A unit that the warehouse rejected this many minutes from now.
+fn rejected(rma: &str, minutes: i64) -> UnitReceived {
+    let received_at = Clock::system().now() + chrono::TimeDelta::minutes(minutes);
+    let reject_reason = Some(format!("PLANTED {minutes}"));
+    UnitReceived { reject_reason, received_at, ..receiving::received(rma, Uuid::new_v4()) }
+}
+
+/// A return that was erased.
+async fn erased_return(app: &TestApp) -> String {
+    app.store("acme", &bodies_order("A")).await;
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    app.publish_event_at(erased(&["A"], true), Some(1000)).await;
+    let _: ErasureConfirmed = event(app, "order-intake", |_| true).await;
+    rma
+}
+
+#[tokio::test]
+async fn a_receipt_that_the_erasure_overtook_is_erased() {
+    let app = TestApp::start().await;
+    let rma = erased_return(&app).await;
+    for (minutes, is_erased) in [(-10, true), (10, false)] {
+        app.publish_event(rejected(&rma, minutes)).await;
+        let recorded = format!(
+            "SELECT count(*) AS n FROM timeline WHERE event = 'receipt' \
+             AND (detail::text LIKE '%PLANTED {minutes}%') <> {is_erased}"
+        );
+        eventually("the receipt is recorded", SOON, || async {
+            (app.number(&recorded).await == 1).then_some(())
+        })
+        .await;
+        assert_eq!(marked(&app).await.is_empty(), is_erased);
+    }
+}
+
+#[tokio::test]
+async fn a_dead_lettered_receipt_of_an_erased_return_is_removed() {
+    let app = TestApp::start().await;
+    let rma = erased_return(&app).await;
+    let queue = format!("{}.{}.dead", App::NAME, UnitReceived::TYPE);
+    let without_text = UnitReceived { reject_reason: None, ..rejected(&rma, -10) };
+    for unit in [rejected(&rma, -10), rejected(&rma, 10), rejected("other", -10), without_text] {
+        let envelope = Envelope::new("warehouse-notifier", Clock::system().now(), &unit);
+        app.service.namespace.publish_raw(&queue, &json!(envelope).to_string()).await;
+    }
+    let left = left_after_restart(app, &queue, 3).await;
+    assert!(!left.iter().any(|it| it.contains(&rma) && it.contains("PLANTED -10")), "{left:?}");
+}
+
+#[tokio::test]
+async fn a_late_erasure_keeps_newer_notes_of_discrepancies() {
+    let app = TestApp::start().await;
+    app.store("acme", &bodies_order("A")).await;
+    // Two of an order, of which one was resolved after the erasure, and one of a newer return of the order.
+    let insert = "INSERT INTO discrepancies (merchant, at, kind, order_identifier, rma_identifier, detail, \
+                      resolved_at, resolved_by, resolution_note) \
+                  SELECT 'acme', now() + at * interval '1 hour', 'received_over', 'A', rma, \
+                      '{\"note\": \"PLANTED\"}', now() + resolved * interval '1 hour', 'jo', 'PLANTED' \
+                  FROM (VALUES (-2, NULL, -1), (-1, NULL, 1), (1, 'R-new', 2)) AS v (at, rma, resolved)";
+    let mut conn = app.pool.get().await.unwrap();
+    conn.batch_execute(insert).await.unwrap();
+    app.publish_event_at(erased(&["A"], true), Some(1000)).await;
+    let _: ErasureConfirmed = event(&app, "order-intake", |_| true).await;
+    let stored =
+        "SELECT detail ->> 'note' || '/' || resolution_note AS line FROM discrepancies ORDER BY at";
+    let stored: Vec<Line> = diesel::sql_query(stored).load(&mut conn).await.unwrap();
+    let stored: Vec<_> = stored.iter().map(|it| it.line.as_str()).collect();
+    assert_eq!(stored, ["erased/erased", "erased/PLANTED", "PLANTED/PLANTED"]);
+}
+
+#[tokio::test]
+async fn an_erasure_deletes_failed_look_ups_of_its_orders() {
+    let app = TestApp::start().await;
+    app.store("acme", &bodies_order("A")).await;
+    let insert = "INSERT INTO lookup_failures (at, merchant, order_digest, address) \
+                  SELECT now() + minutes * interval '1 minute', 'acme', sha256(name::bytea), '192.0.2.0/24' \
+                  FROM (VALUES (-5, 'A'), (5, 'A'), (-5, 'B')) AS v (minutes, name)";
+    app.pool.get().await.unwrap().batch_execute(insert).await.unwrap();
+    app.publish_event_at(erased(&["A"], true), Some(1000)).await;
+    let _: ErasureConfirmed = event(&app, "order-intake", |_| true).await;
+    let left =
+        "SELECT count(*) AS n FROM lookup_failures WHERE at > now() OR order_digest = sha256('B')";
+    assert_eq!(app.number(left).await, 2);
+    assert_eq!(app.number("SELECT count(*) AS n FROM lookup_failures").await, 2);
 }

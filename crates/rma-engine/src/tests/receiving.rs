@@ -126,7 +126,7 @@ async fn receipts_need_managed_receiving() {
     assert_eq!(app.sent_messages().await, ["rma.created"]);
 }
 
-fn received(rma: &str, receipt: Uuid) -> UnitReceived {
+pub(super) fn received(rma: &str, receipt: Uuid) -> UnitReceived {
     UnitReceived {
         merchant: "acme".parse().unwrap(),
         rma_identifier: rma.to_owned(),

@@ -186,3 +186,40 @@ async fn a_locked_asn_delays_no_receipt_of_another() {
     check(waiting.await);
     app.delivered(13).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn units_whose_messages_a_replay_has_locked_delay_no_other() {
+    let app = TestApp::start().await;
+    app.register("acme", "IN-1", 5).await;
+    for unit in [1, 2] {
+        let mut rejected = receipt("IN-1", unit);
+        rejected.as_object_mut().unwrap().remove("initial_condition");
+        rejected["reject_reason"] = json!("another product");
+        assert_eq!(send(app.receipt_request("acme", &rejected)).await.0, 201);
+    }
+    let mut replay = app.service.pool.get().await.unwrap();
+    let lock = "BEGIN; SELECT FROM delivery_ordering_keys FOR UPDATE";
+    replay.batch_execute(lock).await.unwrap();
+    let send_unit = |unit| send(app.receipt_request("acme", &receipt("IN-1", unit)));
+    let mut waiting = pin!(join_all([send_unit(1), send_unit(2)]));
+    let while_waiting = async {
+        // A merchant has one slot, so one of the two waits for a counter and the other for the slot. The workers of
+        // batches do not wait.
+        eventually("a request waits", TIMEOUT, || async {
+            (app.count(BLOCKED).await > 0).then_some(())
+        })
+        .await;
+        for unit in [3, 4, 5] {
+            assert_eq!(send_unit(unit).await.0, 201);
+            assert!(app.count(BLOCKED).await <= 1);
+        }
+    };
+    tokio::select! {
+        responses = &mut waiting => panic!("not delayed: {responses:?}"),
+        () = while_waiting => {}
+    }
+    replay.batch_execute("COMMIT").await.unwrap();
+    let responses = waiting.await;
+    assert!(responses.iter().all(|(status, _)| *status == 201), "{responses:?}");
+    app.delivered(7).await;
+}

@@ -81,6 +81,66 @@ async fn bodies_and_responses_of_an_ordering_key_are_erased() {
     assert_eq!(erased.unwrap(), 0, "another merchant's message stays");
 }
 
+/// The result of an attempt whose response repeats the message.
+fn responded(id: Uuid, now: Timestamp) -> Settlement {
+    let mut responded = settlement(id, Decision::Dead, Signal::Hold, now);
+    responded.attempt.response_log = "PLANTED".to_owned();
+    responded.attempt.headers.response = "x-name: PLANTED".to_owned();
+    responded
+}
+
+const RESPONSES: &str = "SELECT response_body || '/' || response_headers AS line \
+     FROM delivery_attempts JOIN delivery_messages ON id = delivery ORDER BY ordering_key";
+
+#[tokio::test]
+async fn a_response_to_a_message_that_was_erased_in_flight_is_logged_erased() {
+    let now = Clock::system().now();
+    let (_database, pool) = database(now).await;
+    let mut conn = pool.get().await.unwrap();
+    // The second message has nothing to erase, but the response to it may.
+    for (key, body) in [("rma:1", r#"{"note":"PLANTED"}"#), ("rma:2", "{}"), ("rma:3", "{}")] {
+        let message = NewMessage { body: body.into(), ..message(Some(key)) };
+        let id = super::super::append(&conn, now, &[message]).await.unwrap()[0];
+        if key != "rma:3" {
+            erase(&mut conn, "acme", &[key.to_owned()]).await.unwrap();
+        }
+        settle(&mut conn, responded(id, now)).await;
+    }
+    let expected = ["erased/", "erased/", "PLANTED/x-name: PLANTED"];
+    assert_eq!(lines(&mut conn, RESPONSES).await, expected);
+}
+
+#[tokio::test]
+async fn a_response_that_arrives_during_the_erasure_is_logged_erased_without_a_wait() {
+    let now = Clock::system().now();
+    let (_database, pool) = database(now).await;
+    let (mut eraser, mut settler) = (pool.get().await.unwrap(), pool.get().await.unwrap());
+    let id = append(&mut settler, now, Some("rma:1")).await;
+    eraser.batch_execute("BEGIN").await.unwrap();
+    erase(&mut eraser, "acme", &["rma:1".to_owned()]).await.unwrap();
+    settle(&mut settler, responded(id, now)).await;
+    eraser.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(lines(&mut settler, RESPONSES).await, ["erased/"]);
+}
+
+#[tokio::test]
+async fn an_erasure_waits_for_a_response_that_is_being_logged() {
+    let now = Clock::system().now();
+    let (_database, pool) = database(now).await;
+    let (mut eraser, mut settler) = (pool.get().await.unwrap(), pool.get().await.unwrap());
+    let id = append(&mut settler, now, Some("rma:1")).await;
+    settler.batch_execute("BEGIN").await.unwrap();
+    settle(&mut settler, responded(id, now)).await;
+    let committing = async {
+        wait_for_blocked_session(&pool).await;
+        settler.batch_execute("COMMIT").await.unwrap();
+    };
+    let keys = ["rma:1".to_owned()];
+    let (erased, ()) = tokio::join!(erase(&mut eraser, "acme", &keys), committing);
+    erased.unwrap();
+    assert_eq!(lines(&mut eraser, RESPONSES).await, ["erased/"]);
+}
+
 #[tokio::test]
 async fn dead_letters_of_erased_and_expired_messages_are_outdated() {
     let now = Clock::system().now();

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::store::{
-    Filter, IdOrder, Period, ReportFilter, State, advance_replay, attempts, body, delete_settled,
-    find, first_attempts, list, match_counts, messages_between, next_due_replay, oldest_due,
-    outdated_dead_letters, report, retry_now, still_queued, unsettled,
+    ErasedMessages, Filter, IdOrder, Period, ReportFilter, State, advance_replay, attempts, body,
+    delete_settled, find, first_attempts, list, match_counts, messages_between, next_due_replay,
+    oldest_due, outdated_dead_letters, report, retry_now, still_queued, unsettled,
 };
 
 /// Messages of each of two merchants.
@@ -14,7 +14,7 @@ const MAX_ROWS: i64 = 160;
 /// Executions after which PostgreSQL keeps a plan.
 const WARM_UPS: usize = 6;
 
-const STATEMENTS: [&str; 29] = [
+const STATEMENTS: [&str; 30] = [
     "due endpoints",
     "endpoints after",
     "wake-ups",
@@ -41,6 +41,7 @@ const STATEMENTS: [&str; 29] = [
     "oldest due",
     "replay",
     "report",
+    "erase",
     // These insert rows, so the tables are not empty afterwards.
     "settle",
     "retry later",
@@ -121,6 +122,12 @@ async fn run(name: &str, conn: &mut AsyncPgConnection, now: Timestamp, [dead, re
         "report" => {
             let filter = ReportFilter { merchant: acme(), kind: None, from: now - LEASE, to: now };
             drop(report(conn, &filter, Period::Hour).await.unwrap());
+        }
+        "erase" => {
+            let keys = ["rma:500".to_owned()];
+            let messages = ErasedMessages { ordering_keys: &keys, before: None };
+            let (merchant, erase) = ("acme".parse().unwrap(), domain::erasure::erase);
+            super::super::erase(conn, &merchant, messages, |_| true, erase).await.unwrap();
         }
         other => panic!("{other} is not a statement"),
     }

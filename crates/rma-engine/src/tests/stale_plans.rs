@@ -1,0 +1,174 @@
+//! Statements whose plans were made while their tables were empty read few rows of the full tables.
+
+use std::collections::BTreeSet;
+
+use diesel_async::AsyncPgConnection;
+use domain::json::Digest;
+use domain::returns::UnitId;
+use platform::batching::Processing;
+use platform::idempotency::{self, IdempotencyKey};
+
+use super::*;
+use crate::store::discrepancies::{DiscrepancyResolution, resolve_refunds};
+use crate::store::orders::{self, Key, RowLock};
+use crate::store::{erased_orders, erasures, locked_returns, lookups, returns, units};
+
+/// Copies of the order and of its return.
+const ROWS: i64 = 10_000;
+/// Rows that a statement about one order or return may read: some entries of indexes, and rows.
+const MAX_ROWS: i64 = 100;
+/// Pages that it may read. The index of the units has more.
+const MAX_PAGES: i64 = 60;
+/// Executions after which PostgreSQL keeps a plan.
+const WARM_UPS: usize = 6;
+
+const STATEMENTS: [&str; 17] = [
+    "lock stored orders",
+    "find orders",
+    "lock orders",
+    "lock orders of a batch",
+    "order exists",
+    "known identifier",
+    "held units",
+    "returned units",
+    "release exchange",
+    "returns of orders",
+    "requested returns",
+    "erased orders",
+    "erased return",
+    "failed look-ups",
+    "resolve discrepancies",
+    "idempotency keys",
+    "erase responses",
+];
+
+/// Runs one of [`STATEMENTS`] about order A and its return.
+#[expect(clippy::too_many_lines, reason = "one arm for each statement")]
+async fn run(name: &str, conn: &mut AsyncPgConnection, rma: &str) {
+    let merchant = "acme".parse().unwrap();
+    let (order, named): (Key<'_>, Key<'_>) = (("acme", "A"), ("acme", rma));
+    let find = async |conn: &AsyncPgConnection, lock| {
+        orders::find(conn, &BTreeSet::from([order]), lock).await.unwrap();
+    };
+    match name {
+        "lock stored orders" => {
+            orders::lock_stored(conn, &[order], usize::MAX).await.unwrap();
+        }
+        "find orders" => find(conn, RowLock::None).await,
+        "lock orders" => find(conn, RowLock::Update).await,
+        "lock orders of a batch" => find(conn, RowLock::UpdateOrSkip).await,
+        "order exists" => {
+            orders::exists(conn, &merchant, "A").await.unwrap();
+        }
+        "known identifier" => {
+            let names = ["A".to_owned(), "#A".to_owned()];
+            lookups::known_identifier(conn, &merchant, &names).await.unwrap();
+        }
+        "held units" => drop(units::held(conn, &[order]).await.unwrap()),
+        "returned units" => drop(units::returned(conn, &BTreeSet::from([order])).await.unwrap()),
+        "release exchange" => {
+            let unit = UnitId {
+                order_identifier: "A".to_owned(),
+                order_line_item_identifier: "A-1".to_owned(),
+                unit: 1,
+            };
+            units::release_exchange(conn, &merchant, rma, &[unit]).await.unwrap();
+        }
+        "returns of orders" => {
+            let locked = locked_returns::lock_affected(conn, &[order], &[named]).await.unwrap();
+            drop(locked_returns::load(conn, &locked).await.unwrap());
+        }
+        "requested returns" => {
+            let parcels = [("acme", "1Z")];
+            let batch = Processing::Batch;
+            drop(returns::lock_requested(conn, &[named], &parcels, batch).await.unwrap());
+        }
+        "erased orders" => drop(erased_orders::find(conn, &[order]).await.unwrap()),
+        "erased return" => {
+            erasures::erased_at(conn, &merchant, rma).await.unwrap();
+        }
+        "failed look-ups" => {
+            let (orders, now) = (["A".to_owned()], Clock::system().now());
+            lookups::delete_of_orders(conn, &merchant, &orders, now).await.unwrap();
+        }
+        "resolve discrepancies" => {
+            let at = Clock::system().now();
+            let (by, note) = ("jo".to_owned(), "done".to_owned());
+            let resolution = DiscrepancyResolution { at, by, note, rma_identifier: None };
+            resolve_refunds(conn, &merchant, "A", &["F-1"], &resolution).await.unwrap();
+        }
+        "idempotency keys" => {
+            let (key, request) = ("1", Digest::of_value(&json!(1)));
+            let key = IdempotencyKey {
+                merchant: &merchant,
+                operation: "returns",
+                key,
+                name: "key",
+                request,
+            };
+            drop(idempotency::find_all(conn, &[key]).await.unwrap());
+        }
+        "erase responses" => {
+            let (names, erase) = ([rma.to_owned()], domain::erasure::erase);
+            idempotency::erase_responses(conn, &merchant, &names, erase).await.unwrap();
+        }
+        other => panic!("{other} is not a statement"),
+    }
+}
+
+/// Copies the only order, its return and its unit, and adds keys and discrepancies.
+fn fill() -> String {
+    format!(
+        "INSERT INTO orders SELECT merchant, 'X-' || n, updated_at, sequence, document, shipped_units, \
+             stored_at FROM orders, generate_series(1, {ROWS}) AS n; \
+         INSERT INTO returns (merchant, rma_identifier, status, document, created_at, updated_at, erased_at) \
+         SELECT merchant, 'X-' || n, status, document, created_at, updated_at, now() \
+         FROM returns, generate_series(1, {ROWS}) AS n; \
+         INSERT INTO return_units (merchant, rma_identifier, order_identifier, line_identifier, unit, held, \
+             exchanged, tracking_number, order_sequence) \
+         SELECT merchant, 'X-' || n, 'X-' || n, line_identifier, unit, held, true, 'X' || n, order_sequence \
+         FROM return_units, generate_series(1, {ROWS}) AS n; \
+         INSERT INTO erased_orders SELECT 'acme', 'X-' || n, n FROM generate_series(1, {ROWS}) AS n; \
+         INSERT INTO lookup_failures (at, merchant, order_digest, address) \
+         SELECT now(), 'acme', sha256(n::text::bytea), 'x' FROM generate_series(1, {ROWS}) AS n; \
+         INSERT INTO exchange_orders SELECT 'acme', 'E-' || n, 'X-' || n, 'X-' || n, now() \
+         FROM generate_series(1, {ROWS}) AS n; \
+         INSERT INTO discrepancies (merchant, at, kind, order_identifier, rma_identifier, detail) \
+         SELECT 'acme', now(), 'refund_of_unknown_return', 'X-' || n, 'X-' || n, '{{}}' \
+         FROM generate_series(1, {ROWS}) AS n; \
+         INSERT INTO idempotency_keys (merchant, operation, key, request_digest, response, completed_at) \
+         SELECT 'acme', 'returns', 'X-' || n, '', '{{\"rma_identifier\":\"X-' || n || '\"}}', now() \
+         FROM generate_series(1, {ROWS}) AS n"
+    )
+}
+
+#[tokio::test]
+async fn plans_made_while_tables_were_empty_read_few_rows_of_full_ones() {
+    let app = TestApp::start().await;
+    let off = "DO $$ DECLARE name TEXT; BEGIN \
+                   FOR name IN SELECT quote_ident(relname) FROM pg_class \
+                       WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' \
+                   LOOP EXECUTE 'ALTER TABLE ' || name || ' SET (autovacuum_enabled = off)'; END LOOP; \
+               END $$";
+    app.service.database.execute_raw(off).await;
+    app.service.database.execute_raw("VACUUM ANALYZE").await;
+    let mut conn = app.pool.get().await.unwrap();
+    for name in STATEMENTS.iter().flat_map(|name| [name; WARM_UPS]) {
+        testkit::reads(&mut conn, async |conn: &mut AsyncPgConnection| {
+            run(name, conn, "none").await
+        })
+        .await;
+    }
+    app.store("acme", &projecting::order("A", 2)).await;
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    app.service.database.execute_raw(&fill()).await;
+    let mut expensive = Vec::new();
+    for name in STATEMENTS {
+        let work = async |conn: &mut AsyncPgConnection| run(name, conn, &rma).await;
+        let ((), reads) = testkit::reads(&mut conn, work).await;
+        if reads.rows > MAX_ROWS || reads.pages > MAX_PAGES {
+            expensive.push(format!("{name}: {reads:?}"));
+        }
+    }
+    assert!(expensive.is_empty(), "{expensive:#?}");
+}
