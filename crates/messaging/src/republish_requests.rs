@@ -112,10 +112,7 @@ pub(crate) struct RepublishDryRun {
     responses(
         (status = 200, description = "Result of a dry run", body = RepublishDryRun),
         (status = 202, description = "The events are being published", body = RepublishView),
-        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
-        (status = 403, description = "The token lacks the scope or belongs to a merchant", body = ErrorBody),
         (status = 409, description = "Events are being published again already", body = ErrorBody),
-        (status = 415, body = ErrorBody), (status = 422, body = ErrorBody),
     )
 )]
 #[post("/v1/events/republish")]
@@ -155,8 +152,7 @@ pub(crate) async fn republish_events(
 #[utoipa::path(
     tag = "events", security(("bearer" = ["read"]), ("bearer" = ["operator"])),
     responses(
-        (status = 200, body = RepublishView), (status = 401, body = ErrorBody),
-        (status = 403, description = "The token lacks the scope or belongs to a merchant", body = ErrorBody),
+        (status = 200, body = RepublishView),
         (status = 404, description = "No events were published again yet", body = ErrorBody),
     )
 )]
@@ -190,11 +186,7 @@ pub(crate) struct RepublishQuery {
 #[utoipa::path(
     tag = "events", security(("bearer" = ["read"]), ("bearer" = ["operator"])),
     params(RepublishQuery),
-    responses(
-        (status = 200, body = RepublishPage), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody),
-        (status = 403, description = "The token lacks the scope or belongs to a merchant", body = ErrorBody),
-    )
+    responses((status = 200, body = RepublishPage))
 )]
 #[get("/v1/events/republishes")]
 pub(crate) async fn list_republishes(
@@ -220,8 +212,6 @@ pub(crate) async fn list_republishes(
     tag = "events", security(("bearer" = ["operator"])),
     responses(
         (status = 200, description = "The stopped request", body = RepublishView),
-        (status = 401, body = ErrorBody),
-        (status = 403, description = "The token lacks the scope or belongs to a merchant", body = ErrorBody),
         (status = 404, description = "No events are being published again", body = ErrorBody),
     )
 )]

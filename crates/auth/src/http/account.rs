@@ -73,7 +73,7 @@ fn read_setup(body: &Object<'_>) -> Option<Option<String>> {
     request_body(content = ChangePasswordRequest, example = json!({ "current_password": "a-long-password", "new_password": "a-longer-password" })),
     responses(
         (status = 204), (status = 401, description = "No valid token, or the session ended after wrong passwords", body = ErrorBody), (status = 403, description = "Not the token of a person", body = ErrorBody),
-        (status = 422, body = ErrorBody), (status = 429, description = "Too many failures from this address or of this person", body = ErrorBody),
+        (status = 429, description = "Too many failures from this address or of this person", body = ErrorBody),
         (status = 503, description = "Too many passwords are being checked", body = ErrorBody),
     )
 )]
@@ -99,7 +99,7 @@ pub(crate) async fn change_password(
     request_body(content = ReplaceRecoveryCodesRequest, example = json!({ "password": "a-long-password", "totp_code": "287082" })),
     responses(
         (status = 201, body = RecoveryCodes), (status = 401, description = "No valid token, or the session ended after wrong passwords", body = ErrorBody), (status = 403, description = "Not the token of a person", body = ErrorBody),
-        (status = 409, description = "The person has no TOTP", body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 409, description = "The person has no TOTP", body = ErrorBody),
         (status = 429, description = "Too many failures from this address or of this person", body = ErrorBody),
         (status = 503, description = "Too many passwords are being checked", body = ErrorBody),
     )
@@ -125,8 +125,8 @@ pub(crate) async fn replace_recovery_codes(
     tag = "sessions", security(("bearer" = ["read"]), ("bearer" = ["operator"])),
     request_body(content = ShowTotpSetupRequest, example = json!({})),
     responses(
-        (status = 200, body = TotpSetup), (status = 401, body = ErrorBody),
-        (status = 403, description = "Not the token of a person", body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 200, body = TotpSetup),
+        (status = 403, description = "Not the token of a person", body = ErrorBody),
     )
 )]
 #[post("/v1/totp/setup")]
@@ -150,7 +150,7 @@ pub(crate) async fn show_totp_setup(
     responses(
         (status = 201, body = RecoveryCodes),
         (status = 401, description = "No valid token, or the session ended after wrong passwords", body = ErrorBody),
-        (status = 403, description = "Not the token of a person", body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 403, description = "Not the token of a person", body = ErrorBody),
         (status = 429, description = "Too many failures from this address or of this person", body = ErrorBody),
         (status = 503, description = "Too many passwords are being checked", body = ErrorBody),
     )

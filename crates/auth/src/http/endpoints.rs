@@ -75,10 +75,7 @@ fn require_endpoint<'a>(
 /// Secrets and credentials are not shown.
 #[utoipa::path(
     tag = "endpoints", security(("bearer" = ["read"]), ("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("merchant" = String, Path)),
-    responses(
-        (status = 200, body = EndpointList), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-    )
+    responses((status = 200, body = EndpointList))
 )]
 #[get("/v1/merchants/{merchant}/endpoints")]
 pub(crate) async fn list_endpoints(
@@ -103,9 +100,9 @@ pub(crate) async fn list_endpoints(
     params(("merchant" = String, Path), ("interface" = String, Path, example = "rma"), ("If-Match" = Option<String>, Header, description = "The `version` of the merchant that the caller has read"), SetEndpointQuery),
     request_body(content = SetEndpointRequest, example = json!({ "url": "https://acme.example/hooks/rmas", "authentication": { "kind": "bearer", "token": "a-secret-token" }, "timeout_ms": 10_000 })),
     responses(
-        (status = 200, body = EndpointView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody), (status = 409, description = "The endpoint has no url and the merchant no base_url", body = ErrorBody),
-        (status = 412, description = "The merchant has another version than `If-Match`", body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 200, body = EndpointView),
+        (status = 409, description = "The endpoint has no url and the merchant no base_url", body = ErrorBody),
+        (status = 412, description = "The merchant has another version than `If-Match`", body = ErrorBody),
     )
 )]
 #[put("/v1/merchants/{merchant}/endpoints/{interface}")]
@@ -132,10 +129,7 @@ pub(crate) async fn set_endpoint(
 #[utoipa::path(
     tag = "endpoints", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
     params(("merchant" = String, Path), ("interface" = String, Path)),
-    responses(
-        (status = 204), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-    )
+    responses((status = 204))
 )]
 #[delete("/v1/merchants/{merchant}/endpoints/{interface}")]
 pub(crate) async fn delete_endpoint(
@@ -158,9 +152,8 @@ pub(crate) async fn delete_endpoint(
     params(("merchant" = String, Path), ("interface" = String, Path)),
     request_body(content = RotateSecretRequest, example = json!({ "overlap_seconds": 86_400 })),
     responses(
-        (status = 200, body = EndpointView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody), (status = 409, description = "An older secret still signs and would end at once", body = ErrorBody),
-        (status = 422, body = ErrorBody),
+        (status = 200, body = EndpointView),
+        (status = 409, description = "An older secret still signs and would end at once", body = ErrorBody),
     )
 )]
 #[post("/v1/merchants/{merchant}/endpoints/{interface}/rotate_secret")]
@@ -182,10 +175,7 @@ pub(crate) async fn rotate_endpoint_secret(
 #[utoipa::path(
     tag = "endpoints", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
     params(("merchant" = String, Path), ("interface" = String, Path)),
-    responses(
-        (status = 200, body = MerchantView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-    )
+    responses((status = 200, body = MerchantView))
 )]
 #[post("/v1/merchants/{merchant}/endpoints/{interface}/pause")]
 pub(crate) async fn pause_endpoint(
@@ -204,10 +194,7 @@ pub(crate) async fn pause_endpoint(
 #[utoipa::path(
     tag = "endpoints", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
     params(("merchant" = String, Path), ("interface" = String, Path)),
-    responses(
-        (status = 200, body = MerchantView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-    )
+    responses((status = 200, body = MerchantView))
 )]
 #[post("/v1/merchants/{merchant}/endpoints/{interface}/resume")]
 pub(crate) async fn resume_endpoint(

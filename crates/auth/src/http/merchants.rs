@@ -97,8 +97,7 @@ pub(crate) struct RepublishResponse {
     request_body(content = CreateMerchantRequest, example = json!({ "identifier": "acme", "name": "Acme Outdoor", "currency": "USD", "base_url": "https://acme.example/returns" })),
     responses(
         (status = 201, body = MerchantView),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 409, description = "A merchant with this identifier exists, or another merchant has one of the host names", body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 409, description = "A merchant with this identifier exists, or another merchant has one of the host names", body = ErrorBody),
     )
 )]
 #[post("/v1/merchants")]
@@ -144,9 +143,7 @@ impl MerchantQuery {
 /// word of `q`. A token of a merchant gets this merchant only.
 #[utoipa::path(
     tag = "merchants", security(("bearer" = ["read"]), ("bearer" = ["manage"]), ("bearer" = ["operator"])), params(MerchantQuery),
-    responses(
-        (status = 200, body = MerchantPage), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-    )
+    responses((status = 200, body = MerchantPage))
 )]
 #[get("/v1/merchants")]
 pub(crate) async fn list_merchants(
@@ -170,9 +167,7 @@ pub(crate) async fn list_merchants(
 /// auth was restored from a backup.
 #[utoipa::path(
     tag = "merchants", security(("bearer" = ["operator"])),
-    responses(
-        (status = 200, body = RepublishResponse), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-    )
+    responses((status = 200, body = RepublishResponse))
 )]
 #[post("/v1/merchants/republish")]
 pub(crate) async fn republish_merchants(
@@ -188,9 +183,7 @@ pub(crate) async fn republish_merchants(
 /// A token of the merchant itself needs no scope.
 #[utoipa::path(
     tag = "merchants", security(("bearer" = ["read"]), ("bearer" = ["operator"]), ("bearer" = [])), params(("merchant" = String, Path)),
-    responses(
-        (status = 200, body = MerchantView), (status = 401, body = ErrorBody), (status = 404, body = ErrorBody),
-    )
+    responses((status = 200, body = MerchantView))
 )]
 #[get("/v1/merchants/{merchant}")]
 pub(crate) async fn show_merchant(
@@ -215,9 +208,9 @@ pub(crate) async fn show_merchant(
     tag = "merchants", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("merchant" = String, Path), ("If-Match" = Option<String>, Header, description = "The `version` of the merchant that the caller has read")),
     request_body(content = UpdateMerchantRequest, example = json!({ "return_window_days": 45, "strict_amounts": true })),
     responses(
-        (status = 200, body = MerchantView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody), (status = 409, description = "Another merchant has one of the host names", body = ErrorBody),
-        (status = 412, description = "The merchant has another version than `If-Match`", body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 200, body = MerchantView),
+        (status = 409, description = "Another merchant has one of the host names", body = ErrorBody),
+        (status = 412, description = "The merchant has another version than `If-Match`", body = ErrorBody),
     )
 )]
 #[patch("/v1/merchants/{merchant}")]

@@ -72,7 +72,7 @@ pub(crate) async fn show_sign_in_methods(app: web::Data<App>) -> HttpResponse {
     request_body(content = StartOidcRequest, example = json!({})),
     responses(
         (status = 200, body = StartedFlow), (status = 404, description = "There is no OpenID provider", body = ErrorBody),
-        (status = 422, body = ErrorBody), (status = 503, description = "The provider does not respond", body = ErrorBody),
+        (status = 503, description = "The provider does not respond", body = ErrorBody),
     )
 )]
 #[post("/v1/oidc/start")]
@@ -100,7 +100,6 @@ pub(crate) async fn start_oidc(
         (status = 403, description = "No group of the person gives a role; a person who signed in before is disabled", body = ErrorBody),
         (status = 404, description = "There is no OpenID provider", body = ErrorBody),
         (status = 409, description = "The person is the last operator and would get another role", body = ErrorBody),
-        (status = 422, body = ErrorBody),
         (status = 429, description = "Too many failures from this address", body = ErrorBody),
         (status = 503, description = "The provider does not respond", body = ErrorBody),
     )

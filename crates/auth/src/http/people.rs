@@ -82,9 +82,9 @@ pub(super) fn parse_email(text: &str) -> Result<Email, Error> {
     tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
     request_body(content = InvitePersonRequest, example = json!({ "email": "ada@acme.example", "name": "Ada", "role": "merchant-admin", "merchant": "acme" })),
     responses(
-        (status = 201, body = InvitedPerson), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 201, body = InvitedPerson),
         (status = 404, description = "The merchant does not exist", body = ErrorBody),
-        (status = 409, description = "A person with this e-mail address exists", body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 409, description = "A person with this e-mail address exists", body = ErrorBody),
     )
 )]
 #[post("/v1/people")]
@@ -103,7 +103,7 @@ pub(crate) async fn invite_person(
 #[utoipa::path(
     tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(PersonQuery),
     responses(
-        (status = 200, body = PersonPage), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 200, body = PersonPage),
         (status = 404, description = "The token is for another merchant", body = ErrorBody),
     )
 )]
@@ -126,10 +126,7 @@ pub(crate) async fn list_people(
 /// Show a person
 #[utoipa::path(
     tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("email" = String, Path)),
-    responses(
-        (status = 200, body = PersonView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-    )
+    responses((status = 200, body = PersonView))
 )]
 #[get("/v1/people/{email}")]
 pub(crate) async fn show_person(
@@ -149,10 +146,8 @@ pub(crate) async fn show_person(
     tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("email" = String, Path)),
     request_body(content = UpdatePersonRequest, example = json!({ "role": "merchant-viewer" })),
     responses(
-        (status = 200, body = ChangedPerson), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
+        (status = 200, body = ChangedPerson),
         (status = 409, description = "The person is the last active operator, or would be an operator with a password and without TOTP", body = ErrorBody),
-        (status = 422, body = ErrorBody),
     )
 )]
 #[patch("/v1/people/{email}")]
@@ -173,8 +168,8 @@ pub(crate) async fn update_person(
 #[utoipa::path(
     tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("email" = String, Path)),
     responses(
-        (status = 200, body = PersonView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody), (status = 409, description = "The person is the last active operator", body = ErrorBody),
+        (status = 200, body = PersonView),
+        (status = 409, description = "The person is the last active operator", body = ErrorBody),
     )
 )]
 #[post("/v1/people/{email}/disable")]
@@ -193,10 +188,7 @@ pub(crate) async fn disable_person(
 /// new invitation.
 #[utoipa::path(
     tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("email" = String, Path)),
-    responses(
-        (status = 200, body = PersonView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-    )
+    responses((status = 200, body = PersonView))
 )]
 #[post("/v1/people/{email}/enable")]
 pub(crate) async fn enable_person(
@@ -215,8 +207,8 @@ pub(crate) async fn enable_person(
 #[utoipa::path(
     tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("email" = String, Path)),
     responses(
-        (status = 201, body = InvitedPerson), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody), (status = 409, description = "The person is disabled", body = ErrorBody),
+        (status = 201, body = InvitedPerson),
+        (status = 409, description = "The person is disabled", body = ErrorBody),
     )
 )]
 #[post("/v1/people/{email}/invitation")]

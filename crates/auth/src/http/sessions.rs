@@ -84,7 +84,7 @@ pub(super) fn record_rejection(request: &HttpRequest, error: &Error) {
     request_body(content = SignInRequest, example = json!({ "email": "ada@acme.example", "password": "a-long-password", "totp_code": "287082" })),
     responses(
         (status = 201, body = StartedSession), (status = 401, description = "The e-mail address, the password or the code is wrong", body = ErrorBody),
-        (status = 403, description = "Passwords are switched off", body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 403, description = "Passwords are switched off", body = ErrorBody),
         (status = 429, description = "Too many failures from this address or for this person", body = ErrorBody),
         (status = 503, description = "Too many passwords are being checked", body = ErrorBody),
     )
@@ -110,7 +110,6 @@ pub(crate) async fn start_session(
     request_body(content = SessionRequest, example = json!({ "session": "9rYbEvJ4qUs0cUHD3sG0ncYBF5r0cEI0vGZ2T8xG7oA" })),
     responses(
         (status = 200, body = SessionToken), (status = 401, description = "The session does not exist, has ended or has expired", body = ErrorBody),
-        (status = 422, body = ErrorBody),
     )
 )]
 #[post("/v1/sessions/token")]
@@ -129,7 +128,7 @@ pub(crate) async fn issue_session_token(
 #[utoipa::path(
     tag = "sessions", security(()),
     request_body(content = SessionRequest, example = json!({ "session": "9rYbEvJ4qUs0cUHD3sG0ncYBF5r0cEI0vGZ2T8xG7oA" })),
-    responses((status = 204), (status = 422, body = ErrorBody))
+    responses((status = 204))
 )]
 #[post("/v1/sessions/end")]
 pub(crate) async fn end_session_by_secret(
@@ -160,7 +159,7 @@ async fn person_of(app: &App, caller: &Caller, query: &SessionQuery) -> Result<P
 #[utoipa::path(
     tag = "sessions", security(("bearer" = ["read"]), ("bearer" = ["operator"])), params(SessionQuery),
     responses(
-        (status = 200, body = SessionList), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 200, body = SessionList),
         (status = 403, description = "Not the token of a person, or no right to see another person", body = ErrorBody), (status = 404, body = ErrorBody),
     )
 )]
@@ -182,7 +181,7 @@ pub(crate) async fn list_sessions(
 #[utoipa::path(
     tag = "sessions", security(("bearer" = ["read"]), ("bearer" = ["operator"])), params(SessionQuery),
     responses(
-        (status = 204), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 204),
         (status = 403, description = "Not the token of a person, or no right to change another person", body = ErrorBody), (status = 404, body = ErrorBody),
     )
 )]
@@ -201,8 +200,8 @@ pub(crate) async fn end_sessions(
 ///
 /// An own session, or one of a person whom the caller manages.
 #[utoipa::path(
-    tag = "sessions", security(("bearer" = ["read"]), ("bearer" = ["operator"])), params(("session" = String, Path)),
-    responses((status = 204), (status = 401, body = ErrorBody), (status = 404, body = ErrorBody))
+    tag = "sessions", security(("bearer" = ["read"]), ("bearer" = ["operator"]), ("bearer" = [])), params(("session" = String, Path)),
+    responses((status = 204))
 )]
 #[delete("/v1/sessions/{session}")]
 pub(crate) async fn end_session(

@@ -49,14 +49,7 @@ pub(crate) struct Listing {
         Listing,
         ("X-Service-Id" = Option<String>, Header, description = "The merchant. Not needed with a token of a merchant or with the scope `read`"),
     ),
-    responses(
-        (status = 200, description = "Exchange orders", body = Page),
-        (status = 400, description = "Invalid query", body = ErrorBody),
-        (status = 401, description = "No valid token", body = ErrorBody),
-        (status = 403, description = "The token may not do this", body = ErrorBody),
-        (status = 404, description = "No such merchant", body = ErrorBody),
-        (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
-    ),
+    responses((status = 200, description = "Exchange orders", body = Page)),
     security(("bearer" = ["returns"]), ("bearer" = ["read"])),
 )]
 #[get("/v1/exchange_orders")]
@@ -87,14 +80,7 @@ pub(crate) async fn list_exchange_orders(
         ("original_order_id" = String, Path, description = "The order whose units are returned"),
         ("X-Service-Id" = Option<String>, Header),
     ),
-    responses(
-        (status = 200, description = "The exchange order", body = Details),
-        (status = 400, description = "Invalid request", body = ErrorBody),
-        (status = 401, description = "No valid token", body = ErrorBody),
-        (status = 403, description = "The token may not do this", body = ErrorBody),
-        (status = 404, description = "No such exchange order of this merchant", body = ErrorBody),
-        (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
-    ),
+    responses((status = 200, description = "The exchange order", body = Details)),
     security(("bearer" = ["returns"]), ("bearer" = ["read"])),
 )]
 #[get("/v1/exchange_orders/{original_order_id}")]
@@ -133,14 +119,7 @@ pub(crate) struct NewAbandonment {
     request_body(content = NewAbandonment, example = json!({ "note": "The merchant cannot exchange gift cards" })),
     responses(
         (status = 200, description = "The abandoned exchange order", body = Details),
-        (status = 400, description = "Invalid request", body = ErrorBody),
-        (status = 401, description = "No valid token", body = ErrorBody),
-        (status = 403, description = "The token may not do this", body = ErrorBody),
-        (status = 404, description = "No such exchange order of this merchant", body = ErrorBody),
         (status = 409, description = "The exchange order is not undeliverable, or is being replayed", body = ErrorBody),
-        (status = 415, description = "The body is not JSON", body = ErrorBody),
-        (status = 422, description = "No note", body = ErrorBody),
-        (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
     ),
     security(("bearer" = ["operator"])),
 )]

@@ -68,10 +68,8 @@ pub(crate) struct CarrierEvent {
     params(("X-Service-Id" = Option<String>, Header)),
     responses(
         (status = 200, description = "Result for each return", body = Tracked),
-        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, description = "No such return or parcel of this merchant", body = ErrorBody),
         (status = 409, description = "The state of the return does not allow this event", body = ErrorBody),
-        (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
     ),
 )]
 #[post("/v1/carrier_events")]

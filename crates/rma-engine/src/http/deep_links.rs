@@ -42,9 +42,7 @@ pub(crate) struct DeepLinkBody {
     params(("X-Service-Id" = Option<String>, Header)),
     responses(
         (status = 201, description = "The link", body = DeepLink),
-        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, description = "No such order of this merchant", body = ErrorBody),
-        (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
     ),
 )]
 #[post("/v1/deep_links")]
@@ -74,10 +72,7 @@ pub(crate) struct DeepLinkQuery {
 #[utoipa::path(
     tag = "shoppers", security(("bearer" = ["returns"]), ("bearer" = ["read"]), ("bearer" = ["operator"])),
     params(DeepLinkQuery, ("X-Service-Id" = Option<String>, Header)),
-    responses(
-        (status = 200, body = RecordedLinks), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
-        (status = 403, body = ErrorBody), (status = 503, body = ErrorBody),
-    ),
+    responses((status = 200, body = RecordedLinks)),
 )]
 #[get("/v1/deep_links")]
 pub(crate) async fn list_deep_links(
@@ -99,9 +94,6 @@ pub(crate) async fn list_deep_links(
     params(("id" = Uuid, Path), ("X-Service-Id" = Option<String>, Header)),
     responses(
         (status = 200, description = "The record of the link; revoking again changes nothing", body = RecordedLink),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, description = "No such link of this merchant", body = ErrorBody),
-        (status = 503, body = ErrorBody),
     ),
 )]
 #[post("/v1/deep_links/{id}/revoke")]

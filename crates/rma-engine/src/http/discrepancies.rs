@@ -61,11 +61,7 @@ pub(crate) struct NewResolution {
         DiscrepancyQuery,
         ("X-Service-Id" = Option<String>, Header),
     ),
-    responses(
-        (status = 200, body = Discrepancies), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
-        (status = 403, body = ErrorBody), (status = 404, description = "No such merchant", body = ErrorBody),
-        (status = 503, body = ErrorBody),
-    ),
+    responses((status = 200, body = Discrepancies)),
 )]
 #[get("/v1/discrepancies")]
 pub(crate) async fn list_discrepancies(
@@ -103,9 +99,7 @@ pub(crate) async fn list_discrepancies(
     request_body(content = NewResolution, example = json!({ "note": "The merchant mistyped the RMA", "rma_identifier": "RMA-0123456789ABCDEF" })),
     responses(
         (status = 200, description = "The discrepancy; the same decision again changes nothing", body = RecordedDiscrepancy),
-        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody), (status = 409, description = "The refund was matched already", body = ErrorBody),
-        (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
+        (status = 409, description = "The refund was matched already", body = ErrorBody),
     ),
 )]
 #[post("/v1/discrepancies/{position}/resolve")]

@@ -82,11 +82,7 @@ pub(crate) enum FindingKind {
     ),
     responses(
         (status = 200, description = "The return", body = Rma),
-        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
         (status = 409, description = "We do not receive this return, or receiving is closed", body = ErrorBody),
-        (status = 422, description = "Some fields are not valid, or the key was used for another request", body = ErrorBody),
-        (status = 503, body = ErrorBody),
     ),
 )]
 #[post("/v1/returns/{rma_identifier}/receipts")]

@@ -59,8 +59,6 @@ pub(crate) struct CancellationBody {
     ),
     responses(
         (status = 200, description = "The quote; without amounts for a giftee", body = Quote),
-        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
     ),
 )]
 #[post("/v1/returns/quote")]
@@ -106,10 +104,7 @@ fn check_request(
     ),
     responses(
         (status = 201, description = "The return", body = ReturnView),
-        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 409, description = "Some units cannot be returned, or the quote is out of date", body = ReturnConflict),
-        (status = 422, description = "Some fields are not valid, or the key was used for another request", body = ErrorBody),
-        (status = 503, body = ErrorBody),
     ),
 )]
 #[post("/v1/returns")]
@@ -161,11 +156,7 @@ pub(crate) async fn create_return(
         ("X-Service-Id" = Option<String>, Header),
         ("X-Shopper-Proof" = Option<String>, Header),
     ),
-    responses(
-        (status = 200, description = "The return", body = ReturnView),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
-        (status = 503, body = ErrorBody),
-    ),
+    responses((status = 200, description = "The return", body = ReturnView)),
 )]
 #[get("/v1/returns/{rma_identifier}")]
 pub(crate) async fn show_return(
@@ -194,9 +185,7 @@ pub(crate) async fn show_return(
     request_body(content = CancellationBody, example = json!({ "units": [{ "order_identifier": "A-1001", "order_line_item_identifier": "1", "unit": 1 }], "reason": "The shopper keeps it" })),
     responses(
         (status = 200, description = "The return; canceling it again changes nothing", body = ReturnView),
-        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody), (status = 409, description = "The return can no longer be canceled", body = ErrorBody),
-        (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
+        (status = 409, description = "The return can no longer be canceled", body = ErrorBody),
     ),
 )]
 #[post("/v1/returns/{rma_identifier}/cancel")]
