@@ -54,7 +54,7 @@ pub(crate) struct NewRepublish {
     #[schema(required = false)]
     until: Option<DateTime<Utc>>,
     /// Types of events, for example `order.stored.v1`. By default, all types that services consume.
-    #[schema(required = false)]
+    #[schema(required = false, min_items = 1, max_items = 20)]
     types: Vec<String>,
     /// Count the events, and publish none.
     #[schema(required = false, default = false)]
@@ -236,5 +236,20 @@ fn require(caller: &Caller, scope: Scope) -> Result<(), Access> {
     match &caller.claims.merchant {
         Some(merchant) => Err(Access::OtherMerchant(merchant.clone())),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_schema_and_the_reader_agree() {
+        let example = json!({ "since": "2026-03-01T09:30:00Z", "types": ["order.stored.v1"] });
+        testkit::check_request_body::<NewRepublish, _>(&example, &["types[]"], |document| {
+            document.read(object(NewRepublish::read))
+        });
     }
 }

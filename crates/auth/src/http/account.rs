@@ -17,11 +17,13 @@ use crate::{
 };
 
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct ChangePasswordRequest {
+    #[schema(max_length = 1000)]
     current_password: String,
     /// A TOTP code or a recovery code. Required if the person has TOTP.
-    #[schema(example = "287082")]
+    #[schema(max_length = 1000, example = "287082")]
     totp_code: Option<String>,
     /// Neither the e-mail address nor one of the most common passwords.
     #[schema(min_length = 8, max_length = 128)]
@@ -29,37 +31,44 @@ pub(crate) struct ChangePasswordRequest {
 }
 
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct ReplaceRecoveryCodesRequest {
+    #[schema(max_length = 1000)]
     password: String,
     /// A TOTP code or a recovery code.
-    #[schema(example = "287082")]
-    totp_code: String,
+    #[schema(max_length = 1000, example = "287082")]
+    totp_code: Option<String>,
 }
 
 /// A new secret for the authenticator app.
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct ShowTotpSetupRequest {
     /// The `setup` of an earlier response, to get the same secret again.
+    #[schema(max_length = 1000)]
     totp_setup: Option<String>,
 }
 
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct ChangeTotpRequest {
+    #[schema(max_length = 1000)]
     password: String,
     /// A code of the present authenticator app, or a recovery code. Required if the person has TOTP.
-    #[schema(example = "287082")]
+    #[schema(max_length = 1000, example = "287082")]
     totp_code: Option<String>,
     /// The `setup` of `POST /v1/totp/setup`.
+    #[schema(max_length = 1000)]
     totp_setup: String,
     /// A code of the new secret.
-    #[schema(example = "081804")]
+    #[schema(max_length = 1000, example = "081804")]
     new_totp_code: String,
 }
 
-fn read_setup(body: &Object<'_>) -> Option<Option<String>> {
+pub(crate) fn read_setup(body: &Object<'_>) -> Option<Option<String>> {
     body.reject_unknown(&["totp_setup"]);
     body.optional("totp_setup", text(0..=1000))
 }

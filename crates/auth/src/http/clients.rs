@@ -27,11 +27,14 @@ use crate::{
 /// operator. With a token of a merchant the client belongs to this merchant, and its scopes can be
 /// `orders`, `returns`, `read`, `replay` and `manage`. A client with `manage` needs a merchant.
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct CreateClientRequest {
+    #[schema(pattern = "^[a-z0-9][a-z0-9-]{0,62}$")]
     merchant: Option<String>,
+    #[schema(min_length = 1, max_length = 200)]
     name: String,
-    #[schema(example = json!(["orders", "returns"]))]
+    #[schema(min_items = 1, max_items = 9, example = json!(["orders", "returns"]))]
     scopes: Vec<domain::access::Scope>,
 }
 

@@ -34,11 +34,14 @@ type EndpointPath = web::Path<(String, String)>;
 /// An endpoint. Without `url`, requests go to the merchant's base URL followed by `path`; `path`
 /// defaults to the standard path of the interface.
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct SetEndpointRequest {
     /// An https URL of a public address. Not together with `path`.
+    #[schema(min_length = 1, max_length = 2000)]
     url: Option<String>,
     /// A path without `.` and `..` segments.
+    #[schema(min_length = 1, max_length = 1000)]
     path: Option<String>,
     /// At most 50 headers, with names of up to 100 and values of up to 1000 characters. Headers that
     /// HTTP or the service sets are rejected.
@@ -48,6 +51,7 @@ pub(crate) struct SetEndpointRequest {
     timeout_ms: Option<u32>,
     /// The version of the messages, one that the interface supports. Defaults to the version of the
     /// contract. Messages that wait already keep their version.
+    #[schema(maximum = 65_535)]
     version: Option<u16>,
 }
 

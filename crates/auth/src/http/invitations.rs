@@ -16,37 +16,46 @@ use crate::{
 
 /// The token of an invitation.
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct ShowInvitationRequest {
+    #[schema(max_length = 1000)]
     token: String,
     /// The `totp.setup` of an earlier response, to get the same secret again. Without it, each response
     /// has a new secret.
+    #[schema(max_length = 1000)]
     totp_setup: Option<String>,
 }
 
 /// The credentials that the invited person chose.
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct AcceptInvitationRequest {
+    #[schema(max_length = 1000)]
     token: String,
     /// Neither the e-mail address nor one of the most common passwords.
     #[schema(min_length = 8, max_length = 128)]
     password: String,
     /// A code of the secret that `POST /v1/invitations/show` returned. Operators need it; without it,
     /// other people sign in with the password alone.
-    #[schema(example = "287082")]
+    #[schema(max_length = 1000, example = "287082")]
     totp_code: Option<String>,
     /// The `totp.setup` of the same response. Required with `totp_code`.
+    #[schema(max_length = 1000)]
     totp_setup: Option<String>,
     /// Ignored. The session has the address of the connection.
+    #[schema(max_length = 1000)]
     address: Option<String>,
     /// The browser, for the list of sessions.
+    #[schema(max_length = 100_000)]
     user_agent: Option<String>,
     /// The session that the browser has until now. It ends.
+    #[schema(max_length = 1000)]
     previous_session: Option<String>,
 }
 
-fn read_shown(body: &Object<'_>) -> Option<(String, Option<String>)> {
+pub(crate) fn read_shown(body: &Object<'_>) -> Option<(String, Option<String>)> {
     body.reject_unknown(&["token", "totp_setup"]);
     let token = body.required("token", text(0..=1000));
     let setup = body.optional("totp_setup", text(0..=1000));

@@ -26,26 +26,30 @@ use crate::{
 
 /// A person to be invited.
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct InvitePersonRequest {
-    #[schema(max_length = 254, example = "ada@acme.example")]
+    #[schema(min_length = 1, max_length = 254, example = "ada@acme.example")]
     email: String,
     /// The default is the e-mail address.
     #[schema(min_length = 1, max_length = 200)]
     name: Option<String>,
     role: Role,
     /// Required for the merchant roles, and only for them. The default is the merchant of the token.
+    #[schema(pattern = "^[a-z0-9][a-z0-9-]{0,62}$")]
     merchant: Option<String>,
 }
 
 /// A change of a person. Omitted values stay as they are.
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct UpdatePersonRequest {
     #[schema(min_length = 1, max_length = 200)]
     name: Option<String>,
     role: Option<Role>,
     /// A role that belongs to no merchant clears it.
+    #[schema(pattern = "^[a-z0-9][a-z0-9-]{0,62}$")]
     merchant: Option<String>,
 }
 

@@ -30,24 +30,30 @@ use crate::{
 
 /// The credentials of a person.
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct SignInRequest {
-    #[schema(example = "ada@acme.example")]
+    #[schema(max_length = 1000, example = "ada@acme.example")]
     email: String,
+    #[schema(max_length = 1000)]
     password: String,
     /// A TOTP code or a recovery code. Required if the person has TOTP.
-    #[schema(example = "287082")]
+    #[schema(max_length = 1000, example = "287082")]
     totp_code: Option<String>,
     /// The browser, for the list of sessions.
+    #[schema(max_length = 100_000)]
     user_agent: Option<String>,
     /// The session that the browser has until now. It ends.
+    #[schema(max_length = 1000)]
     previous_session: Option<String>,
 }
 
 /// The secret of a session.
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct SessionRequest {
+    #[schema(max_length = 1000)]
     session: String,
 }
 
@@ -58,7 +64,7 @@ pub(crate) struct SessionQuery {
     person: Option<String>,
 }
 
-fn read_session(body: &Object<'_>) -> Option<String> {
+pub(crate) fn read_session(body: &Object<'_>) -> Option<String> {
     body.reject_unknown(&["session"]);
     body.required("session", text(0..=1000))
 }

@@ -124,8 +124,20 @@ fn read_filter(filter: &Object<'_>) -> Option<Filter> {
 mod tests {
     use domain::json::Document;
     use expect_test::{Expect, expect};
+    use serde_json::json;
 
     use super::*;
+
+    /// Fields that take fewer words than their schema, which describes searches too.
+    const KNOWN_WORDS: [&str; 3] = [".kind", ".state", ".outcome"];
+
+    #[test]
+    fn the_schema_and_the_reader_agree() {
+        let example = json!({ "filter": { "merchant": "acme" } });
+        testkit::check_request_body::<NewReplay, _>(&example, &KNOWN_WORDS, |document| {
+            document.read(object(|body| NewReplay::read(body, true)))
+        });
+    }
 
     fn read(body: &str, is_limited: bool) -> Result<NewReplay, Vec<String>> {
         let document = Document::parse(body.as_bytes()).unwrap();

@@ -41,6 +41,7 @@ pub struct ReturnReason {
     #[schema(min_length = 1, max_length = 200, example = "Too small")]
     pub label: String,
     /// Whether shoppers who give this reason can exchange the unit for another variant.
+    #[schema(required = false, default = false)]
     pub offers_exchange: bool,
 }
 
@@ -76,7 +77,7 @@ fn shared_reasons<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<[ReturnReaso
 pub struct MethodOffer {
     pub method: ReturnMethod,
     /// The cost of the whole return for the shopper.
-    #[schema(minimum = 0)]
+    #[schema(required = false, default = 0, minimum = 0, maximum = 100_000_000)]
     pub shipping_cost_cents: i64,
 }
 
@@ -87,7 +88,7 @@ pub struct GiftCardOffer {
     #[schema(min_length = 1, max_length = 255)]
     pub sku: String,
     /// The bonus for choosing the card, once per exchange order.
-    #[schema(minimum = 0)]
+    #[schema(required = false, default = 0, minimum = 0, maximum = 100_000_000)]
     pub bonus_credit_amount_cents: i64,
 }
 
@@ -114,12 +115,17 @@ impl ReturnPolicy {
     }
 }
 
-/// A partial update of the return options. Lists are replaced as a whole.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Changes to the return policy. A list replaces the previous list. `gift_card` can be null.
+#[derive(Debug, Clone, Default, PartialEq, Eq, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ReturnPolicyChange)]
 pub(super) struct PolicyChange {
+    #[schema(min_items = 1, max_items = 100)]
     reasons: Option<Vec<ReturnReason>>,
+    #[schema(min_items = 1, max_items = 3)]
     methods: Option<Vec<MethodOffer>>,
     free_exchange_shipping: Option<bool>,
+    #[schema(value_type = Option<GiftCardOffer>)]
     gift_card: Option<Option<GiftCardOffer>>,
 }
 

@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, get, post, web};
 use domain::access::{MerchantId, Scope};
-use domain::json::{object, text};
+use domain::json::{Object, object, text};
 use platform::Problem;
 use platform::http::{
     BadCursor, ErrorBody, Json, PageLimit, Query, Sequential, reserve_for_response,
@@ -132,13 +132,15 @@ pub(crate) async fn abandon_exchange_order(
 ) -> Result<web::Json<Details>, Problem> {
     caller.require(Scope::Operator)?;
     let merchant = app.merchants.merchant_for(&caller)?;
-    let note = body.read(object(|body| {
-        body.reject_unknown(&["note"]);
-        body.required("note", text(1..=1_000))
-    }))?;
+    let note = body.read(object(read_note))?;
     let (id, by) = (&merchant.identifier, caller.actor().to_owned());
     order_settlement::abandon(&app, id, &original_order_id, &Abandonment { by, note }).await?;
     show(&app, id, &original_order_id, &request).await
+}
+
+pub(crate) fn read_note(body: &Object<'_>) -> Option<String> {
+    body.reject_unknown(&["note"]);
+    body.required("note", text(1..=1_000))
 }
 
 async fn show(

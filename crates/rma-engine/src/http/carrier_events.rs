@@ -41,14 +41,14 @@ pub(crate) struct CarrierEvent {
     #[schema(min_length = 1, max_length = 255)]
     event_identifier: String,
     event: TrackingEvent,
-    #[schema(max_length = 255)]
+    #[schema(min_length = 1, max_length = 255)]
     rma_identifier: Option<String>,
-    #[schema(max_length = 255)]
+    #[schema(min_length = 1, max_length = 255)]
     tracking_number: Option<String>,
     #[schema(min_items = 1, max_items = 1000)]
     units: Option<Vec<UnitId>>,
     /// With `label`: an http or https URL at which the shopper gets the label.
-    #[schema(max_length = 2048)]
+    #[schema(min_length = 1, max_length = 2048)]
     label_url: Option<String>,
     /// Defaults to `qr_code` for express returns and to `printable` for others.
     label_kind: Option<LabelKind>,
@@ -83,7 +83,7 @@ pub(crate) async fn report_carrier_event(
     Ok(json_response(StatusCode::OK, response))
 }
 
-fn read(document: &Document) -> Result<Reported, ValidationError> {
+pub(crate) fn read(document: &Document) -> Result<Reported, ValidationError> {
     let digest = Digest::of(document.value());
     document.read(object(|body| read_body(body, digest)))
 }

@@ -25,7 +25,7 @@ pub(crate) struct DeepLinkBody {
     #[schema(min_length = 1, max_length = 255)]
     order_identifier: String,
     /// Whether the link is for the giftee, who sees no amounts and can choose no refund.
-    #[schema(default = false)]
+    #[schema(nullable = false, default = false)]
     is_gift: Option<bool>,
     #[schema(minimum = 1, maximum = 730, default = 90)]
     valid_days: Option<u16>,
@@ -107,7 +107,7 @@ pub(crate) async fn revoke_deep_link(
     Ok(web::Json(deep_links::revoke(&app, &merchant, caller.actor(), *id).await?))
 }
 
-fn read(body: &Object<'_>) -> Option<NewDeepLink> {
+pub(crate) fn read(body: &Object<'_>) -> Option<NewDeepLink> {
     body.reject_unknown(&["order_identifier", "is_gift", "valid_days"]);
     let order_identifier = body.required("order_identifier", text(1..=255));
     let is_gift = body.flag("is_gift");

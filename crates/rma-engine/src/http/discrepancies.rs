@@ -46,7 +46,7 @@ pub(crate) struct NewResolution {
     #[schema(min_length = 1, max_length = 1000)]
     note: String,
     /// The return to which a refund of an unknown return belongs. The refund is then matched with it.
-    #[schema(max_length = 255)]
+    #[schema(min_length = 1, max_length = 255)]
     rma_identifier: Option<String>,
 }
 
@@ -118,7 +118,7 @@ pub(crate) async fn resolve_discrepancy(
     Ok(web::Json(resolved.await?))
 }
 
-fn read_decision(body: &Object<'_>) -> Option<Decision> {
+pub(crate) fn read_decision(body: &Object<'_>) -> Option<Decision> {
     body.reject_unknown(&["note", "rma_identifier"]);
     let note = body.required("note", text(1..=1_000));
     let rma_identifier = body.optional("rma_identifier", text(1..=255));

@@ -24,6 +24,7 @@ pub(crate) struct NewReceipt {
     #[schema(nullable = false)]
     findings: Option<Vec<NewFinding>>,
     /// Closes receiving after the findings. Units that have not arrived count as not received.
+    #[schema(nullable = false)]
     close: Option<bool>,
 }
 
@@ -34,9 +35,9 @@ pub(crate) struct NewReceipt {
 pub(crate) struct NewFinding {
     finding: FindingKind,
     /// The order of the unit.
-    #[schema(nullable = false, max_length = 255)]
+    #[schema(nullable = false, min_length = 1, max_length = 255)]
     order_identifier: Option<String>,
-    #[schema(nullable = false, max_length = 255)]
+    #[schema(nullable = false, min_length = 1, max_length = 255)]
     order_line_item_identifier: Option<String>,
     #[schema(nullable = false, minimum = 1, maximum = 1000)]
     unit: Option<i32>,
@@ -44,13 +45,13 @@ pub(crate) struct NewFinding {
     #[schema(nullable = false, minimum = 1, maximum = 1000)]
     quantity: Option<i64>,
     /// With `over`: the SKU of the surplus units.
-    #[schema(nullable = false)]
+    #[schema(nullable = false, min_length = 1, max_length = 255)]
     sku: Option<String>,
     /// With `wrong`: the SKU of the item that arrived.
-    #[schema(nullable = false)]
+    #[schema(nullable = false, min_length = 1, max_length = 255)]
     found_sku: Option<String>,
     /// With `damaged`, `wrong` and `over`.
-    #[schema(nullable = false)]
+    #[schema(nullable = false, max_length = 1000)]
     note: Option<String>,
 }
 
@@ -102,7 +103,7 @@ pub(crate) async fn receive_units(
     Ok(json_response(StatusCode::OK, response))
 }
 
-fn read(body: &Object<'_>) -> Option<(Option<Receipt>, bool)> {
+pub(crate) fn read(body: &Object<'_>) -> Option<(Option<Receipt>, bool)> {
     body.reject_unknown(&["findings", "close"]);
     let close = body.flag("close");
     // Closing needs no findings; anything else does.

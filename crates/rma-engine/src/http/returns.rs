@@ -4,6 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use domain::access::Scope;
 use domain::json::{Document, Object, array, object, parsed, text};
+use domain::merchant::ReturnPolicy;
 use domain::returns::{MAX_UNITS, ReturnRequest, UnitId};
 use platform::Problem;
 use platform::http::{ErrorBody, Json, Sequential, json_response, request_id};
@@ -31,6 +32,7 @@ pub(crate) struct NewReturnBody {
     #[serde(flatten)]
     request: ReturnRequest,
     /// The `quote` token of a quote. The return is rejected if the terms have changed since.
+    #[schema(min_length = 1, max_length = 1_000_000)]
     quote: Option<String>,
 }
 
@@ -40,7 +42,7 @@ pub(crate) struct NewReturnBody {
 #[schema(as = Cancellation)]
 #[expect(dead_code, reason = "the shape of a request, for the API document")]
 pub(crate) struct CancellationBody {
-    #[schema(min_items = 1)]
+    #[schema(min_items = 1, max_items = 1000)]
     units: Option<Vec<UnitId>>,
     #[schema(max_length = 1000)]
     reason: Option<String>,
@@ -125,12 +127,7 @@ pub(crate) async fn create_return(
         return Ok(json_response(StatusCode::CREATED, response));
     }
     let options = merchant.settings.return_options();
-    let (request, quoted) = document.read(object(|body| {
-        body.reject_unknown(&[&ReturnRequest::FIELDS[..], &["quote"]].concat());
-        let request = ReturnRequest::read_object(body, &options);
-        let quoted = body.optional("quote", parsed(1..=1_000_000, QuoteTerms::parse));
-        Some((request?, quoted?))
-    }))?;
+    let (request, quoted) = document.read(object(|body| read_new(body, &options)))?;
     check_request(&request, &requester, shopper)?;
     let is_by_giftee = is_by_giftee(&request, shopper);
     let (key, actor) = (key.map(OwnedKey::from), requester.actor(shopper));
@@ -143,6 +140,17 @@ pub(crate) async fn create_return(
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Reads a [`NewReturnBody`].
+pub(crate) fn read_new(
+    body: &Object<'_>,
+    policy: &ReturnPolicy,
+) -> Option<(ReturnRequest, Option<QuoteTerms>)> {
+    body.reject_unknown(&[&ReturnRequest::FIELDS[..], &["quote"]].concat());
+    let request = ReturnRequest::read_object(body, policy);
+    let quoted = body.optional("quote", parsed(1..=1_000_000, QuoteTerms::parse));
+    Some((request?, quoted?))
 }
 
 /// Show a return
@@ -202,7 +210,9 @@ pub(crate) async fn cancel_return(
     Ok(web::Json(ReturnView::new(canceled, shopper)))
 }
 
-fn read_cancellation(body: &Object<'_>) -> Option<(Option<Vec<UnitId>>, Option<String>)> {
+pub(crate) fn read_cancellation(
+    body: &Object<'_>,
+) -> Option<(Option<Vec<UnitId>>, Option<String>)> {
     body.reject_unknown(&["units", "reason"]);
     let units = body.optional("units", array(1..=MAX_UNITS, object(UnitId::read)));
     let reason = body.optional("reason", text(0..=1_000));
