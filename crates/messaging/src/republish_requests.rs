@@ -63,7 +63,6 @@ pub(crate) struct NewRepublish {
 
 impl NewRepublish {
     fn read(body: &Object<'_>) -> Option<Self> {
-        body.reject_unknown(&["since", "until", "types", "dry_run"]);
         let (since, until) = (body.required("since", timestamp), body.optional("until", timestamp));
         if let (Some(since), Some(Some(until))) = (since, until)
             && until <= since
@@ -71,7 +70,7 @@ impl NewRepublish {
             body.invalid("until", "must be after `since`");
         }
         let types = body.optional("types", array(1..=MAX_TYPES, event_type));
-        read_fields!(Self {
+        read_fields!(body => Self {
             since: since,
             until: until,
             types: types.map(Option::unwrap_or_default),

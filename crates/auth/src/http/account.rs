@@ -1,7 +1,7 @@
 //! The own account of a signed-in person.
 
 use actix_web::{HttpRequest, HttpResponse, post, web};
-use domain::json::{Object, object, text};
+use domain::json::{Object, object, read_fields, text};
 use platform::{
     Problem,
     http::{ClientIp, ErrorBody, Json, Sequential},
@@ -44,7 +44,6 @@ pub(crate) struct ReplaceRecoveryCodesRequest {
 /// A new secret for the authenticator app.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct ShowTotpSetupRequest {
     /// The `setup` of an earlier response, to get the same secret again.
     #[schema(max_length = 1000)]
@@ -68,9 +67,9 @@ pub(crate) struct ChangeTotpRequest {
     new_totp_code: String,
 }
 
-pub(crate) fn read_setup(body: &Object<'_>) -> Option<Option<String>> {
-    body.reject_unknown(&["totp_setup"]);
-    body.optional("totp_setup", text(0..=1000))
+pub(crate) fn read_setup(body: &Object<'_>) -> Option<ShowTotpSetupRequest> {
+    let setup = body.optional("totp_setup", text(0..=1000));
+    read_fields!(body => ShowTotpSetupRequest { totp_setup: setup })
 }
 
 /// Change the own password
@@ -144,7 +143,7 @@ pub(crate) async fn show_totp_setup(
     Sequential(caller, Json(body)): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let signed_in = SignedIn::of(&caller)?;
-    let setup = body.read(object(read_setup))?;
+    let ShowTotpSetupRequest { totp_setup: setup } = body.read(object(read_setup))?;
     Ok(HttpResponse::Ok().json(account::show_totp_setup(&app, &signed_in, setup).await?))
 }
 

@@ -10,7 +10,7 @@ use platform::{
     identity::Caller,
 };
 use serde::Deserialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use super::{
     RotateSecretRequest, check_merchant, listed_merchant, read_rotation, require_manage,
@@ -22,21 +22,6 @@ use crate::{
     error::Error,
     store,
 };
-
-/// A client to be created. A client without a merchant belongs to a warehouse, a carrier or an
-/// operator. With a token of a merchant the client belongs to this merchant, and its scopes can be
-/// `orders`, `returns`, `read`, `replay` and `manage`. A client with `manage` needs a merchant.
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
-pub(crate) struct CreateClientRequest {
-    #[schema(pattern = "^[a-z0-9][a-z0-9-]{0,62}$")]
-    merchant: Option<String>,
-    #[schema(min_length = 1, max_length = 200)]
-    name: String,
-    #[schema(min_items = 1, max_items = 9, example = json!(["orders", "returns"]))]
-    scopes: Vec<domain::access::Scope>,
-}
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -56,7 +41,7 @@ pub(crate) struct ClientQuery {
 /// Only this response contains the client secret.
 #[utoipa::path(
     tag = "clients", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
-    request_body(content = CreateClientRequest, example = json!({ "merchant": "acme", "name": "Acme shop", "scopes": ["orders", "returns"] })),
+    request_body(content = NewClient, example = json!({ "merchant": "acme", "name": "Acme shop", "scopes": ["orders", "returns"] })),
     responses(
         (status = 201, body = ClientView),
         (status = 404, description = "The merchant does not exist", body = ErrorBody),

@@ -1,7 +1,7 @@
 //! Invitations, for the people who received their links. These operations need no token.
 
 use actix_web::{HttpRequest, HttpResponse, post, web};
-use domain::json::{Object, object, text};
+use domain::json::{Object, object, read_fields, text};
 use platform::{
     Problem,
     http::{ClientIp, ErrorBody, Json},
@@ -17,7 +17,6 @@ use crate::{
 /// The token of an invitation.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct ShowInvitationRequest {
     #[schema(max_length = 1000)]
     token: String,
@@ -55,11 +54,11 @@ pub(crate) struct AcceptInvitationRequest {
     previous_session: Option<String>,
 }
 
-pub(crate) fn read_shown(body: &Object<'_>) -> Option<(String, Option<String>)> {
-    body.reject_unknown(&["token", "totp_setup"]);
-    let token = body.required("token", text(0..=1000));
-    let setup = body.optional("totp_setup", text(0..=1000));
-    Some((token?, setup?))
+pub(crate) fn read_shown(body: &Object<'_>) -> Option<ShowInvitationRequest> {
+    read_fields!(body => ShowInvitationRequest {
+        token: body.required("token", text(0..=1000)),
+        totp_setup: body.optional("totp_setup", text(0..=1000)),
+    })
 }
 
 /// Show an invitation
@@ -81,7 +80,7 @@ pub(crate) async fn show_invitation(
     ClientIp(address): ClientIp,
     Json(body): Json,
 ) -> Result<HttpResponse, Problem> {
-    let (token, setup) = body.read(object(read_shown))?;
+    let ShowInvitationRequest { token, totp_setup: setup } = body.read(object(read_shown))?;
     let shown = invitations::show(&app, &token, setup, address).await;
     Ok(HttpResponse::Ok().json(shown.inspect_err(|error| record_rejection(&request, error))?))
 }

@@ -10,7 +10,7 @@ use platform::{
     identity::{Access, Caller},
 };
 use serde::Deserialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use super::{listed_merchant, require_manage};
 use crate::{
@@ -20,38 +20,8 @@ use crate::{
     invitations::{self, InvitedPerson},
     people::{self, Manager, NewPerson, PersonChange, PersonPage, PersonView},
     rights::{self, ChangedPerson},
-    roles::Role,
     store,
 };
-
-/// A person to be invited.
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
-pub(crate) struct InvitePersonRequest {
-    #[schema(min_length = 1, max_length = 254, example = "ada@acme.example")]
-    email: String,
-    /// The default is the e-mail address.
-    #[schema(min_length = 1, max_length = 200)]
-    name: Option<String>,
-    role: Role,
-    /// Required for the merchant roles, and only for them. The default is the merchant of the token.
-    #[schema(pattern = "^[a-z0-9][a-z0-9-]{0,62}$")]
-    merchant: Option<String>,
-}
-
-/// A change of a person. Omitted values stay as they are.
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
-pub(crate) struct UpdatePersonRequest {
-    #[schema(min_length = 1, max_length = 200)]
-    name: Option<String>,
-    role: Option<Role>,
-    /// A role that belongs to no merchant clears it.
-    #[schema(pattern = "^[a-z0-9][a-z0-9-]{0,62}$")]
-    merchant: Option<String>,
-}
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -84,7 +54,7 @@ pub(super) fn parse_email(text: &str) -> Result<Email, Error> {
 /// contains the link. A merchant can invite people of its own only, with the two merchant roles.
 #[utoipa::path(
     tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
-    request_body(content = InvitePersonRequest, example = json!({ "email": "ada@acme.example", "name": "Ada", "role": "merchant-admin", "merchant": "acme" })),
+    request_body(content = NewPerson, example = json!({ "email": "ada@acme.example", "name": "Ada", "role": "merchant-admin", "merchant": "acme" })),
     responses(
         (status = 201, body = InvitedPerson),
         (status = 404, description = "The merchant does not exist", body = ErrorBody),
@@ -148,7 +118,7 @@ pub(crate) async fn show_person(
 /// A person who leaves a merchant also loses the password and TOTP. The response then has a new invitation.
 #[utoipa::path(
     tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("email" = String, Path)),
-    request_body(content = UpdatePersonRequest, example = json!({ "role": "merchant-viewer" })),
+    request_body(content = PersonChange, example = json!({ "role": "merchant-viewer" })),
     responses(
         (status = 200, body = ChangedPerson),
         (status = 409, description = "The person is the last active operator, or would be an operator with a password and without TOTP", body = ErrorBody),

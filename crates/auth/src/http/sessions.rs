@@ -3,7 +3,7 @@
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
 use actix_web::{HttpRequest, HttpResponse, delete, get, post, web};
-use domain::json::{Object, object, text};
+use domain::json::{Object, object, read_fields, text};
 use platform::{
     Problem,
     http::{
@@ -51,7 +51,6 @@ pub(crate) struct SignInRequest {
 /// The secret of a session.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct SessionRequest {
     #[schema(max_length = 1000)]
     session: String,
@@ -64,9 +63,8 @@ pub(crate) struct SessionQuery {
     person: Option<String>,
 }
 
-pub(crate) fn read_session(body: &Object<'_>) -> Option<String> {
-    body.reject_unknown(&["session"]);
-    body.required("session", text(0..=1000))
+pub(crate) fn read_session(body: &Object<'_>) -> Option<SessionRequest> {
+    read_fields!(body => SessionRequest { session: body.required("session", text(0..=1000)) })
 }
 
 /// Records why a request was rejected, for the log and the metric.
@@ -124,7 +122,7 @@ pub(crate) async fn issue_session_token(
     ClientIp(address): ClientIp,
     Json(body): Json,
 ) -> Result<HttpResponse, Problem> {
-    let session = body.read(object(read_session))?;
+    let SessionRequest { session } = body.read(object(read_session))?;
     Ok(HttpResponse::Ok().json(sessions::token(&app, &session, address).await?))
 }
 
@@ -141,7 +139,7 @@ pub(crate) async fn end_session_by_secret(
     app: web::Data<App>,
     Json(body): Json,
 ) -> Result<HttpResponse, Problem> {
-    sessions::end_by_token(&app, &body.read(object(read_session))?).await?;
+    sessions::end_by_token(&app, &body.read(object(read_session))?.session).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 

@@ -150,8 +150,7 @@ fn days(field: Field<'_>) -> Option<u16> {
 }
 
 fn support_contact(contact: &Object<'_>) -> Option<SupportContact> {
-    contact.reject_unknown(&["email", "name", "phone"]);
-    read_fields!(SupportContact {
+    read_fields!(contact => SupportContact {
         email: contact.required("email", email),
         name: contact.optional("name", text(1..=200)),
         phone: contact.optional("phone", text(1..=50)),

@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, get, post, web};
 use domain::access::{MerchantId, Scope};
-use domain::json::{Object, object, text};
+use domain::json::{Object, object, read_fields, text};
 use platform::Problem;
 use platform::http::{
     BadCursor, ErrorBody, Json, PageLimit, Query, Sequential, reserve_for_response,
@@ -98,7 +98,6 @@ pub(crate) async fn show_exchange_order(
 /// The reason to abandon an exchange order.
 #[derive(utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the shape of a request, for the API document")]
 pub(crate) struct NewAbandonment {
     /// Shown with the exchange order and the operator.
     #[schema(min_length = 1, max_length = 1000)]
@@ -132,15 +131,14 @@ pub(crate) async fn abandon_exchange_order(
 ) -> Result<web::Json<Details>, Problem> {
     caller.require(Scope::Operator)?;
     let merchant = app.merchants.merchant_for(&caller)?;
-    let note = body.read(object(read_note))?;
+    let NewAbandonment { note } = body.read(object(read_note))?;
     let (id, by) = (&merchant.identifier, caller.actor().to_owned());
     order_settlement::abandon(&app, id, &original_order_id, &Abandonment { by, note }).await?;
     show(&app, id, &original_order_id, &request).await
 }
 
-pub(crate) fn read_note(body: &Object<'_>) -> Option<String> {
-    body.reject_unknown(&["note"]);
-    body.required("note", text(1..=1_000))
+pub(crate) fn read_note(body: &Object<'_>) -> Option<NewAbandonment> {
+    read_fields!(body => NewAbandonment { note: body.required("note", text(1..=1_000)) })
 }
 
 async fn show(

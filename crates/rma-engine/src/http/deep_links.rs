@@ -5,31 +5,17 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, post, web};
 use domain::access::Scope;
-use domain::json::{Object, integer, object, text};
+use domain::json::{Object, integer, object, read_fields, text};
 use platform::Problem;
 use platform::http::{ErrorBody, Json, Query, Sequential};
 use platform::identity::Caller;
 use serde::Deserialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 use uuid::Uuid;
 
 use super::{check_staff, merchant_of, readable_merchant};
 use crate::App;
 use crate::deep_links::{self, DeepLink, NewDeepLink, RecordedLink, RecordedLinks};
-
-/// The order of a new deep link.
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the shape of a request, for the API document")]
-pub(crate) struct DeepLinkBody {
-    #[schema(min_length = 1, max_length = 255)]
-    order_identifier: String,
-    /// Whether the link is for the giftee, who sees no amounts and can choose no refund.
-    #[schema(nullable = false, default = false)]
-    is_gift: Option<bool>,
-    #[schema(minimum = 1, maximum = 730, default = 90)]
-    valid_days: Option<u16>,
-}
 
 /// Create a deep link to an order
 ///
@@ -38,7 +24,7 @@ pub(crate) struct DeepLinkBody {
 /// gift code, which is the same each time.
 #[utoipa::path(
     tag = "shoppers", security(("bearer" = ["returns"]), ("bearer" = ["operator"])),
-    request_body(content = DeepLinkBody, example = json!({ "order_identifier": "A-1001", "is_gift": false, "valid_days": 90 })),
+    request_body(content = NewDeepLink, example = json!({ "order_identifier": "A-1001", "is_gift": false, "valid_days": 90 })),
     params(("X-Service-Id" = Option<String>, Header)),
     responses(
         (status = 201, description = "The link", body = DeepLink),
@@ -108,13 +94,10 @@ pub(crate) async fn revoke_deep_link(
 }
 
 pub(crate) fn read(body: &Object<'_>) -> Option<NewDeepLink> {
-    body.reject_unknown(&["order_identifier", "is_gift", "valid_days"]);
-    let order_identifier = body.required("order_identifier", text(1..=255));
-    let is_gift = body.flag("is_gift");
     let valid_days = body.optional("valid_days", integer(1..=730));
-    Some(NewDeepLink {
-        order_identifier: order_identifier?,
-        is_gift: is_gift?,
-        valid_days: valid_days?.unwrap_or(90),
+    read_fields!(body => NewDeepLink {
+        order_identifier: body.required("order_identifier", text(1..=255)),
+        is_gift: body.flag("is_gift"),
+        valid_days: valid_days.map(|days| days.unwrap_or(90)),
     })
 }

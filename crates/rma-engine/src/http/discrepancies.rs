@@ -4,12 +4,12 @@
 
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use domain::access::{MerchantId, Scope};
-use domain::json::{Object, object, text};
+use domain::json::{Object, object, read_fields, text};
 use platform::Problem;
 use platform::http::{ErrorBody, Json, PageLimit, Query, Sequential};
 use platform::identity::Caller;
 use serde::Deserialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use super::{budgeted_response, check_staff, listed_merchant};
 use crate::App;
@@ -35,19 +35,6 @@ pub(crate) struct DiscrepancyQuery {
     limit: PageLimit,
     /// The `next` of the previous page
     after: Option<i64>,
-}
-
-/// The resolution of a discrepancy.
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the shape of a request, for the API document")]
-pub(crate) struct NewResolution {
-    /// The reason for the record.
-    #[schema(min_length = 1, max_length = 1000)]
-    note: String,
-    /// The return to which a refund of an unknown return belongs. The refund is then matched with it.
-    #[schema(min_length = 1, max_length = 255)]
-    rma_identifier: Option<String>,
 }
 
 /// List discrepancies
@@ -96,7 +83,7 @@ pub(crate) async fn list_discrepancies(
         ("position" = i64, Path),
         ("X-Service-Id" = Option<String>, Header),
     ),
-    request_body(content = NewResolution, example = json!({ "note": "The merchant mistyped the RMA", "rma_identifier": "RMA-0123456789ABCDEF" })),
+    request_body(content = Decision, example = json!({ "note": "The merchant mistyped the RMA", "rma_identifier": "RMA-0123456789ABCDEF" })),
     responses(
         (status = 200, description = "The discrepancy; the same decision again changes nothing", body = RecordedDiscrepancy),
         (status = 409, description = "The refund was matched already", body = ErrorBody),
@@ -119,8 +106,8 @@ pub(crate) async fn resolve_discrepancy(
 }
 
 pub(crate) fn read_decision(body: &Object<'_>) -> Option<Decision> {
-    body.reject_unknown(&["note", "rma_identifier"]);
-    let note = body.required("note", text(1..=1_000));
-    let rma_identifier = body.optional("rma_identifier", text(1..=255));
-    Some(Decision { note: note?, rma_identifier: rma_identifier? })
+    read_fields!(body => Decision {
+        note: body.required("note", text(1..=1_000)),
+        rma_identifier: body.optional("rma_identifier", text(1..=255)),
+    })
 }

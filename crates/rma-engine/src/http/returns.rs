@@ -3,7 +3,7 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use domain::access::Scope;
-use domain::json::{Document, Object, array, object, parsed, text};
+use domain::json::{Document, Object, array, object, parsed, read_fields, text};
 use domain::merchant::ReturnPolicy;
 use domain::returns::{MAX_UNITS, ReturnRequest, UnitId};
 use platform::Problem;
@@ -40,7 +40,6 @@ pub(crate) struct NewReturnBody {
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Cancellation)]
-#[expect(dead_code, reason = "the shape of a request, for the API document")]
 pub(crate) struct CancellationBody {
     #[schema(min_items = 1, max_items = 1000)]
     units: Option<Vec<UnitId>>,
@@ -203,18 +202,16 @@ pub(crate) async fn cancel_return(
     Sequential(requester, Json(document)): Sequential<Requester, Json>,
 ) -> Result<web::Json<ReturnView>, Problem> {
     let (merchant, shopper) = merchant_or_shopper(&app, &requester, &[Scope::Returns])?;
-    let (units, reason) = document.read(object(read_cancellation))?;
+    let CancellationBody { units, reason } = document.read(object(read_cancellation))?;
     let actor = requester.actor(shopper);
     let request = Cancellation { units: units.as_deref(), reason: reason.as_deref(), shopper };
     let canceled = returns::cancel(&app, &merchant, actor, &rma_identifier, request).await?;
     Ok(web::Json(ReturnView::new(canceled, shopper)))
 }
 
-pub(crate) fn read_cancellation(
-    body: &Object<'_>,
-) -> Option<(Option<Vec<UnitId>>, Option<String>)> {
-    body.reject_unknown(&["units", "reason"]);
-    let units = body.optional("units", array(1..=MAX_UNITS, object(UnitId::read)));
-    let reason = body.optional("reason", text(0..=1_000));
-    Some((units?, reason?))
+pub(crate) fn read_cancellation(body: &Object<'_>) -> Option<CancellationBody> {
+    read_fields!(body => CancellationBody {
+        units: body.optional("units", array(1..=MAX_UNITS, object(UnitId::read))),
+        reason: body.optional("reason", text(0..=1_000)),
+    })
 }

@@ -83,11 +83,10 @@ impl MerchantFile {
 }
 
 fn read_file(file: &Object<'_>, folder: &Path) -> Option<MerchantFile> {
-    file.reject_unknown(&["merchant", "name", "settings", "clients", "endpoints", "warehouses"]);
     let mut names = HashSet::new();
     let clients = array(ANY_LENGTH, object(|client| read_client(client, &mut names)));
     let endpoints = object(|endpoints| read_endpoints(endpoints, folder));
-    read_fields!(MerchantFile {
+    read_fields!(file => MerchantFile {
         merchant: file.required("merchant", parsed(ANY_LENGTH, str::parse::<MerchantId>)),
         name: file.required("name", text(ANY_LENGTH)),
         settings: file.optional("settings", object(read_settings)).map(Option::unwrap_or_default),
@@ -108,7 +107,6 @@ fn read_settings(settings: &Object<'_>) -> Option<Map<String, Value>> {
 }
 
 fn read_client(client: &Object<'_>, names: &mut HashSet<String>) -> Option<ClientEntry> {
-    client.reject_unknown(&["name", "scopes"]);
     let name = client.required("name", text(ANY_LENGTH));
     if let Some(name) = &name
         && !names.insert(name.clone())
@@ -116,7 +114,7 @@ fn read_client(client: &Object<'_>, names: &mut HashSet<String>) -> Option<Clien
         client.invalid("name", format!("two clients have the name {name}"));
     }
     let scopes = client.required("scopes", array(ANY_LENGTH, variant::<Scope>));
-    read_fields!(ClientEntry { name: name, scopes: scopes })
+    read_fields!(client => ClientEntry { name: name, scopes: scopes })
 }
 
 fn read_endpoints(
@@ -131,12 +129,9 @@ fn read_endpoints(
 }
 
 fn read_endpoint(endpoint: &Object<'_>, folder: &Path) -> Option<EndpointEntry> {
-    const FIELDS: [&str; 7] =
-        ["url", "path", "headers", "timeout_ms", "version", "authentication", "paused"];
-    endpoint.reject_unknown(&FIELDS);
     let authentication = object(|it| Some(read_authentication(it, folder)));
     let authentication = endpoint.optional("authentication", authentication);
-    read_fields!(EndpointEntry {
+    read_fields!(endpoint => EndpointEntry {
         url: endpoint.optional("url", text(ANY_LENGTH)),
         path: endpoint.optional("path", text(ANY_LENGTH)),
         headers: endpoint.optional("headers", object(read_headers)).map(Option::unwrap_or_default),

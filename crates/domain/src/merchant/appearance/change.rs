@@ -11,20 +11,6 @@ use crate::merchant::guard::Guard;
 use crate::merchant::patch::{replace, replace_or};
 use crate::merchant::urls::{email, link};
 
-const FIELDS: [&str; 12] = [
-    "name",
-    "logo_url",
-    "colors",
-    "languages",
-    "reason_labels",
-    "policy_url",
-    "contact_url",
-    "contact_email",
-    "image_hosts",
-    "host_names",
-    "lookup_keys",
-    "withdrawal",
-];
 /// As many as a policy can have reasons.
 const MAX_LABELED_REASONS: usize = 100;
 
@@ -66,8 +52,7 @@ pub(in crate::merchant) struct AppearanceChange {
 
 impl AppearanceChange {
     pub(in crate::merchant) fn read(document: &Object<'_>, guard: &Guard) -> Option<Self> {
-        document.reject_unknown(&FIELDS);
-        read_fields!(Self {
+        read_fields!(document => Self {
             name: document.clearable("name", text(1..=200)),
             logo_url: document.clearable("logo_url", link(guard)),
             colors: document.clearable("colors", object(ColorsChange::read)),
@@ -126,9 +111,8 @@ struct ColorsChange {
 
 impl ColorsChange {
     fn read(document: &Object<'_>) -> Option<Self> {
-        document.reject_unknown(&["primary", "text_on_primary", "background", "text"]);
         let color = |key| document.clearable(key, parsed(1..=7, str::parse::<Color>));
-        read_fields!(Self {
+        read_fields!(document => Self {
             primary: color("primary"),
             text_on_primary: color("text_on_primary"),
             background: color("background"),
