@@ -75,10 +75,18 @@ pub(crate) struct ClientPage {
     pub(crate) next: Option<String>,
 }
 
-/// A client to be created.
+/// A client to be created. A client without a merchant belongs to a warehouse, a carrier or an
+/// operator. With a token of a merchant the client belongs to this merchant, and its scopes can be
+/// `orders`, `returns`, `read`, `replay` and `manage`. A client with `manage` needs a merchant.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = CreateClientRequest)]
 pub(crate) struct NewClient {
+    #[schema(value_type = Option<String>, pattern = "^[a-z0-9][a-z0-9-]{0,62}$")]
     pub(crate) merchant: Option<MerchantId>,
+    #[schema(min_length = 1, max_length = 200)]
     name: String,
+    #[schema(value_type = Vec<Scope>, min_items = 1, max_items = 9, example = json!(["orders", "returns"]))]
     scopes: Scopes,
 }
 

@@ -78,7 +78,7 @@ fn expected_version(request: &HttpRequest) -> Option<i64> {
 }
 
 /// Reads the rotation of a secret. `overlap` is the default overlap.
-fn read_rotation(body: &Object<'_>, overlap: Duration) -> Option<Rotation> {
+pub(crate) fn read_rotation(body: &Object<'_>, overlap: Duration) -> Option<Rotation> {
     body.reject_unknown(&["overlap_seconds", "force"]);
     let seconds = body.optional("overlap_seconds", integer(0..=MAX_OVERLAP_SECONDS));
     let force = body.flag("force");
@@ -87,11 +87,13 @@ fn read_rotation(body: &Object<'_>, overlap: Duration) -> Option<Rotation> {
 }
 
 #[derive(utoipa::ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct RotateSecretRequest {
     /// How long the previous secret stays valid. The default is the setting `secrets.overlap`.
     #[schema(minimum = 0, maximum = 2_592_000)]
     overlap_seconds: Option<i64>,
     /// End a secret at once even if it is in use.
+    #[schema(nullable = false)]
     force: Option<bool>,
 }

@@ -154,3 +154,6 @@ impl Service for App {
         Ok((app, verifier))
     }
 }
+
+#[cfg(test)]
+mod tests;

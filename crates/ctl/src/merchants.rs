@@ -49,7 +49,7 @@ Examples:
   backhaul merchant set acme --return-method mail-back=595 \\
       --gift-card-sku GIFT --gift-card-bonus-cents 500")]
     Set(Box<Set>),
-    /// Make a merchant with its clients and endpoints as a YAML file says
+    /// Make a merchant with its clients, endpoints and warehouses as a YAML file says
     ///
     /// Only missing changes are made, so that the command can be repeated. Nothing that the file does not
     /// name is removed. Secrets of new clients and endpoints are shown once.
@@ -73,7 +73,10 @@ acme.yaml:
       authentication:
         kind: basic
         username: backhaul
-        password_file: password.txt")]
+        password_file: password.txt
+  warehouses:
+    reno:
+      external_identifier: DC-7")]
     Apply(apply::Apply),
     /// Show or change the appearance of a merchant's returns portal
     #[command(after_help = "\

@@ -14,7 +14,6 @@ use domain::message_kind::MessageKind;
 use platform::{
     Clock, Problem, Process, Timestamp, chain,
     database::{DatabaseError, Pool, prepared},
-    http::ErrorBody,
     identity::{Access, Caller},
 };
 use serde::Serialize;
@@ -91,11 +90,7 @@ pub struct QueueBacklog {
 #[utoipa::path(
     tag = "events",
     security(("bearer" = ["read"]), ("bearer" = ["operator"])),
-    responses(
-        (status = 200, body = ServiceBacklog),
-        (status = 401, body = ErrorBody),
-        (status = 403, description = "The token lacks the required scope or belongs to a merchant", body = ErrorBody),
-    )
+    responses((status = 200, body = ServiceBacklog))
 )]
 #[get("/v1/backlog")]
 pub(crate) async fn show_backlog(

@@ -27,7 +27,7 @@ pub(crate) struct ErasureRequest {
     #[schema(required = false, min_length = 3, max_length = 255)]
     email: Option<String>,
     /// Only these orders.
-    #[schema(required = false, max_items = 1000)]
+    #[schema(required = false, min_items = 1, max_items = 1000)]
     order_identifiers: Vec<String>,
     /// Erase the data of open returns too.
     #[schema(required = false, default = false)]

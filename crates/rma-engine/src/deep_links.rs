@@ -19,11 +19,17 @@ use crate::store::{deep_links as store, orders};
 /// The record of a link is kept for this long after the link expired.
 const RETENTION: TimeDelta = TimeDelta::days(90);
 
-/// A request for a deep link.
-#[derive(Debug)]
+/// The order of a new deep link.
+#[derive(Debug, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = DeepLinkBody)]
 pub(crate) struct NewDeepLink {
+    #[schema(min_length = 1, max_length = 255)]
     pub(crate) order_identifier: String,
+    /// Whether the link is for the giftee, who sees no amounts and can choose no refund.
+    #[schema(required = false, default = false)]
     pub(crate) is_gift: bool,
+    #[schema(value_type = Option<u16>, minimum = 1, maximum = 730, default = 90)]
     pub(crate) valid_days: i64,
 }
 

@@ -41,10 +41,16 @@ pub(crate) struct RecordedDiscrepancy {
     resolution: Option<DiscrepancyResolution>,
 }
 
-/// A person's decision about a discrepancy.
+/// The resolution of a discrepancy.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewResolution)]
 pub(crate) struct Decision {
+    /// The reason for the record.
+    #[schema(min_length = 1, max_length = 1000)]
     pub(crate) note: String,
-    /// The return of a refund that names an unknown one.
+    /// The return to which a refund of an unknown return belongs. The refund is then matched with it.
+    #[schema(min_length = 1, max_length = 255)]
     pub(crate) rma_identifier: Option<String>,
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use chrono::{DateTime, Utc};
 use domain::access::MerchantId;
 use domain::json::Digest;
 use domain::merchant::Merchant;
@@ -20,19 +21,33 @@ use crate::return_changes::{Cause, ReturnChanges};
 use crate::returns::refused;
 use crate::store::returns::RequestedReturn;
 
-/// A carrier's report as it was received.
-#[derive(Debug, Clone)]
+/// A carrier report. It names the return, the tracking number or both. Without `units` it applies
+/// to all units with the tracking number, or to the whole return.
+#[derive(Debug, Clone, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = CarrierEvent)]
 pub(crate) struct Reported {
+    /// Chosen by the carrier. A repeated report gets the first response.
+    #[schema(min_length = 1, max_length = 255)]
     pub(crate) event_identifier: String,
     pub(crate) event: TrackingEvent,
+    #[schema(min_length = 1, max_length = 255)]
     pub(crate) rma_identifier: Option<String>,
+    #[schema(min_length = 1, max_length = 255)]
     pub(crate) tracking_number: Option<String>,
+    #[schema(min_items = 1, max_items = 1000)]
     pub(crate) units: Option<Vec<UnitId>>,
+    /// With `label`: an http or https URL at which the shopper gets the label.
+    #[schema(min_length = 1, max_length = 2048)]
     pub(crate) label_url: Option<String>,
+    /// Defaults to `qr_code` for express returns and to `printable` for others.
     pub(crate) label_kind: Option<LabelKind>,
-    pub(crate) occurred_at: Option<Timestamp>,
+    /// Orders labels: the newest unused label replaces older ones.
+    pub(crate) occurred_at: Option<DateTime<Utc>>,
+    #[schema(max_length = 1000)]
     pub(crate) detail: Option<String>,
     /// Digest of the whole body.
+    #[schema(ignore)]
     pub(crate) digest: Digest,
 }
 

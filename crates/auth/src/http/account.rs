@@ -1,7 +1,7 @@
 //! The own account of a signed-in person.
 
 use actix_web::{HttpRequest, HttpResponse, post, web};
-use domain::json::{Object, object, text};
+use domain::json::{Object, object, read_fields, text};
 use platform::{
     Problem,
     http::{ClientIp, ErrorBody, Json, Sequential},
@@ -17,11 +17,13 @@ use crate::{
 };
 
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct ChangePasswordRequest {
+    #[schema(max_length = 1000)]
     current_password: String,
     /// A TOTP code or a recovery code. Required if the person has TOTP.
-    #[schema(example = "287082")]
+    #[schema(max_length = 1000, example = "287082")]
     totp_code: Option<String>,
     /// Neither the e-mail address nor one of the most common passwords.
     #[schema(min_length = 8, max_length = 128)]
@@ -31,39 +33,45 @@ pub(crate) struct ChangePasswordRequest {
 }
 
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct ReplaceRecoveryCodesRequest {
+    #[schema(max_length = 1000)]
     password: String,
     /// A TOTP code or a recovery code.
-    #[schema(example = "287082")]
-    totp_code: String,
+    #[schema(max_length = 1000, example = "287082")]
+    totp_code: Option<String>,
 }
 
 /// A new secret for the authenticator app.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
+#[serde(deny_unknown_fields)]
 pub(crate) struct ShowTotpSetupRequest {
     /// The `setup` of an earlier response, to get the same secret again.
+    #[schema(max_length = 1000)]
     totp_setup: Option<String>,
 }
 
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct ChangeTotpRequest {
+    #[schema(max_length = 1000)]
     password: String,
     /// A code of the present authenticator app, or a recovery code. Required if the person has TOTP.
-    #[schema(example = "287082")]
+    #[schema(max_length = 1000, example = "287082")]
     totp_code: Option<String>,
     /// The `setup` of `POST /v1/totp/setup`.
+    #[schema(max_length = 1000)]
     totp_setup: String,
     /// A code of the new secret.
-    #[schema(example = "081804")]
+    #[schema(max_length = 1000, example = "081804")]
     new_totp_code: String,
 }
 
-fn read_setup(body: &Object<'_>) -> Option<Option<String>> {
-    body.reject_unknown(&["totp_setup"]);
-    body.optional("totp_setup", text(0..=1000))
+pub(crate) fn read_setup(body: &Object<'_>) -> Option<ShowTotpSetupRequest> {
+    let setup = body.optional("totp_setup", text(0..=1000));
+    read_fields!(body => ShowTotpSetupRequest { totp_setup: setup })
 }
 
 /// Change the own password
@@ -75,7 +83,7 @@ fn read_setup(body: &Object<'_>) -> Option<Option<String>> {
     request_body(content = ChangePasswordRequest, example = json!({ "current_password": "a-long-password", "new_password": "a-longer-password" })),
     responses(
         (status = 204), (status = 401, description = "No valid token, or the session ended after wrong passwords", body = ErrorBody), (status = 403, description = "Not the token of a person", body = ErrorBody),
-        (status = 422, body = ErrorBody), (status = 429, description = "Too many failures from this address or of this person", body = ErrorBody),
+        (status = 429, description = "Too many failures from this address or of this person", body = ErrorBody),
         (status = 503, description = "Too many passwords are being checked", body = ErrorBody),
     )
 )]
@@ -101,7 +109,7 @@ pub(crate) async fn change_password(
     request_body(content = ReplaceRecoveryCodesRequest, example = json!({ "password": "a-long-password", "totp_code": "287082" })),
     responses(
         (status = 201, body = RecoveryCodes), (status = 401, description = "No valid token, or the session ended after wrong passwords", body = ErrorBody), (status = 403, description = "Not the token of a person", body = ErrorBody),
-        (status = 409, description = "The person has no TOTP", body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 409, description = "The person has no TOTP", body = ErrorBody),
         (status = 429, description = "Too many failures from this address or of this person", body = ErrorBody),
         (status = 503, description = "Too many passwords are being checked", body = ErrorBody),
     )
@@ -127,8 +135,8 @@ pub(crate) async fn replace_recovery_codes(
     tag = "sessions", security(("bearer" = ["read"]), ("bearer" = ["operator"])),
     request_body(content = ShowTotpSetupRequest, example = json!({})),
     responses(
-        (status = 200, body = TotpSetup), (status = 401, body = ErrorBody),
-        (status = 403, description = "Not the token of a person", body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 200, body = TotpSetup),
+        (status = 403, description = "Not the token of a person", body = ErrorBody),
     )
 )]
 #[post("/v1/totp/setup")]
@@ -137,7 +145,7 @@ pub(crate) async fn show_totp_setup(
     Sequential(caller, Json(body)): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let signed_in = SignedIn::of(&caller)?;
-    let setup = body.read(object(read_setup))?;
+    let ShowTotpSetupRequest { totp_setup: setup } = body.read(object(read_setup))?;
     Ok(HttpResponse::Ok().json(account::show_totp_setup(&app, &signed_in, setup).await?))
 }
 
@@ -152,7 +160,7 @@ pub(crate) async fn show_totp_setup(
     responses(
         (status = 201, body = RecoveryCodes),
         (status = 401, description = "No valid token, or the session ended after wrong passwords", body = ErrorBody),
-        (status = 403, description = "Not the token of a person", body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 403, description = "Not the token of a person", body = ErrorBody),
         (status = 429, description = "Too many failures from this address or of this person", body = ErrorBody),
         (status = 503, description = "Too many passwords are being checked", body = ErrorBody),
     )

@@ -71,7 +71,7 @@ impl AuditQuery {
 #[utoipa::path(
     tag = "audit", security(("bearer" = ["read"]), ("bearer" = ["manage"]), ("bearer" = ["operator"])), params(AuditQuery),
     responses(
-        (status = 200, body = AuditPage), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 200, body = AuditPage),
         (status = 404, description = "The token is for another merchant", body = ErrorBody),
     )
 )]

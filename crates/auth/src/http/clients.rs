@@ -10,7 +10,7 @@ use platform::{
     identity::Caller,
 };
 use serde::Deserialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use super::{
     RotateSecretRequest, check_merchant, listed_merchant, read_rotation, require_manage,
@@ -22,18 +22,6 @@ use crate::{
     error::Error,
     store,
 };
-
-/// A client to be created. A client without a merchant belongs to a warehouse, a carrier or an
-/// operator. With a token of a merchant the client belongs to this merchant, and its scopes can be
-/// `orders`, `returns`, `read`, `replay` and `manage`. A client with `manage` needs a merchant.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
-pub(crate) struct CreateClientRequest {
-    merchant: Option<String>,
-    name: String,
-    #[schema(example = json!(["orders", "returns"]))]
-    scopes: Vec<domain::access::Scope>,
-}
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -53,10 +41,10 @@ pub(crate) struct ClientQuery {
 /// Only this response contains the client secret.
 #[utoipa::path(
     tag = "clients", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
-    request_body(content = CreateClientRequest, example = json!({ "merchant": "acme", "name": "Acme shop", "scopes": ["orders", "returns"] })),
+    request_body(content = NewClient, example = json!({ "merchant": "acme", "name": "Acme shop", "scopes": ["orders", "returns"] })),
     responses(
-        (status = 201, body = ClientView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, description = "The merchant does not exist", body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 201, body = ClientView),
+        (status = 404, description = "The merchant does not exist", body = ErrorBody),
     )
 )]
 #[post("/v1/clients")]
@@ -80,7 +68,7 @@ pub(crate) async fn create_client(
 #[utoipa::path(
     tag = "clients", security(("bearer" = ["read"]), ("bearer" = ["manage"]), ("bearer" = ["operator"])), params(ClientQuery),
     responses(
-        (status = 200, body = ClientPage), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 200, body = ClientPage),
         (status = 404, description = "The token is for another merchant", body = ErrorBody),
     )
 )]
@@ -105,10 +93,7 @@ pub(crate) async fn list_clients(
 /// Without secrets. A token of a merchant gets the clients of this merchant only.
 #[utoipa::path(
     tag = "clients", security(("bearer" = ["read"]), ("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("client" = String, Path)),
-    responses(
-        (status = 200, body = ClientView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-    )
+    responses((status = 200, body = ClientView))
 )]
 #[get("/v1/clients/{client}")]
 pub(crate) async fn show_client(
@@ -132,9 +117,8 @@ pub(crate) async fn show_client(
     tag = "clients", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("client" = String, Path)),
     request_body(content = RotateSecretRequest, example = json!({ "overlap_seconds": 86_400 })),
     responses(
-        (status = 200, body = ClientView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody), (status = 409, description = "The client was revoked, its secret is a setting, or a secret that would expire at once is in use", body = ErrorBody),
-        (status = 422, body = ErrorBody),
+        (status = 200, body = ClientView),
+        (status = 409, description = "The client was revoked, its secret is a setting, or a secret that would expire at once is in use", body = ErrorBody),
     )
 )]
 #[post("/v1/clients/{client}/rotate")]
@@ -156,10 +140,7 @@ pub(crate) async fn rotate_client_secret(
 /// The client gets no new tokens, and all services reject its tokens within seconds.
 #[utoipa::path(
     tag = "clients", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("client" = String, Path)),
-    responses(
-        (status = 200, body = ClientView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-    )
+    responses((status = 200, body = ClientView))
 )]
 #[post("/v1/clients/{client}/revoke")]
 pub(crate) async fn revoke_client(

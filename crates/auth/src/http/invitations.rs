@@ -1,7 +1,7 @@
 //! Invitations, for the people who received their links. These operations need no token.
 
 use actix_web::{HttpRequest, HttpResponse, post, web};
-use domain::json::{Object, object, text};
+use domain::json::{Object, object, read_fields, text};
 use platform::{
     Problem,
     http::{ClientIp, ErrorBody, Json},
@@ -16,18 +16,22 @@ use crate::{
 
 /// The token of an invitation.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
+#[serde(deny_unknown_fields)]
 pub(crate) struct ShowInvitationRequest {
+    #[schema(max_length = 1000)]
     token: String,
     /// The `totp.setup` of an earlier response, to get the same secret again. Without it, each response
     /// has a new secret.
+    #[schema(max_length = 1000)]
     totp_setup: Option<String>,
 }
 
 /// The credentials that the invited person chose.
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct AcceptInvitationRequest {
+    #[schema(max_length = 1000)]
     token: String,
     /// Neither the e-mail address nor one of the most common passwords.
     #[schema(min_length = 8, max_length = 128)]
@@ -36,23 +40,27 @@ pub(crate) struct AcceptInvitationRequest {
     password_again: Option<String>,
     /// A code of the secret that `POST /v1/invitations/show` returned. Operators need it; without it,
     /// other people sign in with the password alone.
-    #[schema(example = "287082")]
+    #[schema(max_length = 1000, example = "287082")]
     totp_code: Option<String>,
     /// The `totp.setup` of the same response. Required with `totp_code`.
+    #[schema(max_length = 1000)]
     totp_setup: Option<String>,
     /// Ignored. The session has the address of the connection.
+    #[schema(max_length = 1000)]
     address: Option<String>,
     /// The browser, for the list of sessions.
+    #[schema(max_length = 100_000)]
     user_agent: Option<String>,
     /// The session that the browser has until now. It ends.
+    #[schema(max_length = 1000)]
     previous_session: Option<String>,
 }
 
-fn read_shown(body: &Object<'_>) -> Option<(String, Option<String>)> {
-    body.reject_unknown(&["token", "totp_setup"]);
-    let token = body.required("token", text(0..=1000));
-    let setup = body.optional("totp_setup", text(0..=1000));
-    Some((token?, setup?))
+pub(crate) fn read_shown(body: &Object<'_>) -> Option<ShowInvitationRequest> {
+    read_fields!(body => ShowInvitationRequest {
+        token: body.required("token", text(0..=1000)),
+        totp_setup: body.optional("totp_setup", text(0..=1000)),
+    })
 }
 
 /// Show an invitation
@@ -64,7 +72,7 @@ fn read_shown(body: &Object<'_>) -> Option<(String, Option<String>)> {
     responses(
         (status = 200, body = InvitationDetails), (status = 403, description = "Passwords are switched off", body = ErrorBody),
         (status = 404, description = "The invitation does not exist, was used or replaced, or has expired", body = ErrorBody),
-        (status = 422, body = ErrorBody), (status = 429, description = "Too many failures from this address", body = ErrorBody),
+        (status = 429, description = "Too many failures from this address", body = ErrorBody),
     )
 )]
 #[post("/v1/invitations/show")]
@@ -74,7 +82,7 @@ pub(crate) async fn show_invitation(
     ClientIp(address): ClientIp,
     Json(body): Json,
 ) -> Result<HttpResponse, Problem> {
-    let (token, setup) = body.read(object(read_shown))?;
+    let ShowInvitationRequest { token, totp_setup: setup } = body.read(object(read_shown))?;
     let shown = invitations::show(&app, &token, setup, address).await;
     Ok(HttpResponse::Ok().json(shown.inspect_err(|error| record_rejection(&request, error))?))
 }
@@ -89,7 +97,7 @@ pub(crate) async fn show_invitation(
     responses(
         (status = 201, body = AcceptedInvitation), (status = 403, description = "Passwords are switched off", body = ErrorBody),
         (status = 404, description = "The invitation does not exist, was used or replaced, or has expired", body = ErrorBody),
-        (status = 422, body = ErrorBody), (status = 429, description = "Too many failures from this address", body = ErrorBody),
+        (status = 429, description = "Too many failures from this address", body = ErrorBody),
         (status = 503, description = "Too many passwords are being checked", body = ErrorBody),
     )
 )]

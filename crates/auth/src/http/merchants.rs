@@ -3,8 +3,6 @@
 
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
-mod appearance;
-
 use actix_web::{HttpRequest, HttpResponse, get, patch, post, web};
 use domain::{
     access::Scope,
@@ -28,58 +26,15 @@ use crate::{
 };
 
 /// A merchant to be created. Omitted settings have defaults.
-#[derive(Deserialize, ToSchema)]
+#[derive(ToSchema)]
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct CreateMerchantRequest {
     #[schema(pattern = "^[a-z0-9][a-z0-9-]{0,62}$", example = "acme")]
     identifier: String,
+    #[schema(min_length = 1, max_length = 200)]
     name: String,
     #[serde(flatten)]
-    settings: SettingsRequest,
-}
-
-/// Settings to be changed. Omitted settings stay as they are. `express_max_weight`, `concept`,
-/// `appearance`, `support_contact` and `base_url` can be null.
-#[derive(Deserialize, ToSchema)]
-#[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
-pub(crate) struct UpdateMerchantRequest {
-    name: Option<String>,
-    #[serde(flatten)]
-    settings: SettingsRequest,
-}
-
-/// The settings of a merchant apart from its name.
-#[derive(Deserialize, ToSchema)]
-#[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
-pub(crate) struct SettingsRequest {
-    time_zone: Option<String>,
-    currency: Option<String>,
-    managed_receiving: Option<bool>,
-    return_window_days: Option<u16>,
-    final_sale_tags: Option<Vec<String>>,
-    /// The heaviest unit that can be returned with `express-returns`, in the unit of the lines'
-    /// `weight`.
-    #[schema(minimum = 0, maximum = 1_000_000_000)]
-    express_max_weight: Option<f64>,
-    /// The `concept` of exchange items whose line and order name none.
-    #[schema(min_length = 1, max_length = 255)]
-    concept: Option<String>,
-    returns: Option<ReturnPolicyChange>,
-    appearance: Option<appearance::AppearanceChange>,
-    strict_amounts: Option<bool>,
-    strict_refund_dates: Option<bool>,
-    support_contact: Option<domain::merchant::SupportContact>,
-    base_url: Option<String>,
-}
-
-/// Changes to the return policy. A list replaces the previous list. `gift_card` can be null.
-#[derive(Deserialize, ToSchema)]
-#[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
-pub(crate) struct ReturnPolicyChange {
-    reasons: Option<Vec<domain::merchant::ReturnReason>>,
-    methods: Option<Vec<domain::merchant::MethodOffer>>,
-    free_exchange_shipping: Option<bool>,
-    gift_card: Option<domain::returns::GiftCardOffer>,
+    settings: SettingsChange,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -97,8 +52,7 @@ pub(crate) struct RepublishResponse {
     request_body(content = CreateMerchantRequest, example = json!({ "identifier": "acme", "name": "Acme Outdoor", "currency": "USD", "base_url": "https://acme.example/returns" })),
     responses(
         (status = 201, body = MerchantView),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 409, description = "A merchant with this identifier exists, or another merchant has one of the host names", body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 409, description = "A merchant with this identifier exists, or another merchant has one of the host names", body = ErrorBody),
     )
 )]
 #[post("/v1/merchants")]
@@ -144,9 +98,7 @@ impl MerchantQuery {
 /// word of `q`. A token of a merchant gets this merchant only.
 #[utoipa::path(
     tag = "merchants", security(("bearer" = ["read"]), ("bearer" = ["manage"]), ("bearer" = ["operator"])), params(MerchantQuery),
-    responses(
-        (status = 200, body = MerchantPage), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-    )
+    responses((status = 200, body = MerchantPage))
 )]
 #[get("/v1/merchants")]
 pub(crate) async fn list_merchants(
@@ -170,9 +122,7 @@ pub(crate) async fn list_merchants(
 /// auth was restored from a backup.
 #[utoipa::path(
     tag = "merchants", security(("bearer" = ["operator"])),
-    responses(
-        (status = 200, body = RepublishResponse), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-    )
+    responses((status = 200, body = RepublishResponse))
 )]
 #[post("/v1/merchants/republish")]
 pub(crate) async fn republish_merchants(
@@ -188,9 +138,7 @@ pub(crate) async fn republish_merchants(
 /// A token of the merchant itself needs no scope.
 #[utoipa::path(
     tag = "merchants", security(("bearer" = ["read"]), ("bearer" = ["operator"]), ("bearer" = [])), params(("merchant" = String, Path)),
-    responses(
-        (status = 200, body = MerchantView), (status = 401, body = ErrorBody), (status = 404, body = ErrorBody),
-    )
+    responses((status = 200, body = MerchantView))
 )]
 #[get("/v1/merchants/{merchant}")]
 pub(crate) async fn show_merchant(
@@ -213,11 +161,11 @@ pub(crate) async fn show_merchant(
 /// can change `appearance` of its own merchant and nothing else.
 #[utoipa::path(
     tag = "merchants", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("merchant" = String, Path), ("If-Match" = Option<String>, Header, description = "The `version` of the merchant that the caller has read")),
-    request_body(content = UpdateMerchantRequest, example = json!({ "return_window_days": 45, "strict_amounts": true })),
+    request_body(content = SettingsChange, example = json!({ "return_window_days": 45, "strict_amounts": true })),
     responses(
-        (status = 200, body = MerchantView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody), (status = 409, description = "Another merchant has one of the host names", body = ErrorBody),
-        (status = 412, description = "The merchant has another version than `If-Match`", body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 200, body = MerchantView),
+        (status = 409, description = "Another merchant has one of the host names", body = ErrorBody),
+        (status = 412, description = "The merchant has another version than `If-Match`", body = ErrorBody),
     )
 )]
 #[patch("/v1/merchants/{merchant}")]

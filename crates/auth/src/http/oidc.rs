@@ -35,18 +35,25 @@ pub(crate) struct OidcMethod {
 }
 
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct StartOidcRequest {}
 
 /// The parameters with which the browser comes back from the provider, and the `flow` of the start.
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct FinishOidcRequest {
+    #[schema(max_length = 8192)]
     flow: String,
+    #[schema(min_length = 1, max_length = 4096)]
     code: String,
+    #[schema(max_length = 1000)]
     state: String,
     /// The browser, for the list of sessions.
+    #[schema(max_length = 100_000)]
     user_agent: Option<String>,
     /// The session that the browser has until now. It ends.
+    #[schema(max_length = 1000)]
     previous_session: Option<String>,
 }
 
@@ -72,7 +79,7 @@ pub(crate) async fn show_sign_in_methods(app: web::Data<App>) -> HttpResponse {
     request_body(content = StartOidcRequest, example = json!({})),
     responses(
         (status = 200, body = StartedFlow), (status = 404, description = "There is no OpenID provider", body = ErrorBody),
-        (status = 422, body = ErrorBody), (status = 503, description = "The provider does not respond", body = ErrorBody),
+        (status = 503, description = "The provider does not respond", body = ErrorBody),
     )
 )]
 #[post("/v1/oidc/start")]
@@ -80,10 +87,7 @@ pub(crate) async fn start_oidc(
     app: web::Data<App>,
     Json(body): Json,
 ) -> Result<HttpResponse, Problem> {
-    body.read(object(|body| {
-        body.reject_unknown(&[]);
-        Some(())
-    }))?;
+    body.read(object(read_start))?;
     Ok(HttpResponse::Ok().json(oidc::start(&app).await?))
 }
 
@@ -100,7 +104,6 @@ pub(crate) async fn start_oidc(
         (status = 403, description = "No group of the person gives a role; a person who signed in before is disabled", body = ErrorBody),
         (status = 404, description = "There is no OpenID provider", body = ErrorBody),
         (status = 409, description = "The person is the last operator and would get another role", body = ErrorBody),
-        (status = 422, body = ErrorBody),
         (status = 429, description = "Too many failures from this address", body = ErrorBody),
         (status = 503, description = "The provider does not respond", body = ErrorBody),
     )
@@ -118,8 +121,14 @@ pub(crate) async fn finish_oidc(
     Ok(HttpResponse::Created().json(session))
 }
 
+/// Reads a [`StartOidcRequest`].
+pub(crate) fn read_start(body: &Object<'_>) -> Option<()> {
+    body.reject_unknown(&[]);
+    Some(())
+}
+
 /// Reads a [`FinishOidcRequest`].
-fn read_callback(body: &Object<'_>, address: IpAddr) -> Option<(Callback, Browser)> {
+pub(crate) fn read_callback(body: &Object<'_>, address: IpAddr) -> Option<(Callback, Browser)> {
     body.reject_unknown(&[&["flow", "code", "state"][..], &Browser::FIELDS].concat());
     let flow = body.required("flow", text(0..=8192));
     let code = body.required("code", text(1..=4096));

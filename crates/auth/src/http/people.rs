@@ -10,7 +10,7 @@ use platform::{
     identity::{Access, Caller},
 };
 use serde::Deserialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use super::{listed_merchant, require_manage};
 use crate::{
@@ -20,34 +20,8 @@ use crate::{
     invitations::{self, InvitedPerson},
     people::{self, Manager, NewPerson, PersonChange, PersonPage, PersonView},
     rights::{self, ChangedPerson},
-    roles::Role,
     store,
 };
-
-/// A person to be invited.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
-pub(crate) struct InvitePersonRequest {
-    #[schema(max_length = 254, example = "ada@acme.example")]
-    email: String,
-    /// The default is the e-mail address.
-    #[schema(min_length = 1, max_length = 200)]
-    name: Option<String>,
-    role: Role,
-    /// Required for the merchant roles, and only for them. The default is the merchant of the token.
-    merchant: Option<String>,
-}
-
-/// A change of a person. Omitted values stay as they are.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
-pub(crate) struct UpdatePersonRequest {
-    #[schema(min_length = 1, max_length = 200)]
-    name: Option<String>,
-    role: Option<Role>,
-    /// A role that belongs to no merchant clears it.
-    merchant: Option<String>,
-}
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -80,11 +54,11 @@ pub(super) fn parse_email(text: &str) -> Result<Email, Error> {
 /// contains the link. A merchant can invite people of its own only, with the two merchant roles.
 #[utoipa::path(
     tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
-    request_body(content = InvitePersonRequest, example = json!({ "email": "ada@acme.example", "name": "Ada", "role": "merchant-admin", "merchant": "acme" })),
+    request_body(content = NewPerson, example = json!({ "email": "ada@acme.example", "name": "Ada", "role": "merchant-admin", "merchant": "acme" })),
     responses(
-        (status = 201, body = InvitedPerson), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 201, body = InvitedPerson),
         (status = 404, description = "The merchant does not exist", body = ErrorBody),
-        (status = 409, description = "A person with this e-mail address exists", body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 409, description = "A person with this e-mail address exists", body = ErrorBody),
     )
 )]
 #[post("/v1/people")]
@@ -103,7 +77,7 @@ pub(crate) async fn invite_person(
 #[utoipa::path(
     tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(PersonQuery),
     responses(
-        (status = 200, body = PersonPage), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
+        (status = 200, body = PersonPage),
         (status = 404, description = "The token is for another merchant", body = ErrorBody),
     )
 )]
@@ -126,10 +100,7 @@ pub(crate) async fn list_people(
 /// Show a person
 #[utoipa::path(
     tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("email" = String, Path)),
-    responses(
-        (status = 200, body = PersonView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-    )
+    responses((status = 200, body = PersonView))
 )]
 #[get("/v1/people/{email}")]
 pub(crate) async fn show_person(
@@ -147,12 +118,10 @@ pub(crate) async fn show_person(
 /// A person who leaves a merchant also loses the password and TOTP. The response then has a new invitation.
 #[utoipa::path(
     tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("email" = String, Path)),
-    request_body(content = UpdatePersonRequest, example = json!({ "role": "merchant-viewer" })),
+    request_body(content = PersonChange, example = json!({ "role": "merchant-viewer" })),
     responses(
-        (status = 200, body = ChangedPerson), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
+        (status = 200, body = ChangedPerson),
         (status = 409, description = "The person is the last active operator, or would be an operator with a password and without TOTP", body = ErrorBody),
-        (status = 422, body = ErrorBody),
     )
 )]
 #[patch("/v1/people/{email}")]
@@ -173,8 +142,8 @@ pub(crate) async fn update_person(
 #[utoipa::path(
     tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("email" = String, Path)),
     responses(
-        (status = 200, body = PersonView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody), (status = 409, description = "The person is the last active operator", body = ErrorBody),
+        (status = 200, body = PersonView),
+        (status = 409, description = "The person is the last active operator", body = ErrorBody),
     )
 )]
 #[post("/v1/people/{email}/disable")]
@@ -193,10 +162,7 @@ pub(crate) async fn disable_person(
 /// new invitation.
 #[utoipa::path(
     tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("email" = String, Path)),
-    responses(
-        (status = 200, body = PersonView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-    )
+    responses((status = 200, body = PersonView))
 )]
 #[post("/v1/people/{email}/enable")]
 pub(crate) async fn enable_person(
@@ -215,8 +181,8 @@ pub(crate) async fn enable_person(
 #[utoipa::path(
     tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("email" = String, Path)),
     responses(
-        (status = 201, body = InvitedPerson), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody), (status = 409, description = "The person is disabled", body = ErrorBody),
+        (status = 201, body = InvitedPerson),
+        (status = 409, description = "The person is disabled", body = ErrorBody),
     )
 )]
 #[post("/v1/people/{email}/invitation")]

@@ -3,7 +3,7 @@
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
 use actix_web::{HttpRequest, HttpResponse, delete, get, post, web};
-use domain::json::{Object, object, text};
+use domain::json::{Object, object, read_fields, text};
 use platform::{
     Problem,
     http::{
@@ -30,24 +30,29 @@ use crate::{
 
 /// The credentials of a person.
 #[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
 pub(crate) struct SignInRequest {
-    #[schema(example = "ada@acme.example")]
+    #[schema(max_length = 1000, example = "ada@acme.example")]
     email: String,
+    #[schema(max_length = 1000)]
     password: String,
     /// A TOTP code or a recovery code. Required if the person has TOTP.
-    #[schema(example = "287082")]
+    #[schema(max_length = 1000, example = "287082")]
     totp_code: Option<String>,
     /// The browser, for the list of sessions.
+    #[schema(max_length = 100_000)]
     user_agent: Option<String>,
     /// The session that the browser has until now. It ends.
+    #[schema(max_length = 1000)]
     previous_session: Option<String>,
 }
 
 /// The secret of a session.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "only describes the request in the OpenAPI document")]
+#[serde(deny_unknown_fields)]
 pub(crate) struct SessionRequest {
+    #[schema(max_length = 1000)]
     session: String,
 }
 
@@ -58,9 +63,8 @@ pub(crate) struct SessionQuery {
     person: Option<String>,
 }
 
-fn read_session(body: &Object<'_>) -> Option<String> {
-    body.reject_unknown(&["session"]);
-    body.required("session", text(0..=1000))
+pub(crate) fn read_session(body: &Object<'_>) -> Option<SessionRequest> {
+    read_fields!(body => SessionRequest { session: body.required("session", text(0..=1000)) })
 }
 
 /// Records why a request was rejected, for the log and the metric.
@@ -84,7 +88,7 @@ pub(super) fn record_rejection(request: &HttpRequest, error: &Error) {
     request_body(content = SignInRequest, example = json!({ "email": "ada@acme.example", "password": "a-long-password", "totp_code": "287082" })),
     responses(
         (status = 201, body = StartedSession), (status = 401, description = "The e-mail address, the password or the code is wrong", body = ErrorBody),
-        (status = 403, description = "Passwords are switched off", body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 403, description = "Passwords are switched off", body = ErrorBody),
         (status = 429, description = "Too many failures from this address or for this person", body = ErrorBody),
         (status = 503, description = "Too many passwords are being checked", body = ErrorBody),
     )
@@ -110,7 +114,6 @@ pub(crate) async fn start_session(
     request_body(content = SessionRequest, example = json!({ "session": "9rYbEvJ4qUs0cUHD3sG0ncYBF5r0cEI0vGZ2T8xG7oA" })),
     responses(
         (status = 200, body = SessionToken), (status = 401, description = "The session does not exist, has ended or has expired", body = ErrorBody),
-        (status = 422, body = ErrorBody),
     )
 )]
 #[post("/v1/sessions/token")]
@@ -119,7 +122,7 @@ pub(crate) async fn issue_session_token(
     ClientIp(address): ClientIp,
     Json(body): Json,
 ) -> Result<HttpResponse, Problem> {
-    let session = body.read(object(read_session))?;
+    let SessionRequest { session } = body.read(object(read_session))?;
     Ok(HttpResponse::Ok().json(sessions::token(&app, &session, address).await?))
 }
 
@@ -129,14 +132,14 @@ pub(crate) async fn issue_session_token(
 #[utoipa::path(
     tag = "sessions", security(()),
     request_body(content = SessionRequest, example = json!({ "session": "9rYbEvJ4qUs0cUHD3sG0ncYBF5r0cEI0vGZ2T8xG7oA" })),
-    responses((status = 204), (status = 422, body = ErrorBody))
+    responses((status = 204))
 )]
 #[post("/v1/sessions/end")]
 pub(crate) async fn end_session_by_secret(
     app: web::Data<App>,
     Json(body): Json,
 ) -> Result<HttpResponse, Problem> {
-    sessions::end_by_token(&app, &body.read(object(read_session))?).await?;
+    sessions::end_by_token(&app, &body.read(object(read_session))?.session).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -160,7 +163,7 @@ async fn person_of(app: &App, caller: &Caller, query: &SessionQuery) -> Result<P
 #[utoipa::path(
     tag = "sessions", security(("bearer" = ["read"]), ("bearer" = ["operator"])), params(SessionQuery),
     responses(
-        (status = 200, body = SessionList), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 200, body = SessionList),
         (status = 403, description = "Not the token of a person, or no right to see another person", body = ErrorBody), (status = 404, body = ErrorBody),
     )
 )]
@@ -182,7 +185,7 @@ pub(crate) async fn list_sessions(
 #[utoipa::path(
     tag = "sessions", security(("bearer" = ["read"]), ("bearer" = ["operator"])), params(SessionQuery),
     responses(
-        (status = 204), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
+        (status = 204),
         (status = 403, description = "Not the token of a person, or no right to change another person", body = ErrorBody), (status = 404, body = ErrorBody),
     )
 )]
@@ -201,8 +204,8 @@ pub(crate) async fn end_sessions(
 ///
 /// An own session, or one of a person whom the caller manages.
 #[utoipa::path(
-    tag = "sessions", security(("bearer" = ["read"]), ("bearer" = ["operator"])), params(("session" = String, Path)),
-    responses((status = 204), (status = 401, body = ErrorBody), (status = 404, body = ErrorBody))
+    tag = "sessions", security(("bearer" = ["read"]), ("bearer" = ["operator"]), ("bearer" = [])), params(("session" = String, Path)),
+    responses((status = 204))
 )]
 #[delete("/v1/sessions/{session}")]
 pub(crate) async fn end_session(

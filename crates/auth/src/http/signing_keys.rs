@@ -1,7 +1,7 @@
 //! Signing keys, for operators.
 
 use actix_web::{HttpResponse, post, web};
-use platform::{Problem, http::ErrorBody, identity::Caller};
+use platform::{Problem, identity::Caller};
 
 use super::require_operator;
 use crate::{App, signing_keys::SigningKeyView};
@@ -11,9 +11,7 @@ use crate::{App, signing_keys::SigningKeyView};
 /// Tokens that the old key signed stay valid until they expire.
 #[utoipa::path(
     tag = "tokens", security(("bearer" = ["operator"])),
-    responses(
-        (status = 201, body = SigningKeyView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-    )
+    responses((status = 201, body = SigningKeyView))
 )]
 #[post("/v1/signing_keys/rotate")]
 pub(crate) async fn rotate_signing_key(

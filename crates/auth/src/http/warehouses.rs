@@ -26,10 +26,7 @@ type WarehousePath = web::Path<(String, String)>;
 /// Sorted by identifier. There are at most 200.
 #[utoipa::path(
     tag = "warehouses", security(("bearer" = ["read"]), ("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("merchant" = String, Path)),
-    responses(
-        (status = 200, body = WarehouseList), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-    )
+    responses((status = 200, body = WarehouseList))
 )]
 #[get("/v1/merchants/{merchant}/warehouses")]
 pub(crate) async fn list_warehouses(
@@ -46,10 +43,7 @@ pub(crate) async fn list_warehouses(
 #[utoipa::path(
     tag = "warehouses", security(("bearer" = ["read"]), ("bearer" = ["manage"]), ("bearer" = ["operator"])),
     params(("merchant" = String, Path), ("identifier" = String, Path)),
-    responses(
-        (status = 200, body = WarehouseView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-    )
+    responses((status = 200, body = WarehouseView))
 )]
 #[get("/v1/merchants/{merchant}/warehouses/{identifier}")]
 pub(crate) async fn show_warehouse(
@@ -70,9 +64,9 @@ pub(crate) async fn show_warehouse(
     params(("merchant" = String, Path), ("identifier" = String, Path, example = "reno"), ("If-Match" = Option<String>, Header, description = "The `version` of the merchant that the caller has read")),
     request_body(content = Warehouse, example = json!({ "external_identifier": "DC-7", "address": { "name": "Dock 7", "street": "7 Dock Street", "city": "Reno", "state": "NV", "zip": "89501" }, "settings": { "stock_transfer_identifier": "STO-7" } })),
     responses(
-        (status = 200, body = WarehouseView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody), (status = 409, description = "The merchant has 200 warehouses", body = ErrorBody),
-        (status = 412, description = "The merchant has another version than `If-Match`", body = ErrorBody), (status = 422, body = ErrorBody),
+        (status = 200, body = WarehouseView),
+        (status = 409, description = "The merchant has 200 warehouses", body = ErrorBody),
+        (status = 412, description = "The merchant has another version than `If-Match`", body = ErrorBody),
     )
 )]
 #[put("/v1/merchants/{merchant}/warehouses/{identifier}")]
@@ -102,10 +96,7 @@ pub(crate) async fn set_warehouse(
 #[utoipa::path(
     tag = "warehouses", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
     params(("merchant" = String, Path), ("identifier" = String, Path)),
-    responses(
-        (status = 204), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-    )
+    responses((status = 204))
 )]
 #[delete("/v1/merchants/{merchant}/warehouses/{identifier}")]
 pub(crate) async fn delete_warehouse(

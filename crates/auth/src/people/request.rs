@@ -4,8 +4,9 @@
 
 use domain::{
     access::MerchantId,
-    json::{Code, Field, FieldError, Object, parsed, text, variant},
+    json::{Code, Field, FieldError, Object, parsed, read_fields, text, variant},
 };
+use utoipa::ToSchema;
 
 use crate::{
     email::{self, Email},
@@ -54,11 +55,19 @@ impl Manager<'_> {
     }
 }
 
-/// A person to be created.
+/// A person to be invited.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = InvitePersonRequest)]
 pub(crate) struct NewPerson {
+    #[schema(value_type = String, min_length = 1, max_length = 254, example = "ada@acme.example")]
     pub(crate) email: Email,
+    /// The default is the e-mail address.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 200)]
     pub(crate) name: String,
     pub(crate) role: Role,
+    /// Required for the merchant roles, and only for them. The default is the merchant of the token.
+    #[schema(value_type = Option<String>, pattern = "^[a-z0-9][a-z0-9-]{0,62}$")]
     pub(crate) merchant: Option<MerchantId>,
 }
 
@@ -89,22 +98,26 @@ impl NewPerson {
     }
 }
 
-/// A change of a person. Values that are `None` stay as they are.
-#[derive(Default)]
+/// A change of a person. Omitted values stay as they are.
+#[derive(Default, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = UpdatePersonRequest)]
 pub(crate) struct PersonChange {
+    #[schema(min_length = 1, max_length = 200)]
     pub(crate) name: Option<String>,
     pub(crate) role: Option<Role>,
-    /// The inner `None` clears the merchant.
+    /// A role that belongs to no merchant clears it.
+    #[schema(value_type = Option<String>, pattern = "^[a-z0-9][a-z0-9-]{0,62}$")]
     pub(crate) merchant: Option<Option<MerchantId>>,
 }
 
 impl PersonChange {
     pub(crate) fn read(body: &Object<'_>, manager: &Manager<'_>) -> Option<Self> {
-        body.reject_unknown(&["name", "role", "merchant"]);
-        let name = body.optional("name", text(1..=200));
-        let role = body.optional("role", |field| manager.read_role(field));
-        let merchant = body.clearable("merchant", parsed(1..=63, str::parse::<MerchantId>));
-        Some(Self { name: name?, role: role?, merchant: merchant? })
+        read_fields!(body => Self {
+            name: body.optional("name", text(1..=200)),
+            role: body.optional("role", |field| manager.read_role(field)),
+            merchant: body.clearable("merchant", parsed(1..=63, str::parse::<MerchantId>)),
+        })
     }
 
     /// A role that belongs to no merchant clears the merchant.

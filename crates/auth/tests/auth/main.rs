@@ -33,9 +33,3 @@ mod signing_keys;
 mod tokens;
 mod versions;
 mod warehouses;
-
-#[tokio::test(flavor = "multi_thread")]
-async fn the_openapi_document_is_up_to_date() {
-    let generated = platform::openapi::<auth::App>().to_yaml().unwrap();
-    testkit::check_contract("openapi/auth.yaml", &generated);
-}

@@ -1,4 +1,4 @@
-//! `backhaul merchant apply`: a merchant with its settings, clients and endpoints from one file.
+//! `backhaul merchant apply`: a merchant with its settings, clients, endpoints and warehouses from one file.
 //!
 //! The command compares the file with the merchant, validates the missing changes and makes them. It never
 //! removes anything that the file does not name. If a change fails, the changes before it stay, and the
@@ -63,10 +63,18 @@ pub(super) async fn run(operator: &OperatorArgs, apply: &Apply) -> anyhow::Resul
     outcome.and(operator.format().print(&response, describe))
 }
 
-/// The merchant, if it exists, and its clients.
+/// The merchant with its warehouses by identifier, if it exists, and its clients.
 async fn load(auth: &ApiClient, file: &MerchantFile) -> anyhow::Result<(Option<Value>, Value)> {
-    match auth.get(&["v1", "merchants", file.merchant.as_str()]).await {
-        Ok(merchant) => {
+    let path = ["v1", "merchants", file.merchant.as_str()];
+    match auth.get(&path).await {
+        Ok(mut merchant) => {
+            let warehouses = auth.get(&[&path[..], &["warehouses"]].concat()).await?;
+            let warehouses = items(&warehouses, "/warehouses").iter();
+            let by_identifier: Map<_, _> =
+                warehouses.map(|it| (text_at(it, "/identifier"), it.clone())).collect();
+            if let Value::Object(merchant) = &mut merchant {
+                merchant.insert("warehouses".to_owned(), by_identifier.into());
+            }
             let query = [("merchant", file.merchant.as_str())];
             let clients = auth.list(&["v1", "clients"], "clients", &query, usize::MAX).await?;
             Ok((Some(merchant), clients))
@@ -128,6 +136,9 @@ async fn make_change(
             let action = if *paused { "pause" } else { "resume" };
             let path = [&path[..], &["endpoints", interface, action]].concat();
             auth.post(&path, &json!({})).await?;
+        }
+        Change::SetWarehouse { identifier, body, .. } => {
+            auth.put(&[&path[..], &["warehouses", identifier]].concat(), body).await?;
         }
     }
     Ok(None)

@@ -27,6 +27,10 @@ endpoints:
     url: https://orders.acme.example/exchanges?key=s3cret
     timeout_ms: 5000
     paused: true
+warehouses:
+  reno:
+    external_identifier: DC-7
+    address: {name: Dock 7, street: 7 Dock Street, city: Reno, state: NV, zip: '89501'}
 ";
 
 #[tokio::test(flavor = "multi_thread")]
@@ -39,12 +43,13 @@ async fn a_merchant_is_made_as_its_file_says() {
 
     let plan = app.text("merchant apply acme.yaml --dry-run").await;
     assert!(plan.starts_with("+ merchant acme\n") && plan.contains("+ endpoint rma\n"), "{plan}");
-    assert!(plan.ends_with("\n5 changes to make; nothing was changed.\n"), "{plan}");
+    assert!(plan.ends_with("\n6 changes to make; nothing was changed.\n"), "{plan}");
+    assert!(plan.contains("+ warehouse reno\n"), "{plan}");
     assert!(!plan.contains("s3cret"), "{plan}");
     app.error("merchant show acme", 1).await;
 
     let applied = app.json("merchant apply acme.yaml --json").await;
-    assert_eq!(applied["changes"].as_array().unwrap().len(), 5, "{applied}");
+    assert_eq!(applied["changes"].as_array().unwrap().len(), 6, "{applied}");
     let secrets = applied["secrets"].as_object().unwrap();
     assert!(secrets["endpoint rma"].as_str().unwrap().starts_with("whsec_"), "{secrets:?}");
     assert!(secrets.keys().any(|name| name.ends_with("(Acme shop)")), "{secrets:?}");
@@ -53,23 +58,33 @@ async fn a_merchant_is_made_as_its_file_says() {
     assert_eq!(acme["endpoints"]["exchange-order"]["paused"], json!(true));
     assert_eq!(acme["endpoints"]["rma"]["authentication"]["username"], json!("backhaul"));
 
+    let reno = app.json("warehouse show acme reno --json").await;
+    assert_eq!(
+        (&reno["external_identifier"], &reno["address"]["zip"]),
+        (&json!("DC-7"), &json!("89501"))
+    );
+
     // The second time nothing changes, not even the version.
     assert_eq!(app.text("merchant apply acme.yaml").await, "acme is up to date.\n");
     assert_eq!(app.json("merchant show acme --json").await["version"], acme["version"]);
 
-    let changed =
-        FILE.replace("EUR", "USD").replace("5000", "6000").replace("paused: true", "paused: false");
+    let changed = FILE
+        .replace("EUR", "USD")
+        .replace("5000", "6000")
+        .replace("paused: true", "paused: false")
+        .replace("DC-7", "DC-8");
     app.write("acme.yaml", &changed);
     let plan = app.text("merchant apply acme.yaml --dry-run").await;
     for line in [
         "    currency: EUR -> USD\n",
         "    timeout_ms: 5000 -> 6000\n",
         "~ endpoint exchange-order is active\n",
+        "~ warehouse reno\n    external_identifier: DC-7 -> DC-8\n",
     ] {
         assert!(plan.contains(line), "{line} in {plan}");
     }
     let applied = app.text("merchant apply acme.yaml").await;
-    assert!(applied.ends_with("\n3 changes made.\n"), "{applied}");
+    assert!(applied.ends_with("\n4 changes made.\n"), "{applied}");
     let resent = app.text("merchant apply acme.yaml --update-secrets").await;
     assert!(resent.contains("~ endpoint rma\n") && !resent.contains("merchant"), "{resent}");
     assert_eq!(app.text("merchant apply acme.yaml").await, "acme is up to date.\n");
@@ -119,7 +134,7 @@ async fn the_secrets_before_a_failure_are_shown() {
         stdout.starts_with("+ merchant acme\n") && !stdout.contains("endpoint rma"),
         "{stdout}"
     );
-    assert!(stdout.contains("\n4 changes made, 1 not made.\n"), "{stdout}");
+    assert!(stdout.contains("\n4 changes made, 2 not made.\n"), "{stdout}");
     assert!(stdout.contains(" (Acme shop): bhs_"), "{stdout}");
     assert!(stdout.contains("\nendpoint exchange-order: whsec_"), "{stdout}");
 
@@ -128,6 +143,6 @@ async fn the_secrets_before_a_failure_are_shown() {
     assert!(output.stdout.is_empty(), "the second time nothing is made before the failure");
     app.write("acme.yaml", FILE);
     let applied = app.json("merchant apply acme.yaml --json").await;
-    assert_eq!(applied["changes"].as_array().unwrap().len(), 1, "{applied}");
+    assert_eq!(applied["changes"].as_array().unwrap().len(), 2, "{applied}");
     assert!(applied["secrets"]["endpoint rma"].is_string(), "{applied}");
 }

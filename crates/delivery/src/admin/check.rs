@@ -11,7 +11,7 @@ use domain::exchange::VariantIdentifier;
 use domain::merchant::{Authentication, Interface};
 use domain::message_kind::{MessageKind, MessageVersion};
 use futures_util::future::join_all;
-use platform::http::{self, ErrorBody};
+use platform::http::{self};
 use platform::identity::Caller;
 use platform::{Problem, Timestamp, chain, database::DatabaseError};
 use serde::{Deserialize, Serialize};
@@ -60,10 +60,7 @@ pub(crate) struct CheckOptions {
 /// of the last accepted sample. The exchange service also requests the variants of a product.
 #[utoipa::path(
     tag = "deliveries", security(("bearer" = ["manage"])), params(("merchant" = String, Path), CheckOptions),
-    responses(
-        (status = 200, body = EndpointCheck), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
-        (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
-    )
+    responses((status = 200, body = EndpointCheck))
 )]
 #[post("/v1/endpoints/{merchant}/check")]
 pub(crate) async fn check_endpoints(

@@ -8,7 +8,7 @@ use actix_web::{HttpResponse, get, web};
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::access::MerchantId;
 use platform::Problem;
-use platform::http::{ErrorBody, Query};
+use platform::http::Query;
 use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -69,10 +69,7 @@ pub(crate) struct EndpointReport {
 #[utoipa::path(
     tag = "deliveries", security(("bearer" = ["read"]), ("bearer" = ["orders"]), ("bearer" = ["returns"])),
     params(EndpointReportQuery),
-    responses(
-        (status = 200, body = EndpointReport), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-    )
+    responses((status = 200, body = EndpointReport))
 )]
 #[get("/v1/reports/endpoints")]
 pub(crate) async fn report_endpoints(

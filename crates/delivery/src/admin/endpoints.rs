@@ -5,7 +5,7 @@
 use actix_web::{HttpResponse, get, web};
 use diesel_async::AsyncPgConnection;
 use domain::endpoint_state::EndpointState;
-use platform::http::{BadCursor, ErrorBody, PageLimit, Query};
+use platform::http::{BadCursor, PageLimit, Query};
 use platform::identity::Caller;
 use platform::{Problem, database::DatabaseError};
 use serde::{Deserialize, Serialize};
@@ -59,10 +59,7 @@ pub(crate) struct EndpointPage {
     tag = "deliveries",
     security(("bearer" = ["read"]), ("bearer" = ["orders"]), ("bearer" = ["returns"])),
     params(EndpointQuery),
-    responses(
-        (status = 200, body = EndpointPage), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-    )
+    responses((status = 200, body = EndpointPage))
 )]
 #[get("/v1/endpoints")]
 pub(crate) async fn list_endpoints(

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use actix_web::{HttpResponse, get, web};
 use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
 use domain::access::MerchantId;
-use platform::http::{ErrorBody, Query};
+use platform::http::Query;
 use platform::identity::Caller;
 use platform::{Problem, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -98,10 +98,7 @@ pub(crate) struct HourlyReport {
 #[utoipa::path(
     tag = "deliveries", security(("bearer" = ["read"]), ("bearer" = ["orders"]), ("bearer" = ["returns"])),
     params(HourlyQuery),
-    responses(
-        (status = 200, body = HourlyReport), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-    )
+    responses((status = 200, body = HourlyReport))
 )]
 #[get("/v1/reports/hourly")]
 pub(crate) async fn report_hours(

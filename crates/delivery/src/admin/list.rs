@@ -116,10 +116,7 @@ pub(crate) struct DeliveryPage {
 /// `next`.
 #[utoipa::path(
     tag = "deliveries", security(("bearer" = ["read"]), ("bearer" = ["orders"]), ("bearer" = ["returns"])), params(DeliveryQuery),
-    responses(
-        (status = 200, body = DeliveryPage), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody), (status = 422, body = ErrorBody),
-    )
+    responses((status = 200, body = DeliveryPage), (status = 422, body = ErrorBody))
 )]
 #[get("/v1/deliveries")]
 pub(crate) async fn list_deliveries(

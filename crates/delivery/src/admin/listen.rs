@@ -83,10 +83,7 @@ pub(crate) struct NewMessages {
 /// delivery.
 #[utoipa::path(
     tag = "deliveries", security(("bearer" = ["read"]), ("bearer" = ["orders"]), ("bearer" = ["returns"])), params(ListenQuery),
-    responses(
-        (status = 200, body = NewMessages), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
-        (status = 403, body = ErrorBody), (status = 404, body = ErrorBody), (status = 429, body = ErrorBody),
-    )
+    responses((status = 200, body = NewMessages), (status = 404, body = ErrorBody))
 )]
 #[get("/v1/messages")]
 pub(crate) async fn listen_for_messages(

@@ -20,7 +20,6 @@ use crate::store::{self, ReplayState};
     tag = "deliveries", security(("bearer" = ["replay"])), params(("id" = Uuid, Path)),
     responses(
         (status = 200, description = "The replay is paused", body = ReplayView),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
         (status = 409, description = "The replay is stopped or finished", body = ErrorBody),
     )
 )]
@@ -40,7 +39,6 @@ pub(crate) async fn pause_replay(
     tag = "deliveries", security(("bearer" = ["replay"])), params(("id" = Uuid, Path)),
     responses(
         (status = 200, description = "The replay is running", body = ReplayView),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
         (status = 409, description = "The replay is stopped or finished", body = ErrorBody),
     )
 )]
@@ -60,7 +58,6 @@ pub(crate) async fn resume_replay(
     tag = "deliveries", security(("bearer" = ["replay"])), params(("id" = Uuid, Path)),
     responses(
         (status = 200, description = "The replay is stopped", body = ReplayView),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
         (status = 409, description = "The replay is finished", body = ErrorBody),
     )
 )]

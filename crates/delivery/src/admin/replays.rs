@@ -7,7 +7,7 @@ use chrono::TimeDelta;
 use diesel_async::AsyncPgConnection;
 use domain::access::{MerchantId, Scope};
 use domain::json::object;
-use platform::http::{ErrorBody, Json, PageLimit, Query, Sequential, request_id};
+use platform::http::{Json, PageLimit, Query, Sequential, request_id};
 use platform::identity::Caller;
 use platform::{Problem, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -67,12 +67,10 @@ pub(crate) struct UnexpectedMatches {
     responses(
         (status = 200, description = "Result of a dry run", body = DryRun),
         (status = 202, description = "The replay has started", body = ReplayView),
-        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (
             status = 409, body = UnexpectedMatches,
             description = "The number of matches differs from `expect_matches` by more than `tolerance`, or cannot be counted",
         ),
-        (status = 415, body = ErrorBody), (status = 422, body = ErrorBody),
     )
 )]
 #[post("/v1/replays")]
@@ -137,10 +135,7 @@ fn limited_filter(caller: &Caller, mut filter: Filter, now: Timestamp) -> Result
 #[utoipa::path(
     tag = "deliveries", security(("bearer" = ["read"]), ("bearer" = ["orders"]), ("bearer" = ["returns"])),
     params(ReplayQuery),
-    responses(
-        (status = 200, body = ReplayPage), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-    )
+    responses((status = 200, body = ReplayPage))
 )]
 #[get("/v1/replays")]
 pub(crate) async fn list_replays(
@@ -164,10 +159,7 @@ pub(crate) async fn list_replays(
 #[utoipa::path(
     tag = "deliveries", security(("bearer" = ["read"]), ("bearer" = ["orders"]), ("bearer" = ["returns"])),
     params(("id" = Uuid, Path)),
-    responses(
-        (status = 200, body = ReplayView), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-    )
+    responses((status = 200, body = ReplayView))
 )]
 #[get("/v1/replays/{id}")]
 pub(crate) async fn show_replay(

@@ -4,7 +4,7 @@
 
 use actix_web::{HttpResponse, get, web};
 use chrono::{DateTime, TimeDelta, Utc};
-use platform::http::{ErrorBody, Query};
+use platform::http::Query;
 use platform::identity::Caller;
 use platform::{Problem, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -74,10 +74,7 @@ pub(crate) struct DeliveryReport {
 /// Counts every attempt, including attempts that failed before the request.
 #[utoipa::path(
     tag = "deliveries", security(("bearer" = ["read"]), ("bearer" = ["orders"]), ("bearer" = ["returns"])), params(ReportQuery),
-    responses(
-        (status = 200, body = DeliveryReport), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-    )
+    responses((status = 200, body = DeliveryReport))
 )]
 #[get("/v1/reports/deliveries")]
 pub(crate) async fn report_deliveries(

@@ -37,7 +37,6 @@ pub(crate) struct ReplayOptions {
     tag = "deliveries", security(("bearer" = ["replay"])), params(("id" = Uuid, Path), ReplayOptions),
     responses(
         (status = 202, description = "The delivery is pending again", body = DeliveryView),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
         (status = 409, description = "The delivery is pending already, or superseded", body = ErrorBody),
     )
 )]
@@ -113,8 +112,7 @@ async fn requeue(
 #[utoipa::path(
     tag = "deliveries", security(("bearer" = ["replay"])), params(("id" = Uuid, Path)),
     responses(
-        (status = 202, description = "The delivery is due now"), (status = 401, body = ErrorBody),
-        (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
+        (status = 202, description = "The delivery is due now"),
         (
             status = 409, body = ErrorBody,
             description = "The delivery is settled, is being sent, waits behind another, or its endpoint is paused",

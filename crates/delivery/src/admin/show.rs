@@ -3,7 +3,7 @@
 use actix_web::{HttpRequest, HttpResponse, get, web};
 use chrono::{DateTime, Utc};
 use platform::Problem;
-use platform::http::{ErrorBody, reserve_for_response};
+use platform::http::reserve_for_response;
 use platform::identity::Caller;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -78,10 +78,7 @@ pub(crate) struct DeliveryDetails {
 #[utoipa::path(
     tag = "deliveries", security(("bearer" = ["read"]), ("bearer" = ["orders"]), ("bearer" = ["returns"])),
     params(("id" = Uuid, Path)),
-    responses(
-        (status = 200, body = DeliveryDetails), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
-    )
+    responses((status = 200, body = DeliveryDetails))
 )]
 #[get("/v1/deliveries/{id}")]
 pub(crate) async fn show_delivery(

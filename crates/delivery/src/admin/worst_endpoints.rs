@@ -7,7 +7,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use domain::access::MerchantId;
 use domain::endpoint_state::EndpointState;
 use platform::Problem;
-use platform::http::{ErrorBody, PageLimit, Query};
+use platform::http::{PageLimit, Query};
 use platform::identity::Caller;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -61,10 +61,7 @@ pub(crate) struct OldestDueView {
     tag = "deliveries",
     security(("bearer" = ["read"]), ("bearer" = ["orders"]), ("bearer" = ["returns"])),
     params(WorstQuery),
-    responses(
-        (status = 200, body = WorstEndpoints), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-    )
+    responses((status = 200, body = WorstEndpoints))
 )]
 #[get("/v1/endpoints/worst")]
 pub(crate) async fn list_worst_endpoints(

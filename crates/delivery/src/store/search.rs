@@ -54,6 +54,7 @@ pub(crate) struct Filter {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) delivery: Option<Uuid>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 63)]
     pub(crate) merchant: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) kind: Option<String>,
@@ -61,17 +62,21 @@ pub(crate) struct Filter {
     pub(crate) state: Option<State>,
     /// HTTP status code of the last response.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 100, maximum = 999)]
     pub(crate) status: Option<u16>,
     /// Outcome of the last attempt, for example `timed_out`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) outcome: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 1000)]
     pub(crate) ordering_key: Option<String>,
     /// Id of a delivery, an ordering key, or the identifier in one: of a return, order or ASN.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 1000)]
     pub(crate) text: Option<String>,
     /// For example `rma.created`.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 1000)]
     pub(crate) event: Option<String>,
     /// Created at this time or later.
     #[serde(skip_serializing_if = "Option::is_none")]

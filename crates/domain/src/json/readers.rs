@@ -13,13 +13,24 @@ use super::tree::JsonValue;
 use super::unstorable::is_unstorable;
 
 /// Builds a struct of `Option`s that are all evaluated before the first `None` is returned, so that
-/// every invalid field is reported.
+/// every invalid field is reported. With `object =>`, the object has no other keys than the names of the
+/// fields. The values behind a semicolon do not come from the object.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! read_fields {
     ($type:ident { $($field:ident: $value:expr),* $(,)? }) => {{
         let ($($field,)*) = ($($value,)*);
         Some($type { $($field: $field?),* })
+    }};
+    ($object:ident => $type:ident { $($field:ident: $value:expr),* $(,)? }) => {
+        $crate::read_fields!($object => $type { $($field: $value),*; })
+    };
+    ($object:ident => $type:ident {
+        $($field:ident: $value:expr),*; $($other:ident: $other_value:expr),* $(,)?
+    }) => {{
+        $object.reject_unknown(&[$(stringify!($field)),*]);
+        let ($($field,)*) = ($($value,)*);
+        Some($type { $($field: $field?,)* $($other: $other_value),* })
     }};
 }
 #[doc(inline)]

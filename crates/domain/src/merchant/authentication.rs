@@ -28,6 +28,7 @@ use crate::json::{Object, one_of, variant};
 pub enum Authentication<S> {
     None,
     Basic {
+        #[schema(max_length = 1000)]
         username: String,
         password: S,
     },
@@ -35,15 +36,20 @@ pub enum Authentication<S> {
         token: S,
     },
     ApiKey {
+        #[schema(min_length = 1, max_length = 100)]
         header: String,
         key: S,
     },
     Oauth2 {
-        #[schema(value_type = String)]
+        #[schema(value_type = String, min_length = 1, max_length = 2000)]
         token_url: SecretUrl<S>,
+        #[schema(min_length = 1, max_length = 1000)]
         client_id: String,
         client_secret: S,
+        #[schema(max_length = 1000)]
         scope: Option<String>,
+        /// Defaults to `basic`.
+        #[schema(required = false)]
         credentials_in: CredentialsIn,
     },
     /// TLS with a client certificate.
@@ -55,12 +61,15 @@ pub enum Authentication<S> {
     },
     /// AWS Signature Version 4.
     AwsSigv4 {
+        #[schema(min_length = 1, max_length = 100)]
         access_key_id: String,
         secret_access_key: S,
         /// For temporary credentials only.
         session_token: Option<S>,
+        #[schema(min_length = 1, max_length = 100)]
         region: String,
         /// For example `execute-api`.
+        #[schema(min_length = 1, max_length = 100)]
         service: String,
     },
 }

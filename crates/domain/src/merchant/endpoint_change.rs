@@ -6,7 +6,7 @@ use super::guard::Guard;
 use super::headers::headers;
 use super::interface::Interface;
 use super::urls::{path, secret_url};
-use crate::json::{Field, Object, integer, object};
+use crate::json::{Field, Object, integer, object, read_fields};
 use crate::message_kind::MessageVersion;
 use crate::variant_identifier::has_placeholder;
 
@@ -14,14 +14,6 @@ impl Endpoint<String> {
     /// Reads the new state of an endpoint. It has no signing secrets and is not paused. Auth adds when its
     /// certificate expires.
     pub fn read(document: &Object<'_>, interface: Interface, guard: &Guard) -> Option<Self> {
-        document.reject_unknown(&[
-            "url",
-            "path",
-            "headers",
-            "authentication",
-            "timeout_ms",
-            "version",
-        ]);
         let url = document.optional("url", |field| {
             let url = secret_url(guard)(field)?;
             check_placeholder(field, &url.base, interface)?;
@@ -42,14 +34,14 @@ impl Endpoint<String> {
         if document.has("url") && document.has("path") {
             document.invalid("path", "give the whole url or a path, not both");
         }
-        Some(Self {
-            url: url?,
-            path: path?,
-            headers: headers?.unwrap_or_default(),
-            authentication: authentication?.unwrap_or(Authentication::None),
+        read_fields!(document => Self {
+            url: url,
+            path: path,
+            headers: headers.map(Option::unwrap_or_default),
+            authentication: authentication.map(|it| it.unwrap_or(Authentication::None)),
+            timeout_ms: timeout.map(|millis| millis.and_then(|millis| millis.try_into().ok())),
+            version: version;
             certificate_expires_at: None,
-            timeout_ms: timeout?.and_then(|millis| millis.try_into().ok()),
-            version: version?,
             paused: false,
             signing_secrets: Vec::new(),
         })

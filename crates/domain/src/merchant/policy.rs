@@ -41,6 +41,7 @@ pub struct ReturnReason {
     #[schema(min_length = 1, max_length = 200, example = "Too small")]
     pub label: String,
     /// Whether shoppers who give this reason can exchange the unit for another variant.
+    #[schema(required = false, default = false)]
     pub offers_exchange: bool,
 }
 
@@ -76,7 +77,7 @@ fn shared_reasons<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<[ReturnReaso
 pub struct MethodOffer {
     pub method: ReturnMethod,
     /// The cost of the whole return for the shopper.
-    #[schema(minimum = 0)]
+    #[schema(required = false, default = 0, minimum = 0, maximum = 100_000_000)]
     pub shipping_cost_cents: i64,
 }
 
@@ -87,7 +88,7 @@ pub struct GiftCardOffer {
     #[schema(min_length = 1, max_length = 255)]
     pub sku: String,
     /// The bonus for choosing the card, once per exchange order.
-    #[schema(minimum = 0)]
+    #[schema(required = false, default = 0, minimum = 0, maximum = 100_000_000)]
     pub bonus_credit_amount_cents: i64,
 }
 
@@ -114,22 +115,26 @@ impl ReturnPolicy {
     }
 }
 
-/// A partial update of the return options. Lists are replaced as a whole.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Changes to the return policy. A list replaces the previous list. `gift_card` can be null.
+#[derive(Debug, Clone, Default, PartialEq, Eq, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ReturnPolicyChange)]
 pub(super) struct PolicyChange {
+    #[schema(min_items = 1, max_items = 100)]
     reasons: Option<Vec<ReturnReason>>,
+    #[schema(min_items = 1, max_items = 3)]
     methods: Option<Vec<MethodOffer>>,
     free_exchange_shipping: Option<bool>,
+    #[schema(value_type = Option<GiftCardOffer>)]
     gift_card: Option<Option<GiftCardOffer>>,
 }
 
 impl PolicyChange {
     pub(super) fn read(document: &Object<'_>) -> Option<Self> {
-        document.reject_unknown(&["reasons", "methods", "free_exchange_shipping", "gift_card"]);
         let (mut codes, mut methods) = (BTreeSet::new(), BTreeSet::new());
         let reason = object(|reason| read_reason(reason, &mut codes));
         let method = object(|method| read_method(method, &mut methods));
-        read_fields!(Self {
+        read_fields!(document => Self {
             reasons: document.optional("reasons", array(1..=100, reason)),
             methods: document.optional("methods", array(1..=3, method)),
             free_exchange_shipping: document.optional("free_exchange_shipping", boolean),
@@ -147,30 +152,34 @@ impl PolicyChange {
 
 /// Reads a reason. `codes` holds the codes of earlier reasons.
 fn read_reason(reason: &Object<'_>, codes: &mut BTreeSet<String>) -> Option<ReturnReason> {
-    reason.reject_unknown(&["code", "label", "offers_exchange"]);
     let code = reason.required("code", text(1..=100));
-    let label = reason.required("label", text(1..=200));
-    let offers_exchange = reason.flag("offers_exchange");
     if code.as_ref().is_some_and(|code| !codes.insert(code.clone())) {
         reason.invalid("code", "another reason has the same code");
     }
-    Some(ReturnReason { code: code?, label: label?, offers_exchange: offers_exchange? })
+    read_fields!(reason => ReturnReason {
+        code: code,
+        label: reason.required("label", text(1..=200)),
+        offers_exchange: reason.flag("offers_exchange"),
+    })
 }
 
 /// Reads a method. `seen` holds the earlier methods.
 fn read_method(offer: &Object<'_>, seen: &mut BTreeSet<ReturnMethod>) -> Option<MethodOffer> {
-    offer.reject_unknown(&["method", "shipping_cost_cents"]);
     let method = offer.required("method", variant);
     let cost = offer.optional("shipping_cost_cents", integer(COST));
     if method.is_some_and(|method| !seen.insert(method)) {
         offer.invalid("method", "is listed twice");
     }
-    Some(MethodOffer { method: method?, shipping_cost_cents: cost?.unwrap_or(0) })
+    read_fields!(offer => MethodOffer {
+        method: method,
+        shipping_cost_cents: cost.map(Option::unwrap_or_default),
+    })
 }
 
 fn read_gift_card(card: &Object<'_>) -> Option<GiftCardOffer> {
-    card.reject_unknown(&["sku", "bonus_credit_amount_cents"]);
-    let sku = card.required("sku", text(1..=255));
     let bonus = card.optional("bonus_credit_amount_cents", integer(COST));
-    Some(GiftCardOffer { sku: sku?, bonus_credit_amount_cents: bonus?.unwrap_or(0) })
+    read_fields!(card => GiftCardOffer {
+        sku: card.required("sku", text(1..=255)),
+        bonus_credit_amount_cents: bonus.map(Option::unwrap_or_default),
+    })
 }

@@ -50,8 +50,11 @@ pub struct Settings {
 /// A contact at the merchant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SupportContact {
+    #[schema(min_length = 3, max_length = 254)]
     pub email: String,
+    #[schema(min_length = 1, max_length = 200)]
     pub name: Option<String>,
+    #[schema(min_length = 1, max_length = 50)]
     pub phone: Option<String>,
 }
 

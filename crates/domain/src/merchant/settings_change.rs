@@ -1,6 +1,7 @@
 //! The body of a request that creates a merchant or changes its settings.
 
 use chrono_tz::Tz;
+use utoipa::ToSchema;
 
 use super::appearance::{Appearance, AppearanceChange};
 use super::guard::Guard;
@@ -45,22 +46,39 @@ pub fn read_new_merchant(document: &Object<'_>, guard: &Guard) -> Option<(Mercha
     Some((identifier?, settings))
 }
 
-/// A partial update of a merchant's settings. `null` clears a setting that can be empty.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// Settings to be changed. Omitted settings stay as they are. `express_max_weight`, `concept`,
+/// `appearance`, `support_contact` and `base_url` can be null.
+#[derive(Debug, Clone, Default, PartialEq, ToSchema)]
+#[schema(as = SettingsRequest)]
 pub struct SettingsChange {
+    #[schema(min_length = 1, max_length = 200)]
     name: Option<String>,
+    /// An IANA time zone, like `Europe/Berlin`.
+    #[schema(min_length = 1, max_length = 64)]
     time_zone: Option<String>,
+    /// An ISO 4217 code.
     currency: Option<String>,
     managed_receiving: Option<bool>,
+    #[schema(maximum = 3650)]
     return_window_days: Option<u16>,
+    /// Tags of up to 100 characters.
+    #[schema(max_items = 100)]
     final_sale_tags: Option<Vec<String>>,
+    /// The heaviest unit that can be returned with `express-returns`, in the unit of the lines'
+    /// `weight`.
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1_000_000_000)]
     express_max_weight: Option<Option<f64>>,
+    /// The `concept` of exchange items whose line and order name none.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
     concept: Option<Option<String>>,
     returns: Option<PolicyChange>,
+    #[schema(value_type = Option<AppearanceChange>)]
     appearance: Option<Option<AppearanceChange>>,
     strict_amounts: Option<bool>,
     strict_refund_dates: Option<bool>,
+    #[schema(value_type = Option<SupportContact>)]
     support_contact: Option<Option<SupportContact>>,
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 2000)]
     base_url: Option<Option<String>>,
 }
 
@@ -132,8 +150,7 @@ fn days(field: Field<'_>) -> Option<u16> {
 }
 
 fn support_contact(contact: &Object<'_>) -> Option<SupportContact> {
-    contact.reject_unknown(&["email", "name", "phone"]);
-    read_fields!(SupportContact {
+    read_fields!(contact => SupportContact {
         email: contact.required("email", email),
         name: contact.optional("name", text(1..=200)),
         phone: contact.optional("phone", text(1..=50)),

@@ -67,7 +67,9 @@ pub enum Replacement {
 /// A variant of a product that a unit is exchanged for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Variant {
+    #[schema(min_length = 1, max_length = 255)]
     pub sku: String,
+    #[schema(min_length = 1, max_length = 1000)]
     pub title: String,
     /// Defaults to the price of the returned unit, because not every merchant sends one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -75,6 +77,7 @@ pub struct Variant {
     pub unit_price_amount_cents: Option<i64>,
     /// Defaults to the product of the returned unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 255)]
     pub product_identifier: Option<String>,
 }
 

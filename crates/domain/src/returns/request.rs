@@ -12,7 +12,8 @@ use utoipa::ToSchema;
 use super::email::email;
 use super::{Resolution, ReturnMethod, StaffOverride, UnitId, Variant, Withdrawal};
 use crate::json::{
-    Document, FieldError, Object, ValidationError, array, integer, object, one_of, parsed, text,
+    Document, FieldError, Object, ValidationError, array, integer, object, one_of, parsed,
+    read_fields, text,
 };
 use crate::merchant::{ReturnPolicy, ReturnReason, WITHDRAWAL};
 
@@ -186,26 +187,21 @@ fn read_resolution(
 
 impl Variant {
     fn read(variant: &Object<'_>) -> Option<Self> {
-        variant.reject_unknown(&["sku", "title", "unit_price_amount_cents", "product_identifier"]);
-        let sku = variant.required("sku", text(1..=255));
-        let title = variant.required("title", text(1..=1_000));
-        let unit_price =
-            variant.optional("unit_price_amount_cents", integer(0..=1_000_000_000_000_000));
-        let product_identifier = variant.optional("product_identifier", text(1..=255));
-        Some(Self {
-            sku: sku?,
-            title: title?,
-            unit_price_amount_cents: unit_price?,
-            product_identifier: product_identifier?,
+        let price = integer(0..=1_000_000_000_000_000);
+        read_fields!(variant => Self {
+            sku: variant.required("sku", text(1..=255)),
+            title: variant.required("title", text(1..=1_000)),
+            unit_price_amount_cents: variant.optional("unit_price_amount_cents", price),
+            product_identifier: variant.optional("product_identifier", text(1..=255)),
         })
     }
 }
 
 impl StaffOverride {
     fn read(staff: &Object<'_>) -> Option<Self> {
-        staff.reject_unknown(&["by", "reason"]);
-        let by = staff.required("by", text(1..=255));
-        let reason = staff.required("reason", text(1..=1_000));
-        Some(Self { by: by?, reason: reason? })
+        read_fields!(staff => Self {
+            by: staff.required("by", text(1..=255)),
+            reason: staff.required("reason", text(1..=1_000)),
+        })
     }
 }

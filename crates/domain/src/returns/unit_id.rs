@@ -11,7 +11,9 @@ use crate::json::{Object, integer, text};
 /// never changes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 pub struct UnitId {
+    #[schema(min_length = 1, max_length = 255)]
     pub order_identifier: String,
+    #[schema(min_length = 1, max_length = 255)]
     pub order_line_item_identifier: String,
     #[schema(minimum = 1, maximum = 1000)]
     pub unit: i32,

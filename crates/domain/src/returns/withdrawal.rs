@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::email::email;
-use crate::json::{Object, parsed, text};
+use crate::json::{Object, parsed, read_fields, text};
 
 /// The person who withdraws from the contract, as the acknowledgement names them (Directive (EU) 2023/2673).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -18,9 +18,9 @@ pub struct Withdrawal {
 
 impl Withdrawal {
     pub(super) fn read(person: &Object<'_>) -> Option<Self> {
-        person.reject_unknown(&["name", "email"]);
-        let name = person.required("name", text(1..=255));
-        let email = person.required("email", parsed(3..=255, email));
-        Some(Self { name: name?, email: email? })
+        read_fields!(person => Self {
+            name: person.required("name", text(1..=255)),
+            email: person.required("email", parsed(3..=255, email)),
+        })
     }
 }

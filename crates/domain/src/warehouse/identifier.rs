@@ -3,19 +3,37 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, OneOfBuilder, SchemaFormat, Type};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 
 use super::limits::{IDENTIFIER, OPTIONAL_TEXT};
 use crate::json::{Field, JsonValue, parsed, text};
 
-/// A number or a string, sent in the same form as it was received. `7` and `"7"` identify the same
-/// thing: lookups compare the text.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+const ABOUT: &str = "\
+A number or a string, sent in the same form as it was received. `7` and `\"7\"` identify the same
+thing: lookups compare the text.";
+
+/// The identifier of a thing in an external system.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Identifier {
     Number(i64),
     Text(String),
 }
+
+/// A derived schema cannot limit the length of the string.
+impl PartialSchema for Identifier {
+    fn schema() -> RefOr<Schema> {
+        let number = ObjectBuilder::new().schema_type(Type::Integer);
+        let number = number.format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)));
+        let text = ObjectBuilder::new().schema_type(Type::String);
+        let text = text.max_length(Some(*IDENTIFIER.end()));
+        OneOfBuilder::new().item(number).item(text).description(Some(ABOUT)).into()
+    }
+}
+
+impl ToSchema for Identifier {}
 
 impl Identifier {
     /// Whether this is an empty string, which some senders write for an absent code.

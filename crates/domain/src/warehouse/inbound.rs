@@ -22,7 +22,7 @@ const QUANTITY: std::ops::RangeInclusive<i64> = 1..=100_000;
 pub struct InboundAsn {
     #[serde(flatten)]
     pub header: InboundHeader,
-    #[schema(min_items = 1)]
+    #[schema(min_items = 1, max_items = 10_000)]
     pub cartons: Vec<InboundCarton>,
 }
 
@@ -57,7 +57,7 @@ pub struct Location {
 pub struct InboundCarton {
     pub identifier: Option<Identifier>,
     pub reference: Option<Reference>,
-    #[schema(min_items = 1)]
+    #[schema(min_items = 1, max_items = 20_000)]
     pub details: Vec<InboundDetail>,
 }
 

@@ -8,6 +8,7 @@ mod carton;
 mod header;
 mod inbound_facts;
 mod receiver;
+mod reported;
 mod shipment;
 mod shipment_type;
 mod split;

@@ -36,9 +36,8 @@ pub struct WarehouseSettings {
 
 impl Warehouse {
     pub fn read(warehouse: &Object<'_>) -> Option<Self> {
-        warehouse.reject_unknown(&["external_identifier", "address", "settings"]);
         let settings = warehouse.optional("settings", object(WarehouseSettings::read));
-        read_fields!(Self {
+        read_fields!(warehouse => Self {
             external_identifier: warehouse.optional("external_identifier", text(IDENTIFIER)),
             address: warehouse.optional("address", object(ReceiverAddress::read)),
             settings: settings.map(Option::unwrap_or_default),
@@ -56,9 +55,10 @@ impl Warehouse {
 
 impl WarehouseSettings {
     fn read(settings: &Object<'_>) -> Option<Self> {
-        settings.reject_unknown(&["stock_transfer_identifier"]);
-        let identifier = settings.optional("stock_transfer_identifier", text(IDENTIFIER));
-        Some(Self { stock_transfer_identifier: identifier? })
+        read_fields!(settings => Self {
+            stock_transfer_identifier: settings
+                .optional("stock_transfer_identifier", text(IDENTIFIER)),
+        })
     }
 }
 

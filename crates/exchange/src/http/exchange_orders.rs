@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, get, post, web};
 use domain::access::{MerchantId, Scope};
-use domain::json::{object, text};
+use domain::json::{Object, object, read_fields, text};
 use platform::Problem;
 use platform::http::{
     BadCursor, ErrorBody, Json, ListOrder, PageLimit, Query, Sequential, reserve_for_response,
@@ -54,14 +54,7 @@ pub(crate) struct Listing {
         Listing,
         ("X-Service-Id" = Option<String>, Header, description = "The merchant. Not needed with a token of a merchant or with the scope `read`"),
     ),
-    responses(
-        (status = 200, description = "Exchange orders", body = Page),
-        (status = 400, description = "Invalid query", body = ErrorBody),
-        (status = 401, description = "No valid token", body = ErrorBody),
-        (status = 403, description = "The token may not do this", body = ErrorBody),
-        (status = 404, description = "No such merchant", body = ErrorBody),
-        (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
-    ),
+    responses((status = 200, description = "Exchange orders", body = Page)),
     security(("bearer" = ["returns"]), ("bearer" = ["read"])),
 )]
 #[get("/v1/exchange_orders")]
@@ -92,14 +85,7 @@ pub(crate) async fn list_exchange_orders(
         ("original_order_id" = String, Path, description = "The order whose units are returned"),
         ("X-Service-Id" = Option<String>, Header),
     ),
-    responses(
-        (status = 200, description = "The exchange order", body = Details),
-        (status = 400, description = "Invalid request", body = ErrorBody),
-        (status = 401, description = "No valid token", body = ErrorBody),
-        (status = 403, description = "The token may not do this", body = ErrorBody),
-        (status = 404, description = "No such exchange order of this merchant", body = ErrorBody),
-        (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
-    ),
+    responses((status = 200, description = "The exchange order", body = Details)),
     security(("bearer" = ["returns"]), ("bearer" = ["read"])),
 )]
 #[get("/v1/exchange_orders/{original_order_id}")]
@@ -117,7 +103,6 @@ pub(crate) async fn show_exchange_order(
 /// The reason to abandon an exchange order.
 #[derive(utoipa::ToSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the shape of a request, for the API document")]
 pub(crate) struct NewAbandonment {
     /// Shown with the exchange order and the operator.
     #[schema(min_length = 1, max_length = 1000)]
@@ -138,14 +123,7 @@ pub(crate) struct NewAbandonment {
     request_body(content = NewAbandonment, example = json!({ "note": "The merchant cannot exchange gift cards" })),
     responses(
         (status = 200, description = "The abandoned exchange order", body = Details),
-        (status = 400, description = "Invalid request", body = ErrorBody),
-        (status = 401, description = "No valid token", body = ErrorBody),
-        (status = 403, description = "The token may not do this", body = ErrorBody),
-        (status = 404, description = "No such exchange order of this merchant", body = ErrorBody),
         (status = 409, description = "The exchange order is not undeliverable, or is being replayed", body = ErrorBody),
-        (status = 415, description = "The body is not JSON", body = ErrorBody),
-        (status = 422, description = "No note", body = ErrorBody),
-        (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
     ),
     security(("bearer" = ["operator"])),
 )]
@@ -158,13 +136,14 @@ pub(crate) async fn abandon_exchange_order(
 ) -> Result<web::Json<Details>, Problem> {
     caller.require(Scope::Operator)?;
     let merchant = app.merchants.merchant_for(&caller)?;
-    let note = body.read(object(|body| {
-        body.reject_unknown(&["note"]);
-        body.required("note", text(1..=1_000))
-    }))?;
+    let NewAbandonment { note } = body.read(object(read_note))?;
     let (id, by) = (&merchant.identifier, caller.actor().to_owned());
     order_settlement::abandon(&app, id, &original_order_id, &Abandonment { by, note }).await?;
     show(&app, id, &original_order_id, &request).await
+}
+
+pub(crate) fn read_note(body: &Object<'_>) -> Option<NewAbandonment> {
+    read_fields!(body => NewAbandonment { note: body.required("note", text(1..=1_000)) })
 }
 
 async fn show(

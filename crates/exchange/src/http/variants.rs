@@ -26,9 +26,6 @@ use crate::variant_cache::OfferView;
     ),
     responses(
         (status = 200, description = "The variants, or the reason that there are none", body = OfferView),
-        (status = 400, description = "Invalid identifier", body = ErrorBody),
-        (status = 401, description = "No valid token", body = ErrorBody),
-        (status = 403, description = "The token may not do this", body = ErrorBody),
         (status = 429, description = "Too many requests from this address or to this merchant; see Retry-After", body = ErrorBody),
         (status = 502, description = "The merchant's server cannot be reached; `code` has the reason", body = ErrorBody),
         (status = 503, description = "The merchant's server did not respond in time; see Retry-After", body = ErrorBody),

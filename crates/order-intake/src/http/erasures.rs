@@ -26,14 +26,8 @@ use crate::erasures::{self, ErasureDryRun, ErasureRequest};
     responses(
         (status = 200, description = "Result of a dry run", body = ErasureDryRun),
         (status = 202, description = "The data is being erased", body = ErasureDetails),
-        (status = 400, description = "The request is malformed", body = ErrorBody),
-        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
-        (status = 403, description = "The token lacks the required scope", body = ErrorBody),
         (status = 404, description = "The merchant does not exist, or a named order is not the shopper's", body = ErrorBody),
         (status = 409, description = "The shopper has more than 10,000 orders", body = ErrorBody),
-        (status = 415, description = "The body is not JSON", body = ErrorBody),
-        (status = 422, description = "Some fields are invalid", body = ErrorBody),
-        (status = 503, description = "Temporarily unavailable; see Retry-After", body = ErrorBody),
     ),
     security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
 )]
@@ -73,14 +67,7 @@ pub(crate) struct ErasureQuery {
 #[utoipa::path(
     tag = "erasures",
     params(ErasureQuery, ("X-Service-Id" = Option<String>, Header)),
-    responses(
-        (status = 200, description = "Erasures", body = Erasures),
-        (status = 400, description = "The query is invalid", body = ErrorBody),
-        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
-        (status = 403, description = "The token lacks the required scope", body = ErrorBody),
-        (status = 404, description = "The merchant does not exist", body = ErrorBody),
-        (status = 503, description = "Temporarily unavailable; see Retry-After", body = ErrorBody),
-    ),
+    responses((status = 200, description = "Erasures", body = Erasures)),
     security(("bearer" = ["manage"]), ("bearer" = ["read"]), ("bearer" = ["operator"])),
 )]
 #[get("/v1/erasures")]
@@ -106,13 +93,7 @@ pub(crate) async fn list_erasures(
         ("id" = Uuid, Path, description = "The id of the erasure"),
         ("X-Service-Id" = Option<String>, Header),
     ),
-    responses(
-        (status = 200, description = "The erasure", body = ErasureDetails),
-        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
-        (status = 403, description = "The token lacks the required scope", body = ErrorBody),
-        (status = 404, description = "The erasure does not exist", body = ErrorBody),
-        (status = 503, description = "Temporarily unavailable; see Retry-After", body = ErrorBody),
-    ),
+    responses((status = 200, description = "The erasure", body = ErasureDetails)),
     security(("bearer" = ["manage"]), ("bearer" = ["read"]), ("bearer" = ["operator"])),
 )]
 #[get("/v1/erasures/{id}")]

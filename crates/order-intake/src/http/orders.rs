@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, get, web};
 use domain::access::MerchantId;
-use platform::http::{BadCursor, ErrorBody, PageLimit, Query};
+use platform::http::{BadCursor, PageLimit, Query};
 use platform::identity::Caller;
 use platform::{ErrorKind, Failure, Problem};
 use serde::Deserialize;
@@ -78,14 +78,7 @@ impl Failure for BadQuery {
         OrderQuery,
         ("X-Service-Id" = Option<String>, Header),
     ),
-    responses(
-        (status = 200, description = "Orders", body = StoredOrders),
-        (status = 400, description = "The query is invalid", body = ErrorBody),
-        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
-        (status = 403, description = "The token lacks the required scope", body = ErrorBody),
-        (status = 404, description = "The merchant does not exist", body = ErrorBody),
-        (status = 503, description = "Temporarily unavailable; see Retry-After", body = ErrorBody),
-    ),
+    responses((status = 200, description = "Orders", body = StoredOrders)),
     security(("bearer" = ["orders"]), ("bearer" = ["read"])),
 )]
 #[get("/v1/orders")]
@@ -111,13 +104,7 @@ pub(crate) async fn list_orders(
         ("identifier" = String, Path, description = "The order's identifier in the merchant's systems"),
         ("X-Service-Id" = Option<String>, Header),
     ),
-    responses(
-        (status = 200, description = "The order", body = StoredOrder),
-        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
-        (status = 403, description = "The token lacks the required scope", body = ErrorBody),
-        (status = 404, description = "The order does not exist", body = ErrorBody),
-        (status = 503, description = "Temporarily unavailable; see Retry-After", body = ErrorBody),
-    ),
+    responses((status = 200, description = "The order", body = StoredOrder)),
     security(("bearer" = ["orders"]), ("bearer" = ["read"])),
 )]
 #[get("/v1/orders/{identifier}")]

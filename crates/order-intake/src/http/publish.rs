@@ -30,14 +30,7 @@ const API_VERSION: &str = "3";
     request_body(content = ReturnsPortalOrderMessage, example = json!(example())),
     responses(
         (status = 200, description = "Every order was processed", body = PublishedOrders),
-        (status = 400, description = "The message is malformed", body = ErrorBody),
-        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
-        (status = 403, description = "The token lacks the required scope", body = ErrorBody),
-        (status = 408, description = "The body did not arrive in time", body = ErrorBody),
         (status = 413, description = "The body is larger than 5 MiB", body = ErrorBody),
-        (status = 415, description = "The body is not JSON, or its encoding is not supported", body = ErrorBody),
-        (status = 422, description = "Some fields are invalid; nothing was stored", body = ErrorBody),
-        (status = 503, description = "Temporarily unavailable; see Retry-After", body = ErrorBody),
     ),
     security(("bearer" = ["orders"])),
 )]

@@ -22,11 +22,7 @@ use crate::reset::{self, ResetOrder};
     ),
     responses(
         (status = 200, description = "The order was reset", body = ResetOrder),
-        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
-        (status = 403, description = "The token lacks the required scope", body = ErrorBody),
-        (status = 404, description = "The order does not exist", body = ErrorBody),
         (status = 409, description = "The order's time is not in the future", body = ErrorBody),
-        (status = 503, description = "Temporarily unavailable; see Retry-After", body = ErrorBody),
     ),
     security(("bearer" = ["operator"])),
 )]

@@ -2,7 +2,6 @@
 
 use actix_web::{HttpRequest, get, web};
 use platform::Problem;
-use platform::http::ErrorBody;
 use platform::identity::Caller;
 
 use super::require_reader;
@@ -16,12 +15,7 @@ use crate::summary::{self, OrderSummary};
 #[utoipa::path(
     tag = "orders",
     params(("X-Service-Id" = Option<String>, Header)),
-    responses(
-        (status = 200, description = "The summary", body = OrderSummary),
-        (status = 401, description = "The token is missing or invalid", body = ErrorBody),
-        (status = 403, description = "The token lacks the required scope", body = ErrorBody),
-        (status = 503, description = "Temporarily unavailable; see Retry-After", body = ErrorBody),
-    ),
+    responses((status = 200, description = "The summary", body = OrderSummary)),
     security(("bearer" = ["orders"]), ("bearer" = ["read"])),
 )]
 #[get("/v1/order_summary")]

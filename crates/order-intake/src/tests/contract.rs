@@ -1,9 +1,12 @@
 //! The contract files match the code.
 
-use domain::order::{message_schema, stored_schema};
+use chrono::DateTime;
+use domain::json::{Document, object};
+use domain::order::{OrderMessage, OrderPolicy, message_schema, stored_schema};
 use testkit::check_contract;
 
 use super::*;
+use crate::erasures::ErasureRequest;
 
 fn pretty(schema: &Value) -> String {
     format!("{schema:#}\n")
@@ -25,4 +28,16 @@ fn the_schemas_are_up_to_date() {
 #[test]
 fn the_list_of_personal_fields_matches_the_contract() {
     check_contract("personal-fields.txt", &domain::erasure::personal_fields());
+}
+
+#[test]
+fn the_api_document_and_the_readers_agree_on_request_bodies() {
+    let mut bodies = testkit::RequestBodies::of::<App>(json!({}));
+    bodies.skip_common();
+    let now = DateTime::from_timestamp(2_000_000_000, 0).unwrap();
+    let read = |body: &Document| OrderMessage::read(body, OrderPolicy::default(), now);
+    bodies.check("POST /returns_portal_orders", &[], read);
+    let conditional = ["$.email", "order_identifiers[]"];
+    bodies.check("POST /v1/erasures", &conditional, |body| body.read(object(ErasureRequest::read)));
+    bodies.finish();
 }

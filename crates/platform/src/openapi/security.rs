@@ -28,6 +28,23 @@ HTTP Basic authentication with the client id as the user name and the client sec
 (`client_secret_basic` of RFC 6749). Both are form-encoded first. The alternative is `client_id` and \
 `client_secret` in the body (`client_secret_post`). A request must not use both.";
 
+/// The responses for handlers that require a token.
+const UNAUTHORIZED: (&str, &str) = ("401", "The token is missing or invalid");
+const FORBIDDEN: (&str, &str) =
+    ("403", "The token lacks the required scope, or belongs to another merchant");
+
+/// The responses to a token that is not accepted. An alternative without a scope accepts every token.
+pub(super) fn responses(
+    operation: &Operation,
+) -> impl Iterator<Item = (&'static str, &'static str)> + use<> {
+    let requirements = operation.security.iter().flatten().flat_map(schemes);
+    let scopes: Vec<_> =
+        requirements.filter(|(scheme, _)| scheme == BEARER).map(|(_, scopes)| scopes).collect();
+    let needs_token = !scopes.is_empty();
+    let needs_scope = needs_token && scopes.iter().all(|scopes| !scopes.is_empty());
+    needs_token.then_some(UNAUTHORIZED).into_iter().chain(needs_scope.then_some(FORBIDDEN))
+}
+
 /// Adds the scopes to the description of an operation.
 pub(super) fn describe(operation: &mut Operation) {
     let requirements = operation.security.iter().flatten().flat_map(schemes);

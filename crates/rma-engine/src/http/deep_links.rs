@@ -5,31 +5,17 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, post, web};
 use domain::access::Scope;
-use domain::json::{Object, integer, object, text};
+use domain::json::{Object, integer, object, read_fields, text};
 use platform::Problem;
 use platform::http::{ErrorBody, Json, Query, Sequential};
 use platform::identity::Caller;
 use serde::Deserialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 use uuid::Uuid;
 
 use super::{check_staff, merchant_of, readable_merchant};
 use crate::App;
 use crate::deep_links::{self, DeepLink, NewDeepLink, RecordedLink, RecordedLinks};
-
-/// The order of a new deep link.
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the shape of a request, for the API document")]
-pub(crate) struct DeepLinkBody {
-    #[schema(min_length = 1, max_length = 255)]
-    order_identifier: String,
-    /// Whether the link is for the giftee, who sees no amounts and can choose no refund.
-    #[schema(default = false)]
-    is_gift: Option<bool>,
-    #[schema(minimum = 1, maximum = 730, default = 90)]
-    valid_days: Option<u16>,
-}
 
 /// Create a deep link to an order
 ///
@@ -38,13 +24,11 @@ pub(crate) struct DeepLinkBody {
 /// gift code, which is the same each time.
 #[utoipa::path(
     tag = "shoppers", security(("bearer" = ["returns"]), ("bearer" = ["operator"])),
-    request_body(content = DeepLinkBody, example = json!({ "order_identifier": "A-1001", "is_gift": false, "valid_days": 90 })),
+    request_body(content = NewDeepLink, example = json!({ "order_identifier": "A-1001", "is_gift": false, "valid_days": 90 })),
     params(("X-Service-Id" = Option<String>, Header)),
     responses(
         (status = 201, description = "The link", body = DeepLink),
-        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, description = "No such order of this merchant", body = ErrorBody),
-        (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
     ),
 )]
 #[post("/v1/deep_links")]
@@ -74,10 +58,7 @@ pub(crate) struct DeepLinkQuery {
 #[utoipa::path(
     tag = "shoppers", security(("bearer" = ["returns"]), ("bearer" = ["read"]), ("bearer" = ["operator"])),
     params(DeepLinkQuery, ("X-Service-Id" = Option<String>, Header)),
-    responses(
-        (status = 200, body = RecordedLinks), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
-        (status = 403, body = ErrorBody), (status = 503, body = ErrorBody),
-    ),
+    responses((status = 200, body = RecordedLinks)),
 )]
 #[get("/v1/deep_links")]
 pub(crate) async fn list_deep_links(
@@ -99,9 +80,6 @@ pub(crate) async fn list_deep_links(
     params(("id" = Uuid, Path), ("X-Service-Id" = Option<String>, Header)),
     responses(
         (status = 200, description = "The record of the link; revoking again changes nothing", body = RecordedLink),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, description = "No such link of this merchant", body = ErrorBody),
-        (status = 503, body = ErrorBody),
     ),
 )]
 #[post("/v1/deep_links/{id}/revoke")]
@@ -115,14 +93,11 @@ pub(crate) async fn revoke_deep_link(
     Ok(web::Json(deep_links::revoke(&app, &merchant, caller.actor(), *id).await?))
 }
 
-fn read(body: &Object<'_>) -> Option<NewDeepLink> {
-    body.reject_unknown(&["order_identifier", "is_gift", "valid_days"]);
-    let order_identifier = body.required("order_identifier", text(1..=255));
-    let is_gift = body.flag("is_gift");
+pub(crate) fn read(body: &Object<'_>) -> Option<NewDeepLink> {
     let valid_days = body.optional("valid_days", integer(1..=730));
-    Some(NewDeepLink {
-        order_identifier: order_identifier?,
-        is_gift: is_gift?,
-        valid_days: valid_days?.unwrap_or(90),
+    read_fields!(body => NewDeepLink {
+        order_identifier: body.required("order_identifier", text(1..=255)),
+        is_gift: body.flag("is_gift"),
+        valid_days: valid_days.map(|days| days.unwrap_or(90)),
     })
 }

@@ -4,12 +4,12 @@
 
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use domain::access::{MerchantId, Scope};
-use domain::json::{Object, object, text};
+use domain::json::{Object, object, read_fields, text};
 use platform::Problem;
 use platform::http::{ErrorBody, Json, ListOrder, PageLimit, Query, Sequential};
 use platform::identity::Caller;
 use serde::Deserialize;
-use utoipa::{IntoParams, ToSchema};
+use utoipa::IntoParams;
 
 use super::{budgeted_response, check_staff, listed_merchant};
 use crate::App;
@@ -41,19 +41,6 @@ pub(crate) struct DiscrepancyQuery {
     after: Option<i64>,
 }
 
-/// The resolution of a discrepancy.
-#[derive(ToSchema)]
-#[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "the shape of a request, for the API document")]
-pub(crate) struct NewResolution {
-    /// The reason for the record.
-    #[schema(min_length = 1, max_length = 1000)]
-    note: String,
-    /// The return to which a refund of an unknown return belongs. The refund is then matched with it.
-    #[schema(max_length = 255)]
-    rma_identifier: Option<String>,
-}
-
 /// List discrepancies
 ///
 /// Facts that contradict each other, for example refunds of unknown returns, newest first unless `order` is
@@ -65,11 +52,7 @@ pub(crate) struct NewResolution {
         DiscrepancyQuery,
         ("X-Service-Id" = Option<String>, Header),
     ),
-    responses(
-        (status = 200, body = Discrepancies), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
-        (status = 403, body = ErrorBody), (status = 404, description = "No such merchant", body = ErrorBody),
-        (status = 503, body = ErrorBody),
-    ),
+    responses((status = 200, body = Discrepancies)),
 )]
 #[get("/v1/discrepancies")]
 pub(crate) async fn list_discrepancies(
@@ -105,12 +88,10 @@ pub(crate) async fn list_discrepancies(
         ("position" = i64, Path),
         ("X-Service-Id" = Option<String>, Header),
     ),
-    request_body(content = NewResolution, example = json!({ "note": "The merchant mistyped the RMA", "rma_identifier": "RMA-0123456789ABCDEF" })),
+    request_body(content = Decision, example = json!({ "note": "The merchant mistyped the RMA", "rma_identifier": "RMA-0123456789ABCDEF" })),
     responses(
         (status = 200, description = "The discrepancy; the same decision again changes nothing", body = RecordedDiscrepancy),
-        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody), (status = 409, description = "The refund was matched already", body = ErrorBody),
-        (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
+        (status = 409, description = "The refund was matched already", body = ErrorBody),
     ),
 )]
 #[post("/v1/discrepancies/{position}/resolve")]
@@ -129,9 +110,9 @@ pub(crate) async fn resolve_discrepancy(
     Ok(web::Json(resolved.await?))
 }
 
-fn read_decision(body: &Object<'_>) -> Option<Decision> {
-    body.reject_unknown(&["note", "rma_identifier"]);
-    let note = body.required("note", text(1..=1_000));
-    let rma_identifier = body.optional("rma_identifier", text(1..=255));
-    Some(Decision { note: note?, rma_identifier: rma_identifier? })
+pub(crate) fn read_decision(body: &Object<'_>) -> Option<Decision> {
+    read_fields!(body => Decision {
+        note: body.required("note", text(1..=1_000)),
+        rma_identifier: body.optional("rma_identifier", text(1..=255)),
+    })
 }

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use domain::access::MerchantId;
 use domain::returns::RmaStatus;
 use platform::Problem;
-use platform::http::{ErrorBody, ListOrder, PageLimit, Query};
+use platform::http::{ListOrder, PageLimit, Query};
 use platform::shopper_proof::{ProvenOrders, Requester};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -79,11 +79,7 @@ pub(crate) struct TimelineQuery {
         ("X-Service-Id" = Option<String>, Header),
         ("X-Shopper-Proof" = Option<String>, Header),
     ),
-    responses(
-        (status = 200, body = Returns), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
-        (status = 403, body = ErrorBody), (status = 404, description = "No such merchant", body = ErrorBody),
-        (status = 503, body = ErrorBody),
-    ),
+    responses((status = 200, body = Returns)),
 )]
 #[get("/v1/returns")]
 pub(crate) async fn list_returns(
@@ -123,10 +119,7 @@ pub(crate) async fn list_returns(
         ("X-Service-Id" = Option<String>, Header),
         ("X-Shopper-Proof" = Option<String>, Header),
     ),
-    responses(
-        (status = 200, body = TimelineView), (status = 400, body = ErrorBody), (status = 401, body = ErrorBody),
-        (status = 403, body = ErrorBody), (status = 404, body = ErrorBody), (status = 503, body = ErrorBody),
-    ),
+    responses((status = 200, body = TimelineView)),
 )]
 #[get("/v1/returns/{rma_identifier}/timeline")]
 pub(crate) async fn show_timeline(

@@ -46,11 +46,8 @@ pub(crate) struct LookupBody {
     params(("X-Service-Id" = Option<String>, Header)),
     responses(
         (status = 200, description = "The proof", body = Proof),
-        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, description = "No order matches, or the merchant does not exist", body = ErrorBody),
-        (status = 422, body = ErrorBody),
         (status = 429, description = "Too many failures or requests; see Retry-After", body = ErrorBody),
-        (status = 503, body = ErrorBody),
     ),
 )]
 #[post("/v1/lookups")]

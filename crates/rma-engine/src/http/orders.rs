@@ -2,7 +2,7 @@
 
 use actix_web::{HttpRequest, HttpResponse, get, web};
 use platform::Problem;
-use platform::http::{ErrorBody, reserve_for_response};
+use platform::http::reserve_for_response;
 use platform::identity::Caller;
 
 use super::{budgeted_response, readable_merchant};
@@ -20,12 +20,7 @@ use crate::store::orders::RowLock;
         ("identifier" = String, Path, description = "The order's identifier in the merchant's systems"),
         ("X-Service-Id" = Option<String>, Header),
     ),
-    responses(
-        (status = 200, description = "The order", body = OrderView),
-        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, description = "No such order of this merchant", body = ErrorBody),
-        (status = 503, body = ErrorBody),
-    ),
+    responses((status = 200, description = "The order", body = OrderView)),
     security(("bearer" = ["returns"]), ("bearer" = ["read"])),
 )]
 #[get("/v1/orders/{identifier}")]

@@ -18,9 +18,7 @@ use crate::portals::{self, Portal};
     params(("name" = String, Path, description = "The merchant's identifier, or one of the host names of its portal")),
     responses(
         (status = 200, description = "The portal", body = Portal),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 404, description = "No merchant has this name", body = ErrorBody),
-        (status = 503, body = ErrorBody),
     ),
 )]
 #[get("/v1/portals/{name}")]

@@ -24,6 +24,7 @@ pub(crate) struct NewReceipt {
     #[schema(nullable = false)]
     findings: Option<Vec<NewFinding>>,
     /// Closes receiving after the findings. Units that have not arrived count as not received.
+    #[schema(nullable = false)]
     close: Option<bool>,
 }
 
@@ -34,9 +35,9 @@ pub(crate) struct NewReceipt {
 pub(crate) struct NewFinding {
     finding: FindingKind,
     /// The order of the unit.
-    #[schema(nullable = false, max_length = 255)]
+    #[schema(nullable = false, min_length = 1, max_length = 255)]
     order_identifier: Option<String>,
-    #[schema(nullable = false, max_length = 255)]
+    #[schema(nullable = false, min_length = 1, max_length = 255)]
     order_line_item_identifier: Option<String>,
     #[schema(nullable = false, minimum = 1, maximum = 1000)]
     unit: Option<i32>,
@@ -44,13 +45,13 @@ pub(crate) struct NewFinding {
     #[schema(nullable = false, minimum = 1, maximum = 1000)]
     quantity: Option<i64>,
     /// With `over`: the SKU of the surplus units.
-    #[schema(nullable = false)]
+    #[schema(nullable = false, min_length = 1, max_length = 255)]
     sku: Option<String>,
     /// With `wrong`: the SKU of the item that arrived.
-    #[schema(nullable = false)]
+    #[schema(nullable = false, min_length = 1, max_length = 255)]
     found_sku: Option<String>,
     /// With `damaged`, `wrong` and `over`.
-    #[schema(nullable = false)]
+    #[schema(nullable = false, max_length = 1000)]
     note: Option<String>,
 }
 
@@ -82,11 +83,7 @@ pub(crate) enum FindingKind {
     ),
     responses(
         (status = 200, description = "The return", body = Rma),
-        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody),
         (status = 409, description = "We do not receive this return, or receiving is closed", body = ErrorBody),
-        (status = 422, description = "Some fields are not valid, or the key was used for another request", body = ErrorBody),
-        (status = 503, body = ErrorBody),
     ),
 )]
 #[post("/v1/returns/{rma_identifier}/receipts")]
@@ -106,7 +103,7 @@ pub(crate) async fn receive_units(
     Ok(json_response(StatusCode::OK, response))
 }
 
-fn read(body: &Object<'_>) -> Option<(Option<Receipt>, bool)> {
+pub(crate) fn read(body: &Object<'_>) -> Option<(Option<Receipt>, bool)> {
     body.reject_unknown(&["findings", "close"]);
     let close = body.flag("close");
     // Closing needs no findings; anything else does.

@@ -11,7 +11,7 @@ use actix_web::body::{BodySize, MessageBody};
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, get, web};
 use platform::Problem;
-use platform::http::{ErrorBody, Query, reserve_for_response};
+use platform::http::{Query, reserve_for_response};
 use platform::shopper_proof::Requester;
 use serde::{Deserialize, Deserializer, de::Error as _};
 use utoipa::IntoParams;
@@ -67,13 +67,7 @@ impl<'de> Deserialize<'de> for UnitLimit {
         ("X-Service-Id" = Option<String>, Header),
         ("X-Shopper-Proof" = Option<String>, Header),
     ),
-    responses(
-        (status = 200, description = "The order's units", body = ReturnableOrder),
-        (status = 401, description = "No valid token", body = ErrorBody),
-        (status = 403, description = "The token may not do this", body = ErrorBody),
-        (status = 404, description = "No such order of this merchant", body = ErrorBody),
-        (status = 503, description = "Not possible at the moment; see Retry-After", body = ErrorBody),
-    ),
+    responses((status = 200, description = "The order's units", body = ReturnableOrder)),
     security(("bearer" = ["returns"]), ("bearer" = ["read"]), ("bearer" = ["shopper"])),
 )]
 #[get("/v1/orders/{identifier}/returnable")]

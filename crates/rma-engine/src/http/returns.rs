@@ -3,7 +3,8 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use domain::access::Scope;
-use domain::json::{Document, Object, array, object, parsed, text};
+use domain::json::{Document, Object, array, object, parsed, read_fields, text};
+use domain::merchant::ReturnPolicy;
 use domain::returns::{MAX_UNITS, ReturnRequest, UnitId};
 use platform::Problem;
 use platform::http::{ErrorBody, Json, Sequential, json_response, request_id};
@@ -31,6 +32,7 @@ pub(crate) struct NewReturnBody {
     #[serde(flatten)]
     request: ReturnRequest,
     /// The `quote` token of a quote. The return is rejected if the terms have changed since.
+    #[schema(min_length = 1, max_length = 1_000_000)]
     quote: Option<String>,
 }
 
@@ -38,9 +40,8 @@ pub(crate) struct NewReturnBody {
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = Cancellation)]
-#[expect(dead_code, reason = "the shape of a request, for the API document")]
 pub(crate) struct CancellationBody {
-    #[schema(min_items = 1)]
+    #[schema(min_items = 1, max_items = 1000)]
     units: Option<Vec<UnitId>>,
     #[schema(max_length = 1000)]
     reason: Option<String>,
@@ -59,8 +60,6 @@ pub(crate) struct CancellationBody {
     ),
     responses(
         (status = 200, description = "The quote; without amounts for a giftee", body = Quote),
-        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
     ),
 )]
 #[post("/v1/returns/quote")]
@@ -106,10 +105,7 @@ fn check_request(
     ),
     responses(
         (status = 201, description = "The return", body = ReturnView),
-        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
         (status = 409, description = "Some units cannot be returned, or the quote is out of date", body = ReturnConflict),
-        (status = 422, description = "Some fields are not valid, or the key was used for another request", body = ErrorBody),
-        (status = 503, body = ErrorBody),
     ),
 )]
 #[post("/v1/returns")]
@@ -130,12 +126,7 @@ pub(crate) async fn create_return(
         return Ok(json_response(StatusCode::CREATED, response));
     }
     let options = merchant.settings.return_options();
-    let (request, quoted) = document.read(object(|body| {
-        body.reject_unknown(&[&ReturnRequest::FIELDS[..], &["quote"]].concat());
-        let request = ReturnRequest::read_object(body, &options);
-        let quoted = body.optional("quote", parsed(1..=1_000_000, QuoteTerms::parse));
-        Some((request?, quoted?))
-    }))?;
+    let (request, quoted) = document.read(object(|body| read_new(body, &options)))?;
     check_request(&request, &requester, shopper)?;
     let is_by_giftee = is_by_giftee(&request, shopper);
     let (key, actor) = (key.map(OwnedKey::from), requester.actor(shopper));
@@ -150,6 +141,17 @@ pub(crate) async fn create_return(
     }
 }
 
+/// Reads a [`NewReturnBody`].
+pub(crate) fn read_new(
+    body: &Object<'_>,
+    policy: &ReturnPolicy,
+) -> Option<(ReturnRequest, Option<QuoteTerms>)> {
+    body.reject_unknown(&[&ReturnRequest::FIELDS[..], &["quote"]].concat());
+    let request = ReturnRequest::read_object(body, policy);
+    let quoted = body.optional("quote", parsed(1..=1_000_000, QuoteTerms::parse));
+    Some((request?, quoted?))
+}
+
 /// Show a return
 ///
 /// Shows the return with the state of each unit. A shopper gets the shopper's view of a return with a unit
@@ -161,11 +163,7 @@ pub(crate) async fn create_return(
         ("X-Service-Id" = Option<String>, Header),
         ("X-Shopper-Proof" = Option<String>, Header),
     ),
-    responses(
-        (status = 200, description = "The return", body = ReturnView),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
-        (status = 503, body = ErrorBody),
-    ),
+    responses((status = 200, description = "The return", body = ReturnView)),
 )]
 #[get("/v1/returns/{rma_identifier}")]
 pub(crate) async fn show_return(
@@ -194,9 +192,7 @@ pub(crate) async fn show_return(
     request_body(content = CancellationBody, example = json!({ "units": [{ "order_identifier": "A-1001", "order_line_item_identifier": "1", "unit": 1 }], "reason": "The shopper keeps it" })),
     responses(
         (status = 200, description = "The return; canceling it again changes nothing", body = ReturnView),
-        (status = 400, body = ErrorBody), (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody), (status = 409, description = "The return can no longer be canceled", body = ErrorBody),
-        (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
+        (status = 409, description = "The return can no longer be canceled", body = ErrorBody),
     ),
 )]
 #[post("/v1/returns/{rma_identifier}/cancel")]
@@ -206,16 +202,16 @@ pub(crate) async fn cancel_return(
     Sequential(requester, Json(document)): Sequential<Requester, Json>,
 ) -> Result<web::Json<ReturnView>, Problem> {
     let (merchant, shopper) = merchant_or_shopper(&app, &requester, &[Scope::Returns])?;
-    let (units, reason) = document.read(object(read_cancellation))?;
+    let CancellationBody { units, reason } = document.read(object(read_cancellation))?;
     let actor = requester.actor(shopper);
     let request = Cancellation { units: units.as_deref(), reason: reason.as_deref(), shopper };
     let canceled = returns::cancel(&app, &merchant, actor, &rma_identifier, request).await?;
     Ok(web::Json(ReturnView::new(canceled, shopper)))
 }
 
-fn read_cancellation(body: &Object<'_>) -> Option<(Option<Vec<UnitId>>, Option<String>)> {
-    body.reject_unknown(&["units", "reason"]);
-    let units = body.optional("units", array(1..=MAX_UNITS, object(UnitId::read)));
-    let reason = body.optional("reason", text(0..=1_000));
-    Some((units?, reason?))
+pub(crate) fn read_cancellation(body: &Object<'_>) -> Option<CancellationBody> {
+    read_fields!(body => CancellationBody {
+        units: body.optional("units", array(1..=MAX_UNITS, object(UnitId::read))),
+        reason: body.optional("reason", text(0..=1_000)),
+    })
 }

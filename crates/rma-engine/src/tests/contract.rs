@@ -1,11 +1,45 @@
 //! The OpenAPI file in the repository matches the code.
 
+use domain::json::{Document, object};
+use domain::merchant::ReturnPolicy;
+use domain::returns::ReturnRequest;
 use testkit::check_contract;
 
 use super::*;
+use crate::http::{carrier_events, deep_links, discrepancies, receipts, returns};
+use crate::lookups::Lookup;
 
 #[test]
 fn the_api_document_is_up_to_date() {
     let document = platform::openapi::<App>().to_yaml().unwrap();
     check_contract("openapi/rma-engine.yaml", &document);
+}
+
+#[test]
+fn the_api_document_and_the_readers_agree_on_request_bodies() {
+    let mut bodies = testkit::RequestBodies::of::<App>(
+        json!({ "label_url": "https://carrier.example/label", "giftee_email": "mia@shopper.example" }),
+    );
+    bodies.skip_common();
+    let policy = ReturnPolicy::default();
+    bodies.check("POST /v1/carrier_events", &["$.rma_identifier"], carrier_events::read);
+    bodies.check("POST /v1/deep_links", &[], |body| body.read(object(deep_links::read)));
+    let resolution = "POST /v1/discrepancies/{position}/resolve";
+    bodies.check(resolution, &[], |body| body.read(object(discrepancies::read_decision)));
+    let keys = ["$.order_identifier", "$.email"];
+    bodies.check("POST /v1/lookups", &keys, |body| body.read(object(Lookup::read)));
+    // The merchant's policy decides, and `allOf` cannot forbid further properties.
+    let by_policy =
+        [".return_method", ".return_reason", ".giftee_email", ".variant", "$.no_such_field"];
+    let read_quote = |body: &Document| ReturnRequest::read(body, &policy);
+    bodies.check("POST /v1/returns/quote", &by_policy, read_quote);
+    let read_new = |body: &Document| body.read(object(|body| returns::read_new(body, &policy)));
+    bodies.check("POST /v1/returns", &by_policy, read_new);
+    let cancel = "POST /v1/returns/{rma_identifier}/cancel";
+    bodies.check(cancel, &[], |body| body.read(object(returns::read_cancellation)));
+    let receive = "POST /v1/returns/{rma_identifier}/receipts";
+    // The kind of a finding decides which fields it has.
+    let by_kind = ["$.findings", ".note", ".sku", ".found_sku", ".quantity", "identifier", ".unit"];
+    bodies.check(receive, &by_kind, |body| body.read(object(receipts::read)));
+    bodies.finish();
 }

@@ -8,7 +8,7 @@ use domain::warehouse::{
     DropShipmentPartialCancellation, sample,
 };
 use platform::Problem;
-use platform::http::{BadCursor, ErrorBody, Json, PageLimit, Query, Sequential, json_response};
+use platform::http::{BadCursor, Json, PageLimit, Query, Sequential, json_response};
 use platform::idempotency::KeyHeader;
 use platform::identity::{Access, Caller};
 use serde::Deserialize;
@@ -44,11 +44,7 @@ pub(crate) struct DropShipmentQuery {
         ("Idempotency-Key" = Option<String>, Header),
     ),
     request_body(content = DropShipmentConfirmation, example = json!(sample::confirmation("A-1001"))),
-    responses(
-        (status = 201, body = Accepted), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
-    )
+    responses((status = 201, body = Accepted))
 )]
 #[post("/v1/drop_shipments/confirmations")]
 pub(crate) async fn confirm_drop_shipment(
@@ -70,11 +66,7 @@ pub(crate) async fn confirm_drop_shipment(
         ("Idempotency-Key" = Option<String>, Header),
     ),
     request_body(content = DropShipmentCancellation, example = json!(sample::cancellation("A-1001"))),
-    responses(
-        (status = 201, body = Accepted), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
-    )
+    responses((status = 201, body = Accepted))
 )]
 #[post("/v1/drop_shipments/cancellations")]
 pub(crate) async fn cancel_drop_shipment(
@@ -95,11 +87,7 @@ pub(crate) async fn cancel_drop_shipment(
         ("Idempotency-Key" = Option<String>, Header),
     ),
     request_body(content = DropShipmentPartialCancellation, example = json!(sample::partial_cancellation("A-1001"))),
-    responses(
-        (status = 201, body = Accepted), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 422, body = ErrorBody), (status = 503, body = ErrorBody),
-    )
+    responses((status = 201, body = Accepted))
 )]
 #[post("/v1/drop_shipments/partial_cancellations")]
 pub(crate) async fn cancel_drop_shipment_partially(
@@ -122,12 +110,7 @@ pub(crate) async fn cancel_drop_shipment_partially(
         DropShipmentQuery,
         ("X-Service-Id" = Option<String>, Header),
     ),
-    responses(
-        (status = 200, body = DropShipmentPage), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, description = "The merchant does not exist", body = ErrorBody),
-        (status = 503, body = ErrorBody),
-    )
+    responses((status = 200, body = DropShipmentPage))
 )]
 #[get("/v1/drop_shipments")]
 pub(crate) async fn list_drop_shipments(

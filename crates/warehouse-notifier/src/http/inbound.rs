@@ -5,7 +5,7 @@ use actix_web::{HttpRequest, HttpResponse, get, post, put, web};
 use domain::json::Digest;
 use domain::warehouse::{InboundAsn, sample};
 use platform::Problem;
-use platform::http::{ErrorBody, Json, Query, Sequential, json_response};
+use platform::http::{Json, Query, Sequential, json_response};
 use platform::idempotency::KeyHeader;
 use platform::identity::Caller;
 
@@ -26,12 +26,7 @@ use crate::request::Request;
         ("Idempotency-Key" = Option<String>, Header),
     ),
     request_body(content = InboundAsn, example = json!(sample::inbound_asn("ASN-2", 1))),
-    responses(
-        (status = 201, body = Registered), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 422, description = "Some fields are invalid; nothing is stored", body = ErrorBody),
-        (status = 503, body = ErrorBody),
-    )
+    responses((status = 201, body = Registered))
 )]
 #[post("/v1/inbound_asns")]
 pub(crate) async fn register_asn(
@@ -56,12 +51,7 @@ pub(crate) async fn register_asn(
         ("X-Service-Id" = Option<String>, Header),
     ),
     request_body(content = InboundAsn, example = json!(sample::inbound_asn("ASN-2", 1))),
-    responses(
-        (status = 200, body = AsnView), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody), (status = 422, body = ErrorBody),
-        (status = 503, body = ErrorBody),
-    )
+    responses((status = 200, body = AsnView))
 )]
 #[put("/v1/inbound_asns/{asn_number}")]
 pub(crate) async fn change_asn(
@@ -86,11 +76,7 @@ pub(crate) async fn change_asn(
         ("asn_number" = String, Path),
         ("X-Service-Id" = Option<String>, Header),
     ),
-    responses(
-        (status = 200, body = AsnView), (status = 401, body = ErrorBody),
-        (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
-        (status = 503, body = ErrorBody),
-    )
+    responses((status = 200, body = AsnView))
 )]
 #[get("/v1/inbound_asns/{asn_number}")]
 pub(crate) async fn show_asn(
@@ -116,12 +102,7 @@ pub(crate) async fn show_asn(
         ListQuery,
         ("X-Service-Id" = Option<String>, Header),
     ),
-    responses(
-        (status = 200, body = AsnPage), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, description = "The merchant does not exist", body = ErrorBody),
-        (status = 503, body = ErrorBody),
-    )
+    responses((status = 200, body = AsnPage))
 )]
 #[get("/v1/inbound_asns")]
 pub(crate) async fn list_asns(

@@ -4,7 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, patch, post, web};
 use domain::warehouse::{OutboundShipment, ShipmentChange, sample};
 use platform::Problem;
-use platform::http::{ErrorBody, Json, Query, Sequential, json_response};
+use platform::http::{Json, Query, Sequential, json_response};
 use platform::idempotency::KeyHeader;
 use platform::identity::Caller;
 
@@ -30,12 +30,7 @@ use crate::request::Request;
         ("Idempotency-Key" = Option<String>, Header),
     ),
     request_body(content = OutboundShipment, example = json!(sample::outbound_shipment("ASN-1", 1))),
-    responses(
-        (status = 201, body = ShipmentView), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 422, description = "Some fields are invalid; nothing is stored", body = ErrorBody),
-        (status = 503, body = ErrorBody),
-    )
+    responses((status = 201, body = ShipmentView))
 )]
 #[post("/v1/outbound_shipments")]
 pub(crate) async fn report_shipment(
@@ -61,12 +56,7 @@ pub(crate) async fn report_shipment(
         ("X-Service-Id" = Option<String>, Header),
     ),
     request_body(content = ShipmentChange, example = json!({ "ship_date": "2026-03-03T16:00:00Z", "status": "shipped" })),
-    responses(
-        (status = 200, body = ShipmentView), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, body = ErrorBody), (status = 422, body = ErrorBody),
-        (status = 503, body = ErrorBody),
-    )
+    responses((status = 200, body = ShipmentView))
 )]
 #[patch("/v1/outbound_shipments/{asn_number}")]
 pub(crate) async fn change_shipment(
@@ -90,11 +80,7 @@ pub(crate) async fn change_shipment(
         ("asn_number" = String, Path),
         ("X-Service-Id" = Option<String>, Header),
     ),
-    responses(
-        (status = 200, body = ShipmentDetails), (status = 401, body = ErrorBody),
-        (status = 403, body = ErrorBody), (status = 404, body = ErrorBody),
-        (status = 503, body = ErrorBody),
-    )
+    responses((status = 200, body = ShipmentDetails))
 )]
 #[get("/v1/outbound_shipments/{asn_number}")]
 pub(crate) async fn show_shipment(
@@ -119,12 +105,7 @@ pub(crate) async fn show_shipment(
         ListQuery,
         ("X-Service-Id" = Option<String>, Header),
     ),
-    responses(
-        (status = 200, body = ShipmentPage), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, description = "The merchant does not exist", body = ErrorBody),
-        (status = 503, body = ErrorBody),
-    )
+    responses((status = 200, body = ShipmentPage))
 )]
 #[get("/v1/outbound_shipments")]
 pub(crate) async fn list_shipments(

@@ -5,7 +5,7 @@ use actix_web::{HttpResponse, get, post, web};
 use domain::access::MerchantId;
 use domain::warehouse::{ReceiptBatch, ReceiptsRequest, sample};
 use platform::Problem;
-use platform::http::{BadCursor, ErrorBody, Json, PageLimit, Query, Sequential, json_response};
+use platform::http::{BadCursor, Json, PageLimit, Query, Sequential, json_response};
 use platform::idempotency::KeyHeader;
 use platform::identity::{Access, Caller};
 use serde::Deserialize;
@@ -44,12 +44,7 @@ pub(crate) struct ReceiptQuery {
         ("Idempotency-Key" = Option<String>, Header),
     ),
     request_body(content = ReceiptsRequest, example = json!(sample::receipt("ASN-2", 1))),
-    responses(
-        (status = 201, body = ReceivedUnits), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 422, description = "Some fields are invalid; nothing is stored", body = ErrorBody),
-        (status = 503, body = ErrorBody),
-    )
+    responses((status = 201, body = ReceivedUnits))
 )]
 #[post("/v1/receipts")]
 pub(crate) async fn receive_units(
@@ -75,12 +70,7 @@ pub(crate) async fn receive_units(
         ReceiptQuery,
         ("X-Service-Id" = Option<String>, Header),
     ),
-    responses(
-        (status = 200, body = ReceiptPage), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, description = "The merchant does not exist", body = ErrorBody),
-        (status = 503, body = ErrorBody),
-    )
+    responses((status = 200, body = ReceiptPage))
 )]
 #[get("/v1/receipts")]
 pub(crate) async fn list_receipts(

@@ -3,7 +3,7 @@
 use actix_web::{HttpResponse, get, web};
 use domain::access::MerchantId;
 use platform::Problem;
-use platform::http::{ErrorBody, PageLimit, Query};
+use platform::http::{PageLimit, Query};
 use platform::identity::Caller;
 use serde::Deserialize;
 
@@ -49,12 +49,7 @@ pub(crate) struct RecordQuery {
         RecordQuery,
         ("X-Service-Id" = Option<String>, Header),
     ),
-    responses(
-        (status = 200, body = RecordPage), (status = 400, body = ErrorBody),
-        (status = 401, body = ErrorBody), (status = 403, body = ErrorBody),
-        (status = 404, description = "The merchant does not exist", body = ErrorBody),
-        (status = 503, body = ErrorBody),
-    )
+    responses((status = 200, body = RecordPage))
 )]
 #[get("/v1/warehouse_records")]
 pub(crate) async fn find_records(

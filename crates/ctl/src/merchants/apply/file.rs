@@ -11,6 +11,7 @@ use domain::json::{
     variant,
 };
 use domain::merchant::{Interface, Settings};
+use domain::warehouse::{Warehouse, Warehouses};
 use serde_json::{Map, Value};
 
 use crate::settings::{read_secret, read_text};
@@ -29,7 +30,7 @@ pub(super) const SECRETS: [&str; 7] = [
     "session_token",
 ];
 
-/// A merchant with its settings, clients and endpoints. The names of settings are those of the API.
+/// A merchant with its settings, clients, endpoints and warehouses. The names of settings are those of the API.
 #[derive(Debug)]
 pub(super) struct MerchantFile {
     pub(super) merchant: MerchantId,
@@ -37,6 +38,7 @@ pub(super) struct MerchantFile {
     pub(super) settings: Map<String, Value>,
     pub(super) clients: Vec<ClientEntry>,
     pub(super) endpoints: BTreeMap<String, EndpointEntry>,
+    pub(super) warehouses: Warehouses,
 }
 
 /// A client, which its name identifies among the clients of the merchant.
@@ -81,16 +83,18 @@ impl MerchantFile {
 }
 
 fn read_file(file: &Object<'_>, folder: &Path) -> Option<MerchantFile> {
-    file.reject_unknown(&["merchant", "name", "settings", "clients", "endpoints"]);
     let mut names = HashSet::new();
     let clients = array(ANY_LENGTH, object(|client| read_client(client, &mut names)));
     let endpoints = object(|endpoints| read_endpoints(endpoints, folder));
-    read_fields!(MerchantFile {
+    read_fields!(file => MerchantFile {
         merchant: file.required("merchant", parsed(ANY_LENGTH, str::parse::<MerchantId>)),
         name: file.required("name", text(ANY_LENGTH)),
         settings: file.optional("settings", object(read_settings)).map(Option::unwrap_or_default),
         clients: file.optional("clients", clients).map(Option::unwrap_or_default),
         endpoints: file.optional("endpoints", endpoints).map(Option::unwrap_or_default),
+        warehouses: file
+            .optional("warehouses", object(read_warehouses))
+            .map(Option::unwrap_or_default),
     })
 }
 
@@ -103,7 +107,6 @@ fn read_settings(settings: &Object<'_>) -> Option<Map<String, Value>> {
 }
 
 fn read_client(client: &Object<'_>, names: &mut HashSet<String>) -> Option<ClientEntry> {
-    client.reject_unknown(&["name", "scopes"]);
     let name = client.required("name", text(ANY_LENGTH));
     if let Some(name) = &name
         && !names.insert(name.clone())
@@ -111,7 +114,7 @@ fn read_client(client: &Object<'_>, names: &mut HashSet<String>) -> Option<Clien
         client.invalid("name", format!("two clients have the name {name}"));
     }
     let scopes = client.required("scopes", array(ANY_LENGTH, variant::<Scope>));
-    read_fields!(ClientEntry { name: name, scopes: scopes })
+    read_fields!(client => ClientEntry { name: name, scopes: scopes })
 }
 
 fn read_endpoints(
@@ -126,12 +129,9 @@ fn read_endpoints(
 }
 
 fn read_endpoint(endpoint: &Object<'_>, folder: &Path) -> Option<EndpointEntry> {
-    const FIELDS: [&str; 7] =
-        ["url", "path", "headers", "timeout_ms", "version", "authentication", "paused"];
-    endpoint.reject_unknown(&FIELDS);
     let authentication = object(|it| Some(read_authentication(it, folder)));
     let authentication = endpoint.optional("authentication", authentication);
-    read_fields!(EndpointEntry {
+    read_fields!(endpoint => EndpointEntry {
         url: endpoint.optional("url", text(ANY_LENGTH)),
         path: endpoint.optional("path", text(ANY_LENGTH)),
         headers: endpoint.optional("headers", object(read_headers)).map(Option::unwrap_or_default),
@@ -140,6 +140,18 @@ fn read_endpoint(endpoint: &Object<'_>, folder: &Path) -> Option<EndpointEntry> 
         authentication: authentication.map(|it| complete(it.unwrap_or_default())),
         paused: endpoint.optional("paused", boolean),
     })
+}
+
+/// Reads warehouses by our identifier, as the service does.
+fn read_warehouses(warehouses: &Object<'_>) -> Option<Warehouses> {
+    let mut read = object(Warehouse::read);
+    let all = warehouses.entries().map(|(identifier, entry)| {
+        if let Err(error) = Warehouse::check_identifier(identifier) {
+            return entry.invalid(error.detail.unwrap_or_default());
+        }
+        Some((identifier.to_owned(), read(entry)?))
+    });
+    all.collect::<Vec<_>>().into_iter().collect()
 }
 
 fn read_headers(headers: &Object<'_>) -> Option<BTreeMap<String, String>> {
@@ -224,9 +236,12 @@ endpoints:
   parcels: {}
   exchange-order: {uri: x, headers: {X-Shop: 7}}
   rma: {timeout: 5, authentication: {kind: basic, password_file: password.txt}}
+warehouses:
+  dock 7: {}
+  reno: {external_id: DC-7, address: {name: Dock 7, street: 7 Dock Street, city: Reno, state: NV}}
 ",
             &expect![[r#"
-                colour: unknown field: known are merchant, name, settings, clients, endpoints
+                colour: unknown field: known are merchant, name, settings, clients, endpoints, warehouses
                   merchant: must be 1 to 63 lower-case letters, digits or hyphens, beginning with a letter or digit
                   name: is required
                   settings.curency: unknown field: known are appearance, base_url, concept, currency, express_max_weight, final_sale_tags, managed_receiving, return_window_days, returns, strict_amounts, strict_refund_dates, support_contact, time_zone
@@ -238,7 +253,10 @@ endpoints:
                   endpoints.exchange-order.uri: unknown field: known are url, path, headers, timeout_ms, version, authentication, paused
                   endpoints.exchange-order.headers.X-Shop: expected a string, found an integer
                   endpoints.rma.timeout: unknown field: known are url, path, headers, timeout_ms, version, authentication, paused
-                  endpoints.rma.authentication.password_file: cannot read nowhere/password.txt: No such file or directory (os error 2)"#]],
+                  endpoints.rma.authentication.password_file: cannot read nowhere/password.txt: No such file or directory (os error 2)
+                  warehouses.dock 7: must be 1 to 63 letters, digits, hyphens or underscores
+                  warehouses.reno.external_id: unknown field: known are external_identifier, address, settings
+                  warehouses.reno.address.zip: is required"#]],
         );
     }
 

@@ -3,7 +3,8 @@
 use anyhow::bail;
 use domain::access::Scopes;
 use domain::merchant::REDACTED;
-use serde::Serialize;
+use domain::warehouse::Warehouse;
+use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::compare::{Difference, differences, header_object};
@@ -42,6 +43,13 @@ pub(super) enum Change {
         interface: String,
         paused: bool,
     },
+    SetWarehouse {
+        identifier: String,
+        is_new: bool,
+        fields: Vec<Difference>,
+        #[serde(skip)]
+        body: Value,
+    },
 }
 
 impl Change {
@@ -53,6 +61,7 @@ impl Change {
             Self::SetEndpoint { interface, .. } | Self::PauseEndpoint { interface, .. } => {
                 format!("endpoints.{interface}")
             }
+            Self::SetWarehouse { identifier, .. } => format!("warehouses.{identifier}"),
         }
     }
 }
@@ -64,7 +73,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Compares a file with a merchant and its clients.
+    /// Compares a file with a merchant, which has its warehouses by identifier, and with its clients.
     pub(super) fn new(
         file: &MerchantFile,
         merchant: Option<&Value>,
@@ -79,6 +88,10 @@ impl Plan {
         for (interface, endpoint) in &file.endpoints {
             let current = merchant.and_then(|it| it.get("endpoints")?.get(interface));
             plan.plan_endpoint(interface, endpoint, current, update_secrets);
+        }
+        for (identifier, warehouse) in &file.warehouses {
+            let current = merchant.and_then(|it| it.get("warehouses")?.get(identifier));
+            plan.plan_warehouse(identifier, warehouse, current)?;
         }
         Ok(plan)
     }
@@ -145,6 +158,23 @@ impl Plan {
             self.changes.push(Change::PauseEndpoint { interface: interface.to_owned(), paused });
         }
     }
+
+    fn plan_warehouse(
+        &mut self,
+        identifier: &str,
+        warehouse: &Warehouse,
+        current: Option<&Value>,
+    ) -> anyhow::Result<()> {
+        let body = serde_json::to_value(warehouse)?;
+        let wanted = Map::deserialize(&body)?;
+        let fields = differences(&wanted, Some(current.unwrap_or(&Value::Null)));
+        let is_new = current.is_none();
+        if is_new || !fields.is_empty() {
+            let identifier = identifier.to_owned();
+            self.changes.push(Change::SetWarehouse { identifier, is_new, fields, body });
+        }
+        Ok(())
+    }
 }
 
 impl EndpointEntry {
@@ -187,16 +217,15 @@ fn hide_secrets(difference: &mut Difference) {
 /// A change as lines: `+` for something new, `~` for a changed value.
 pub(super) fn describe(change: &Value) -> String {
     let text = |pointer: &str| text_at(change, pointer);
+    let sign = if change.get("is_new") == Some(&json!(true)) { '+' } else { '~' };
     let heading = match text("/change").as_str() {
         "create_merchant" => format!("+ merchant {}\n", text("/name")),
         "update_merchant" => format!("~ merchant {}\n", text("/name")),
         "create_client" => {
             format!("+ client {} with the scopes {}\n", text("/name"), text("/client/scopes"))
         }
-        "set_endpoint" if change.get("is_new") == Some(&json!(true)) => {
-            format!("+ endpoint {}\n", text("/interface"))
-        }
-        "set_endpoint" => format!("~ endpoint {}\n", text("/interface")),
+        "set_endpoint" => format!("{sign} endpoint {}\n", text("/interface")),
+        "set_warehouse" => format!("{sign} warehouse {}\n", text("/identifier")),
         _ => {
             let state =
                 if change.get("paused") == Some(&json!(true)) { "paused" } else { "active" };

@@ -42,7 +42,8 @@ impl Validation {
             Change::UpdateMerchant { body, .. } => self.update_merchant(body),
             Change::CreateClient { body, .. } => Document::from(body).read(object(read_client)),
             Change::SetEndpoint { interface, body, .. } => self.set_endpoint(interface, body),
-            Change::PauseEndpoint { .. } => Ok(()),
+            // The file reads its warehouses as the service does.
+            Change::PauseEndpoint { .. } | Change::SetWarehouse { .. } => Ok(()),
         };
         if let Err(invalid) = checked {
             self.errors.extend(invalid.errors.iter().map(|error| describe(change, error)));

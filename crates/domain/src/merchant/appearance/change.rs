@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use utoipa::ToSchema;
+
 use super::hosts::{host, host_name};
 use super::{Appearance, Color, Colors, Language, LookupKey, ReasonLabels};
 use crate::json::{Field, Object, array, boolean, object, parsed, read_fields, text, variant};
@@ -9,45 +11,48 @@ use crate::merchant::guard::Guard;
 use crate::merchant::patch::{replace, replace_or};
 use crate::merchant::urls::{email, link};
 
-const FIELDS: [&str; 12] = [
-    "name",
-    "logo_url",
-    "colors",
-    "languages",
-    "reason_labels",
-    "policy_url",
-    "contact_url",
-    "contact_email",
-    "image_hosts",
-    "host_names",
-    "lookup_keys",
-    "withdrawal",
-];
 /// As many as a policy can have reasons.
 const MAX_LABELED_REASONS: usize = 100;
 
-/// A partial update of the appearance. `null` restores a default. Lists and labels are replaced as a
-/// whole.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Changes to the appearance of the portal. Lists and `reason_labels` replace the previous ones. Null
+/// restores the default of a field.
+#[derive(Debug, Clone, Default, PartialEq, Eq, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(in crate::merchant) struct AppearanceChange {
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 200)]
     name: Option<Option<String>>,
+    /// An https URL.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 2000)]
     logo_url: Option<Option<String>>,
+    #[schema(value_type = Option<ColorsChange>)]
     colors: Option<Option<ColorsChange>>,
+    #[schema(value_type = Option<Vec<Language>>, min_items = 1, max_items = 4)]
     languages: Option<Option<Vec<Language>>>,
+    /// Labels of up to 100 characters, by the code of a reason in `returns.reasons` and the language.
+    #[schema(value_type = Option<BTreeMap<String, BTreeMap<String, String>>>)]
     reason_labels: Option<Option<BTreeMap<String, ReasonLabels>>>,
+    /// An https URL.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 2000)]
     policy_url: Option<Option<String>>,
+    /// An https URL.
+    #[schema(value_type = Option<String>, min_length = 1, max_length = 2000)]
     contact_url: Option<Option<String>>,
+    #[schema(value_type = Option<String>, min_length = 3, max_length = 254)]
     contact_email: Option<Option<String>>,
+    #[schema(value_type = Option<Vec<String>>, max_items = 20)]
     image_hosts: Option<Option<Vec<String>>>,
+    /// Host names that no other merchant has.
+    #[schema(value_type = Option<Vec<String>>, max_items = 10)]
     host_names: Option<Option<Vec<String>>>,
+    #[schema(value_type = Option<Vec<LookupKey>>, min_items = 1, max_items = 2)]
     lookup_keys: Option<Option<Vec<LookupKey>>>,
+    #[schema(value_type = Option<bool>)]
     withdrawal: Option<Option<bool>>,
 }
 
 impl AppearanceChange {
     pub(in crate::merchant) fn read(document: &Object<'_>, guard: &Guard) -> Option<Self> {
-        document.reject_unknown(&FIELDS);
-        read_fields!(Self {
+        read_fields!(document => Self {
             name: document.clearable("name", text(1..=200)),
             logo_url: document.clearable("logo_url", link(guard)),
             colors: document.clearable("colors", object(ColorsChange::read)),
@@ -89,19 +94,25 @@ impl AppearanceChange {
     }
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// Changes to the colours. The contrast of `text_on_primary` to `primary`, and of `text` to `background`,
+/// must be at least 4.5:1.
+#[derive(Debug, Clone, Default, PartialEq, Eq, ToSchema)]
+#[serde(deny_unknown_fields)]
 struct ColorsChange {
+    #[schema(value_type = Option<Color>)]
     primary: Option<Option<Color>>,
+    #[schema(value_type = Option<Color>)]
     text_on_primary: Option<Option<Color>>,
+    #[schema(value_type = Option<Color>)]
     background: Option<Option<Color>>,
+    #[schema(value_type = Option<Color>)]
     text: Option<Option<Color>>,
 }
 
 impl ColorsChange {
     fn read(document: &Object<'_>) -> Option<Self> {
-        document.reject_unknown(&["primary", "text_on_primary", "background", "text"]);
         let color = |key| document.clearable(key, parsed(1..=7, str::parse::<Color>));
-        read_fields!(Self {
+        read_fields!(document => Self {
             primary: color("primary"),
             text_on_primary: color("text_on_primary"),
             background: color("background"),

@@ -30,7 +30,7 @@ pub struct ConfirmedShipment {
     pub shipping_method: Option<String>,
     pub tracking_number: Option<Identifier>,
     /// Sent with the digits with which it was received.
-    #[schema(value_type = Option<f64>, minimum = 0)]
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1_000_000_000_000i64)]
     pub billed_weight: Option<Box<RawValue>>,
     #[schema(minimum = 0, maximum = 1_000_000_000_000_000i64)]
     pub shipping_cost_cents: Option<i64>,

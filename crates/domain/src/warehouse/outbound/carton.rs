@@ -24,7 +24,7 @@ pub struct OutboundCarton {
     /// The last sorting template of the carton.
     #[schema(max_length = 255)]
     pub sorting_template_name: Option<String>,
-    #[schema(min_items = 1)]
+    #[schema(min_items = 1, max_items = 20_000)]
     pub details: Vec<OutboundDetail>,
 }
 

@@ -149,6 +149,8 @@ impl OutboundHeader {
 
 /// A change of a reported shipment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(min_properties = 1)]
 pub struct ShipmentChange {
     #[schema(nullable = false)]
     pub ship_date: Option<DateTime<Utc>>,

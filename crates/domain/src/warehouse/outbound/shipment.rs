@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use super::carton::{MAX_UNITS, OutboundCarton};
 use super::header::OutboundHeader;
+use super::reported::ReportedHeader;
 use super::shipment_type::ShipmentType;
 use crate::json::{Document, Object, ValidationError, array, object, variant};
 use crate::warehouse::limits::MAX_CARTONS;
@@ -27,8 +28,9 @@ pub struct OutboundAsn {
 pub struct OutboundShipment {
     pub shipment_type: ShipmentType,
     #[serde(flatten)]
+    #[schema(value_type = ReportedHeader)]
     pub header: OutboundHeader,
-    #[schema(min_items = 1)]
+    #[schema(min_items = 1, max_items = 10_000)]
     pub cartons: Vec<OutboundCarton>,
 }
 

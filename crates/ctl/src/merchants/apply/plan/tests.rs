@@ -21,6 +21,8 @@ endpoints:
     paused: true
     headers: {X-Shop: '7'}
     authentication: {kind: bearer, token: t0p-secret}
+warehouses:
+  reno: {external_identifier: DC-7}
 ";
 
 fn plan(merchant: Option<&Value>, clients: &Value, update_secrets: bool) -> anyhow::Result<Plan> {
@@ -44,6 +46,10 @@ fn acme() -> Value {
             "url": null, "path": null, "timeout_ms": 5000, "paused": true, "signing_secrets": [],
             "headers": { "x-shop": REDACTED },
             "authentication": { "kind": "bearer", "token": REDACTED },
+        } },
+        "warehouses": { "reno": {
+            "identifier": "reno", "external_identifier": "DC-7", "address": null,
+            "settings": { "stock_transfer_identifier": null },
         } },
     });
     acme.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
@@ -70,6 +76,8 @@ fn a_new_merchant_gets_everything_in_the_file() {
                 headers: {"x-shop":"********"}
                 timeout_ms: 5000
             ~ endpoint rma is paused
+            + warehouse reno
+                external_identifier: DC-7
         "#]],
     );
 }
@@ -106,15 +114,20 @@ fn changed_values_are_shown_before_and_after() {
     merchant["return_window_days"] = json!(30);
     merchant["endpoints"]["rma"]["timeout_ms"] = Value::Null;
     merchant["endpoints"]["rma"]["paused"] = json!(false);
+    merchant["warehouses"]["reno"]["external_identifier"] = json!("DC-6");
+    merchant["warehouses"]["reno"]["settings"]["stock_transfer_identifier"] = json!("STO-7");
     check(
         &plan(Some(&merchant), &shop("orders returns"), false).unwrap(),
-        &expect![[r"
+        &expect![[r#"
             ~ merchant acme
                 return_window_days: 30 -> 60
             ~ endpoint rma
                 timeout_ms: none -> 5000
             ~ endpoint rma is paused
-        "]],
+            ~ warehouse reno
+                external_identifier: DC-6 -> DC-7
+                settings: {"stock_transfer_identifier":"STO-7"} -> {"stock_transfer_identifier":null}
+        "#]],
     );
 }
 
