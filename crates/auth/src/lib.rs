@@ -117,7 +117,7 @@ impl Service for App {
     async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
         let sealer = Arc::new(Sealer::new(&settings.sealing)?);
         let verifier = Arc::new(Verifier::new(&settings.tokens.issuer, process.clock.clone()));
-        let topology = Topology::backhaul(&settings.broker.namespace);
+        let topology = Topology::of_service(NAME, &[], &settings.broker.namespace);
         let broker = Broker::start(NAME, process, settings.broker.clone(), topology);
         let outbox = broker.start_relay(NAME, process);
         let backlog = Backlog::new(NAME, process, &broker, &[]);

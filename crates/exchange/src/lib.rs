@@ -98,11 +98,11 @@ impl Service for App {
         let sealer = Arc::new(Sealer::new(&sealing)?);
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.start_refreshing_keys(&identity, &process.tasks)?;
-        let topology = Topology::backhaul(&broker.namespace);
+        let kinds = [MessageKind::ExchangeOrder];
+        let topology = Topology::of_service(Self::NAME, &kinds, &broker.namespace);
         let broker = Broker::start(Self::NAME, process, broker, topology);
         let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
         let outbox = broker.start_relay(Self::NAME, process);
-        let kinds = [MessageKind::ExchangeOrder];
         let backlog = Backlog::new(Self::NAME, process, &broker, &kinds);
         let order_settlement =
             OrderSettlement { outbox: outbox.clone(), clock: process.clock.clone() };

@@ -1,7 +1,8 @@
 //! Exchanges, queues and bindings, as data.
 //!
-//! Every service declares the whole topology whenever it connects. So the queues of a service exist
-//! before its first start, and a deleted queue is declared again.
+//! Whenever a service connects, it declares the queues that it consumes and the queues that its events go
+//! to. So no event is published before the queues of its consumers exist, and a deleted queue is declared
+//! again.
 
 use std::collections::BTreeSet;
 
@@ -55,6 +56,23 @@ const SUBSCRIPTIONS: [(&str, &[&str]); 5] = [
     (OPERATORS, &OPERATOR_EVENTS),
 ];
 
+/// The services that publish each event.
+const PUBLISHERS: [(&str, &[&str]); 13] = [
+    ("merchant.changed.v1", &["auth"]),
+    ("token.revoked.v1", &["auth"]),
+    ("order.stored.v1", &["order-intake"]),
+    ("return.confirmed.v1", &["rma-engine"]),
+    ("exchange.placed.v1", &["exchange"]),
+    ("exchange.failed.v1", &["exchange"]),
+    ("exchange.undeliverable.v1", &["exchange"]),
+    ("exchange.renamed.v1", &["rma-engine"]),
+    ("unit.received.v1", &["warehouse-notifier"]),
+    ("delivery.dead.v1", &["exchange", "rma-engine", "warehouse-notifier"]),
+    ("shopper.erased.v1", &["order-intake"]),
+    ("returns.erased.v1", &["rma-engine"]),
+    ("shopper.erasure_confirmed.v1", &["exchange", "rma-engine", "warehouse-notifier"]),
+];
+
 /// The qualified name of an exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange(pub String);
@@ -94,6 +112,17 @@ impl Topology {
         MessageKind::ALL
             .into_iter()
             .fold(topology, |topology, kind| topology.with_queue(kind.queue()))
+    }
+
+    /// The part that a service uses: the queues that it consumes, the queues that its events go to, and the
+    /// work queues of the message kinds that it delivers.
+    pub fn of_service(service: &str, kinds: &[MessageKind], namespace: &str) -> Self {
+        let mut topology = Self::backhaul(namespace);
+        let own = topology.queues_of(service, kinds);
+        topology.queues.retain(|queue| {
+            own.contains(queue) || queue.bindings.iter().any(|event| publishes(service, event))
+        });
+        topology
     }
 
     /// A topology without queues.
@@ -199,6 +228,10 @@ async fn declare_queue(channel: &Channel, name: &str, arguments: FieldTable) -> 
     let options = QueueDeclareOptions { durable: true, ..QueueDeclareOptions::default() };
     channel.queue_declare(short(name), options, arguments).await?;
     Ok(())
+}
+
+fn publishes(service: &str, event: &str) -> bool {
+    PUBLISHERS.iter().any(|(known, services)| *known == event && services.contains(&service))
 }
 
 fn quorum_arguments() -> FieldTable {

@@ -122,7 +122,7 @@ impl Service for App {
         let Settings { broker, identity, storing, retention } = settings;
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.start_refreshing_keys(&identity, &process.tasks)?;
-        let topology = Topology::backhaul(&broker.namespace);
+        let topology = Topology::of_service(Self::NAME, &[], &broker.namespace);
         let broker = Broker::start(Self::NAME, process, broker, topology);
         let app = Self {
             pool: process.pool.clone(),

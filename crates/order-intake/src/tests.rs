@@ -22,7 +22,7 @@ use domain::order::OrderMessage;
 use domain::order::sample::{Orders, message};
 use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
-use testkit::{Issuer, TestService, merchant, publish_merchant};
+use testkit::{Issuer, SharedService, TestService, merchant};
 
 use crate::App;
 
@@ -33,8 +33,21 @@ struct TestApp {
     client: reqwest::Client,
 }
 
+/// The service of all tests that need none of their own.
+static SHARED: SharedService = SharedService::new(&QUEUES);
+const QUEUES: [&str; 1] = [STORED];
+/// The queue of rma-engine for stored orders.
+const STORED: &str = "rma-engine.order.stored.v1";
+
 impl TestApp {
+    /// Uses the service that all tests share.
     async fn start() -> Self {
+        Self::of(SHARED.join::<App>(&[]).await, merchant("acme")).await
+    }
+
+    /// Starts a service for a test that stops it, locks its tables, uses up its memory, or looks at its queues or
+    /// at all merchants.
+    async fn alone() -> Self {
         Self::with(&[], merchant("acme")).await
     }
 
@@ -43,7 +56,11 @@ impl TestApp {
         let settings: Vec<_> =
             issuer.settings().into_iter().chain(settings.iter().copied()).collect();
         let service = TestService::new::<App>(&settings).await;
-        let client = platform::http_client(Duration::from_secs(300)).unwrap();
+        Self::of((service, issuer), acme).await
+    }
+
+    async fn of((service, issuer): (TestService, Issuer), acme: Merchant) -> Self {
+        let client = service.client.clone();
         let app = Self { service, issuer, client };
         app.add_merchant(acme).await;
         app.add_merchant(merchant("rival")).await;
@@ -53,7 +70,7 @@ impl TestApp {
     /// Waits until the service knows the merchant.
     async fn add_merchant(&self, merchant: Merchant) {
         let name = merchant.identifier.to_string();
-        publish_merchant(&self.service.namespace, "order-intake", merchant).await;
+        self.service.publish_merchant(merchant).await;
         testkit::eventually("the merchant is replicated", Duration::from_secs(300), || async {
             let response = self.get("/v1/orders/none", &name).await;
             (response.status() == StatusCode::NOT_FOUND).then_some(())
@@ -78,6 +95,14 @@ impl TestApp {
     async fn get(&self, path: &str, merchant: &str) -> Response {
         let request = self.client.get(format!("{}{path}", self.service.url));
         request.bearer_auth(self.token(merchant)).send().await.unwrap()
+    }
+}
+
+impl TestApp {
+    /// Waits until rma-engine got this number of events about stored orders.
+    async fn stored_events(&self, count: usize) -> Vec<Value> {
+        let listener = self.service.listener(&QUEUES).await;
+        self.service.events_in(&listener, STORED, count).await
     }
 }
 

@@ -130,11 +130,11 @@ impl Service for App {
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.start_refreshing_keys(&identity, &process.tasks)?;
         let sealer = Arc::new(Sealer::new(&settings.sealing)?);
-        let topology = Topology::backhaul(&broker.namespace);
+        let kinds = [MessageKind::Rma];
+        let topology = Topology::of_service(Self::NAME, &kinds, &broker.namespace);
         let broker = Broker::start(Self::NAME, process, broker, topology);
         let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
         let outbox = broker.start_relay(Self::NAME, process);
-        let kinds = [MessageKind::Rma];
         let backlog = Backlog::new(Self::NAME, process, &broker, &kinds);
         let deliveries =
             Deliveries::start(&outbox, process, &broker, &merchants, &sealer, &kinds, delivery)?;

@@ -28,7 +28,7 @@ mod transitions;
 use std::time::Duration;
 
 use diesel::QueryableByName;
-use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _};
 use domain::event::Event;
 use domain::merchant::Merchant;
 use domain::order::{Order, OrderStored};
@@ -36,13 +36,25 @@ use messaging::Envelope;
 use platform::{Clock, Service as _};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use testkit::{Issuer, TestService, eventually, merchant, publish_merchant};
+use testkit::{Issuer, SharedService, TestService, eventually, merchant, publish_merchant};
 
 use crate::App;
 use bodies::{choice, refund_of, unit};
 
 /// Timeout for effects that should be immediate.
 const SOON: Duration = Duration::from_secs(300);
+
+/// The service of all tests that need no settings of their own.
+static SHARED: SharedService = SharedService::new(&QUEUES);
+const QUEUES: [&str; 2] = ["exchange.return.confirmed.v1", "exchange.exchange.renamed.v1"];
+const SETTINGS: [(&str, &str); 6] = [
+    ("SEALING__KEYS", testkit::sealing_keys()),
+    ("SHOPPER__PROOF_KEYS", testkit::sealing_keys()),
+    ("BROKER__RELAY_POLL_INTERVAL", "50ms"),
+    ("DELIVERY__HTTPS_ONLY", "false"),
+    ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
+    ("DELIVERY__POLL_INTERVAL", "20ms"),
+];
 
 /// The running service with the merchants acme and rival, and a sandbox that receives their
 /// messages.
@@ -63,13 +75,19 @@ struct Arrival {
 }
 
 impl TestApp {
+    /// Uses the service that all tests share.
     async fn start() -> Self {
         Self::with(|_| {}).await
     }
 
-    /// Starts with acme as `adjust` changes it.
+    /// Uses the shared service, with acme as `adjust` changes it.
     async fn with(adjust: impl FnOnce(&mut Merchant)) -> Self {
-        Self::with_settings(&[], adjust).await
+        Self::of(SHARED.join::<App>(&SETTINGS).await, adjust).await
+    }
+
+    /// Starts a service for a test that stops it, locks its tables, looks at its queues or at all merchants.
+    async fn alone() -> Self {
+        Self::with_settings(&[], |_| {}).await
     }
 
     async fn with_settings(
@@ -77,40 +95,42 @@ impl TestApp {
         adjust: impl FnOnce(&mut Merchant),
     ) -> Self {
         let issuer = Issuer::start();
-        let settings = [
-            ("SEALING__KEYS", testkit::sealing_keys()),
-            ("SHOPPER__PROOF_KEYS", testkit::sealing_keys()),
-            ("BROKER__RELAY_POLL_INTERVAL", "50ms"),
-            ("DELIVERY__HTTPS_ONLY", "false"),
-            ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
-            ("DELIVERY__POLL_INTERVAL", "20ms"),
-        ];
-        let settings = issuer.settings().into_iter().chain(settings);
+        let settings = issuer.settings().into_iter().chain(SETTINGS);
         let settings: Vec<_> = settings.chain(own.iter().copied()).collect();
         let service = TestService::new::<App>(&settings).await;
-        let client = platform::http_client(Duration::from_secs(300)).unwrap();
+        Self::of((service, issuer), adjust).await
+    }
+
+    async fn of(
+        (service, issuer): (TestService, Issuer),
+        adjust: impl FnOnce(&mut Merchant),
+    ) -> Self {
         let mut own = sandbox::settings::Settings::for_tests().unwrap();
         own.journal.capacity = 100_000;
         let sandbox = sandbox::start(&own).unwrap();
-        let pool = service.database.pool();
+        let (client, pool) = (service.client.clone(), service.pool.clone());
         let app = Self { service, issuer, client, sandbox, pool };
         let mut acme = merchant("acme");
         adjust(&mut acme);
-        app.add_merchant(acme).await;
-        app.add_merchant(merchant("rival")).await;
+        app.add_merchants([acme, merchant("rival")]).await;
         app
     }
 
-    /// Adds a merchant that receives below its own path, and waits until the service knows it.
-    async fn add_merchant(&self, mut merchant: Merchant) {
-        let name = merchant.identifier.to_string();
-        merchant.settings.base_url = Some(self.sandbox.url(&format!("/{name}")));
-        publish_merchant(&self.service.namespace, App::NAME, merchant).await;
-        eventually("the merchant is replicated", SOON, || async {
-            let (status, _) = self.get("/v1/orders/none/returnable", &name).await;
-            (status == StatusCode::NOT_FOUND).then_some(())
-        })
-        .await;
+    /// Adds merchants that receive below their own paths, and waits until the service knows them.
+    async fn add_merchants(&self, merchants: [Merchant; 2]) {
+        let names = merchants.each_ref().map(|it| it.identifier.to_string());
+        for mut merchant in merchants {
+            merchant.settings.base_url =
+                Some(self.sandbox.url(&format!("/{}", merchant.identifier)));
+            self.service.publish_merchant(merchant).await;
+        }
+        for name in names {
+            eventually("the merchant is replicated", SOON, || async {
+                let (status, _) = self.get("/v1/orders/none/returnable", &name).await;
+                (status == StatusCode::NOT_FOUND).then_some(())
+            })
+            .await;
+        }
     }
 
     async fn get(&self, path: &str, merchant: &str) -> (StatusCode, Value) {
@@ -141,17 +161,7 @@ impl TestApp {
         headers: &[(&str, &str)],
         body: Option<&Value>,
     ) -> (StatusCode, Value) {
-        let url = format!("{}{path}", self.service.url);
-        let mut request = self.client.request(method, url).bearer_auth(token);
-        for (name, value) in headers {
-            request = request.header(*name, *value);
-        }
-        if let Some(body) = body {
-            request = request.header("content-type", "application/json").body(body.to_string());
-        }
-        let response = request.send().await.unwrap();
-        let status = response.status();
-        (status, response.json().await.unwrap_or_default())
+        self.service.send((method, path), token, headers, body).await
     }
 
     /// Sends an event to the service, as another service would.
@@ -220,14 +230,29 @@ impl TestApp {
         self.arrivals("acme").await.into_iter().map(|it| it.event).collect()
     }
 
+    /// Waits until another service got this number of events, and returns their data.
+    async fn events(&self, queue: &str, count: usize) -> Vec<Value> {
+        let listener = self.service.listener(&QUEUES).await;
+        let events = self.service.events_in(&listener, queue, count).await;
+        events.into_iter().map(|mut event| event["data"].take()).collect()
+    }
+
     async fn number(&self, query: &str) -> i64 {
-        testkit::count(&mut self.pool.get().await.unwrap(), query).await
+        let query = self.service.own_query(query);
+        testkit::count(&mut self.pool.get().await.unwrap(), &query).await
+    }
+
+    /// Executes statements about acme that the service never does.
+    async fn change_rows(&self, statements: &str) {
+        let statements = self.service.own_query(statements);
+        self.pool.get().await.unwrap().batch_execute(&statements).await.unwrap();
     }
 
     /// All messages that a merchant received, once no delivery is left.
     async fn arrivals(&self, merchant: &str) -> Vec<Arrival> {
         eventually("everything is delivered", SOON, || async {
-            (self.number("SELECT count(*) AS n FROM deliveries").await == 0).then_some(())
+            let left = "SELECT count(*) AS n FROM deliveries WHERE merchant IN ('acme', 'rival')";
+            (self.number(left).await == 0).then_some(())
         })
         .await;
         let url = self.sandbox.url(&format!("/journal?path=/{merchant}/rmas&limit=1000"));

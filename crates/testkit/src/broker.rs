@@ -16,6 +16,9 @@ use uuid::Uuid;
 
 use crate::{clean_up, test_variable};
 
+/// The number of times that a queue is deleted until it is gone.
+const MAX_DELETIONS: usize = 10;
+
 /// The URLs of a broker and its management API.
 #[derive(Clone)]
 struct Broker {
@@ -160,18 +163,19 @@ impl Namespace {
     }
 }
 
-impl Broker {
-    fn client() -> Client {
-        platform::http_client(Duration::from_secs(300)).unwrap()
-    }
+thread_local! {
+    /// A client for each thread, because the connections of a client end with the runtime of their test.
+    static CLIENT: Client = platform::http_client(Duration::from_secs(300)).unwrap();
+}
 
+impl Broker {
     fn request(&self, method: reqwest::Method, path: &str) -> reqwest::RequestBuilder {
         let amqp = Url::parse(&self.amqp).unwrap();
         // The user and the password are percent-encoded in both URLs.
         let mut url = Url::parse(&format!("{}/{path}", self.api)).unwrap();
         url.set_username(amqp.username()).unwrap();
         url.set_password(amqp.password()).unwrap();
-        Self::client().request(method, url)
+        CLIENT.with(|client| client.request(method, url))
     }
 
     /// The virtual host in the broker's URL, percent-encoded as it is there.
@@ -186,25 +190,36 @@ impl Broker {
         response.error_for_status().unwrap().json().await.unwrap()
     }
 
-    /// Deletes the queues, exchanges and policies whose names have a prefix.
+    /// Deletes the queues, exchanges and policies whose names have a prefix. A busy broker does not delete all
+    /// queues at once.
     async fn delete_all(&self, prefix: &str) -> anyhow::Result<()> {
         for kind in ["queues", "exchanges", "policies"] {
             let path = format!("{kind}/{}", self.virtual_host());
-            let all: Vec<Value> = self
-                .request(reqwest::Method::GET, &format!("{path}?columns=name"))
-                .send()
-                .await?
-                .json()
-                .await?;
-            for name in all
-                .iter()
-                .filter_map(|item| item["name"].as_str())
-                .filter(|name| name.starts_with(prefix))
-            {
-                self.request(reqwest::Method::DELETE, &format!("{path}/{name}")).send().await?;
+            for _ in 0..MAX_DELETIONS {
+                let names = self.names(&path, prefix).await?;
+                if names.is_empty() {
+                    break;
+                }
+                for name in names {
+                    let deleted = self.request(reqwest::Method::DELETE, &format!("{path}/{name}"));
+                    deleted.send().await?;
+                }
             }
         }
         Ok(())
+    }
+
+    async fn names(&self, path: &str, prefix: &str) -> anyhow::Result<Vec<String>> {
+        let path = format!("{path}?columns=name");
+        let all: Vec<Value> = self
+            .request(reqwest::Method::GET, &path)
+            .send()
+            .await?
+            .error_for_status()?
+            .json()
+            .await?;
+        let names = all.iter().filter_map(|item| item["name"].as_str());
+        Ok(names.filter(|name| name.starts_with(prefix)).map(str::to_owned).collect())
     }
 }
 

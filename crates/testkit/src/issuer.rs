@@ -26,10 +26,13 @@ const KEY_ID: &str = "test";
 const LIFETIME: i64 = 90_000;
 
 /// The issuer of tokens that a service under test accepts.
+#[derive(Clone)]
 pub struct Issuer {
     url: String,
     jwks_url: String,
     key: EncodingKey,
+    /// The end of the names of the test's merchants.
+    suffix: String,
 }
 
 impl Issuer {
@@ -50,7 +53,12 @@ impl Issuer {
         });
         let der = key.to_pkcs8v1().unwrap();
         let jwks_url = format!("{url}/.well-known/jwks.json");
-        Self { url, jwks_url, key: EncodingKey::from_ed_der(der.as_ref()) }
+        Self { url, jwks_url, key: EncodingKey::from_ed_der(der.as_ref()), suffix: String::new() }
+    }
+
+    /// The same issuer for a test whose merchants' names end with `suffix`.
+    pub(crate) fn with_suffix(&self, suffix: &str) -> Self {
+        Self { suffix: suffix.to_owned(), ..self.clone() }
     }
 
     /// The settings with which a service accepts the tokens of this issuer.
@@ -82,7 +90,7 @@ impl Issuer {
             iat: exp - LIFETIME,
             exp,
             scope: scope.parse().unwrap(),
-            merchant: merchant.map(|id| id.parse().unwrap()),
+            merchant: merchant.map(|id| format!("{id}{}", self.suffix).parse().unwrap()),
             sid: None,
         };
         let mut header = Header::new(Algorithm::EdDSA);

@@ -18,6 +18,7 @@ mod contract;
 mod database;
 mod forms;
 mod issuer;
+mod listener;
 mod reads;
 mod replica;
 mod republish;
@@ -37,12 +38,15 @@ pub use contract::check_contract;
 pub use database::{Database, ENDED_SESSIONS};
 pub use forms::{check_compressed_forms, check_slow_form};
 pub use issuer::{Issuer, merchant, publish_merchant};
+pub use listener::Listener;
 pub use reads::{Reads, fill_rows, reads};
 pub use replica::{CRASH_SETTINGS, MEMORY_LIMIT_KIB, Replica, free_port};
 pub use republish::{republish, start_republish, wait_for_republish};
 pub use request_bodies::{RequestBodies, check_request_body};
 pub use servers::{Server, Servers};
-pub use service::{DELIVERY_SETTINGS, TestService, launch, process, run, sealing_keys, send};
+pub use service::{
+    DELIVERY_SETTINGS, SharedService, TestService, launch, process, run, sealing_keys, send,
+};
 pub use settings::check_setting_rejected;
 
 /// Polls `check` until it returns a value. Fails the test after the timeout.
@@ -55,13 +59,14 @@ where
     let caller = std::panic::Location::caller();
     async move {
         let waited = tokio::time::timeout(timeout, async {
-            let mut polls = tokio::time::interval(Duration::from_millis(20));
-            polls.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            // A check is often a request to the service, which has to have time for other work.
+            let mut pause = Duration::from_millis(10);
             loop {
-                polls.tick().await;
                 if let Some(found) = check().await {
                     return found;
                 }
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(Duration::from_millis(160));
             }
         });
         match waited.await {

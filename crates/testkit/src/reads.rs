@@ -7,7 +7,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as
 use crate::optional_variable;
 
 /// Rows of a merchant, and as many of the others, in a test that fills tables.
-const DEFAULT_ROWS: i64 = 20_000;
+const DEFAULT_ROWS: i64 = 2_000;
 
 /// Rows and pages that a query read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, QueryableByName)]
@@ -20,7 +20,7 @@ pub struct Reads {
     pub pages: i64,
 }
 
-/// The number of rows to fill a table with, for one merchant: `BACKHAUL_TEST_ROWS`, or 20,000.
+/// The number of rows to fill a table with, for one merchant: `BACKHAUL_TEST_ROWS`, or 2,000.
 pub fn fill_rows() -> i64 {
     optional_variable("BACKHAUL_TEST_ROWS").unwrap_or(DEFAULT_ROWS)
 }

@@ -1,6 +1,8 @@
 //! A whole service inside the test: with its own database, broker namespace and port.
 
-use std::{collections::HashMap, time::Duration};
+mod shared;
+
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use domain::{event::Event, merchant::Merchant};
 use messaging::Envelope;
@@ -9,8 +11,12 @@ use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::{TcpSocket, TcpStream};
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::time::timeout;
 
-use crate::{Database, Namespace, publish_merchant};
+use crate::{Database, Namespace, clean_up, publish_merchant};
+pub use shared::SharedService;
+use shared::Started;
 
 /// The time within which a service should have processed an event.
 const SOON: Duration = Duration::from_secs(300);
@@ -25,18 +31,47 @@ pub const DELIVERY_SETTINGS: [(&str, &str); 5] = [
 pub(crate) const SEALING_KEYS: &str = "test:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
 /// A service that runs until the end of the test: the base of each service's `TestApp`.
+///
+/// In a shared service, the names of the test's merchants have an end that no other test has. Requests add
+/// it to the header `X-Service-Id` and events to the merchant, and responses come without it.
 pub struct TestService {
     pub url: String,
-    pub database: Database,
-    pub namespace: Namespace,
+    // Before the fields that delete the queues: a service that still runs would declare them again.
+    running: Runs,
+    pub database: Arc<Database>,
+    pub namespace: Arc<Namespace>,
     pub pool: Pool,
     pub client: reqwest::Client,
     name: &'static str,
-    running: Running,
+    suffix: String,
+}
+
+/// The tests that a service runs for.
+enum Runs {
+    ForThisTest(OwnService),
+    /// The service stops with its last user.
+    ForAllTests(Arc<Started>),
+}
+
+/// A service that stops at the end of its test.
+struct OwnService(Option<Running>);
+
+impl Drop for OwnService {
+    fn drop(&mut self) {
+        // In a runtime of one thread, the tasks of the service have ended: this is the thread.
+        let is_threaded = |it: Handle| it.runtime_flavor() == RuntimeFlavor::MultiThread;
+        if Handle::try_current().is_ok_and(is_threaded)
+            && let Some(running) = self.0.take()
+        {
+            let stopped =
+                async move { drop(timeout(Duration::from_secs(5), running.stop()).await) };
+            clean_up(stopped);
+        }
+    }
 }
 
 /// The value of `[sealing] keys` in tests.
-pub fn sealing_keys() -> &'static str {
+pub const fn sealing_keys() -> &'static str {
     SEALING_KEYS
 }
 
@@ -59,15 +94,36 @@ impl TestService {
         namespace: Namespace,
     ) -> Self {
         let running = run::<S>(settings, clock, &database, &namespace).await;
+        let (database, namespace) = (Arc::new(database), Arc::new(namespace));
+        let url = running.url.clone();
+        Self::of::<S>(
+            url,
+            (database, namespace),
+            String::new(),
+            Runs::ForThisTest(OwnService(Some(running))),
+        )
+    }
+
+    fn of<S: Service>(
+        url: String,
+        (database, namespace): (Arc<Database>, Arc<Namespace>),
+        suffix: String,
+        running: Runs,
+    ) -> Self {
+        // Connections end with the runtime of the test that opened them, so each test has its own.
         let client = platform::http_client(Duration::from_secs(300)).unwrap();
-        let (url, pool) = (running.url.clone(), database.pool());
-        Self { url, database, namespace, pool, client, name: S::NAME, running }
+        let pool = database.pool();
+        Self { url, database, namespace, pool, client, name: S::NAME, suffix, running }
     }
 
     /// Stops the service; its database and namespace stay.
     pub async fn stop(self) -> (Database, Namespace) {
-        assert!(self.running.stop().await, "the service did not stop in time");
-        (self.database, self.namespace)
+        let Runs::ForThisTest(mut service) = self.running else {
+            panic!("other tests use the service")
+        };
+        let running = service.0.take().unwrap();
+        assert!(running.stop().await, "the service did not stop in time");
+        (Arc::into_inner(self.database).unwrap(), Arc::into_inner(self.namespace).unwrap())
     }
 
     pub fn request(&self, method: Method, path: &str, token: &str) -> RequestBuilder {
@@ -89,12 +145,45 @@ impl TestService {
 
     pub async fn publish_envelope<E: Event>(&self, envelope: &Envelope<&E>) {
         let queue = format!("{}.{}", self.name, E::TYPE);
-        self.namespace.publish_raw(&queue, &json!(envelope).to_string()).await;
+        let mut event = json!(envelope);
+        if let Some(Value::String(merchant)) = event.pointer_mut("/data/merchant") {
+            *merchant = self.own(merchant);
+        }
+        self.namespace.publish_raw(&queue, &event.to_string()).await;
+    }
+
+    /// Publishes a merchant, as auth would. The service handles the event later.
+    pub async fn publish_merchant(&self, mut merchant: Merchant) {
+        merchant.identifier = self.own(merchant.identifier.as_str()).parse().unwrap();
+        publish_merchant(&self.namespace, self.name, merchant).await;
+    }
+
+    /// Sends a request with these headers, and returns the status and the JSON body.
+    pub async fn send(
+        &self,
+        (method, path): (Method, &str),
+        token: &str,
+        headers: &[(&str, &str)],
+        body: Option<&Value>,
+    ) -> (StatusCode, Value) {
+        let mut request = self.request(method, path, token);
+        for (name, value) in headers {
+            let of_merchant = name.eq_ignore_ascii_case("x-service-id");
+            request = request
+                .header(*name, if of_merchant { self.own(value) } else { (*value).to_owned() });
+        }
+        if let Some(body) = body {
+            request = request.header("content-type", "application/json").body(body.to_string());
+        }
+        let response = request.send().await.unwrap();
+        let status = response.status();
+        let text = self.without_suffix(&response.text().await.unwrap());
+        (status, serde_json::from_str(&text).unwrap_or_default())
     }
 
     /// Publishes a merchant, and waits until its token can read the list at `path`.
     pub async fn add_merchant(&self, merchant: Merchant, path: &str, token: &str) {
-        publish_merchant(&self.namespace, self.name, merchant).await;
+        self.publish_merchant(merchant).await;
         crate::eventually("the merchant is replicated", SOON, || async {
             (self.get(path, token).await.0 == StatusCode::OK).then_some(())
         })

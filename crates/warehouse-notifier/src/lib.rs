@@ -134,7 +134,7 @@ impl Service for App {
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.start_refreshing_keys(&identity, &process.tasks)?;
         let sealer = Arc::new(Sealer::new(&sealing)?);
-        let topology = Topology::backhaul(&broker.namespace);
+        let topology = Topology::of_service(Self::NAME, &KINDS, &broker.namespace);
         let broker = Broker::start(Self::NAME, process, broker, topology);
         let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
         let outbox = broker.start_relay(Self::NAME, process);

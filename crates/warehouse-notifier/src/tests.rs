@@ -21,7 +21,7 @@ use platform::config::List;
 use platform::sealing::{self, Sealer};
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
-use testkit::{Issuer, TestService, eventually, publish_merchant};
+use testkit::{Issuer, SharedService, TestService, eventually, publish_merchant};
 use uuid::Uuid;
 
 use crate::{App, KINDS};
@@ -53,42 +53,55 @@ struct Arrival {
     body: Value,
 }
 
+/// The service of all tests that need none of their own.
+static SHARED: SharedService = SharedService::new(&QUEUES);
+const QUEUES: [&str; 1] = ["rma-engine.unit.received.v1"];
+const SETTINGS: [(&str, &str); 7] = [
+    ("SEALING__KEYS", testkit::sealing_keys()),
+    ("BROKER__RELAY_POLL_INTERVAL", "50ms"),
+    ("DELIVERY__HTTPS_ONLY", "false"),
+    ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
+    ("DELIVERY__RETRY_BASE", "50ms"),
+    ("DELIVERY__RETRY_FACTOR", "1"),
+    ("DELIVERY__POLL_INTERVAL", "20ms"),
+];
+
 impl TestApp {
+    /// Uses the service that all tests share.
     async fn start() -> Self {
+        Self::of(SHARED.join::<App>(&SETTINGS).await).await
+    }
+
+    /// Starts a service for a test that locks its tables, uses up its memory, or looks at its queues or at all
+    /// merchants.
+    async fn alone() -> Self {
         let issuer = Issuer::start();
+        let settings: Vec<_> = issuer.settings().into_iter().chain(SETTINGS).collect();
+        let service = TestService::new::<App>(&settings).await;
+        Self::of((service, issuer)).await
+    }
+
+    async fn of((service, issuer): (TestService, Issuer)) -> Self {
         let mut own = sandbox::settings::Settings::for_tests().unwrap();
         own.journal.capacity = 10_000;
         own.signing.secrets = List(vec![SECRET.into()]);
         let sandbox = sandbox::start(&own).unwrap();
-        let more = [
-            ("SEALING__KEYS", testkit::sealing_keys()),
-            ("BROKER__RELAY_POLL_INTERVAL", "50ms"),
-            ("DELIVERY__HTTPS_ONLY", "false"),
-            ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
-            ("DELIVERY__RETRY_BASE", "50ms"),
-            ("DELIVERY__RETRY_FACTOR", "1"),
-            ("DELIVERY__POLL_INTERVAL", "20ms"),
-        ];
-        let settings: Vec<_> = issuer.settings().into_iter().chain(more).collect();
-        let service = TestService::new::<App>(&settings).await;
-        let client = platform::http_client(Duration::from_secs(300)).unwrap();
+        let client = service.client.clone();
         let app = Self { service, issuer, client, sandbox };
         let url = app.sandbox.url("");
-        app.add_merchant("acme", Some(&url)).await;
-        app.add_merchant("rival", None).await;
+        for (name, base_url) in [("acme", Some(url.as_str())), ("rival", None)] {
+            let merchant = merchant(&app.service.own(name), base_url);
+            publish_merchant(&app.service.namespace, "warehouse-notifier", merchant).await;
+        }
+        for name in ["acme", "rival"] {
+            eventually("the merchant is stored", TIMEOUT, || async {
+                let (status, _) = app.get(name, "/v1/outbound_shipments/none").await;
+                let response = app.get(name, "/v1/outbound_shipments").await;
+                (status == 404 && response.0 == 200).then_some(())
+            })
+            .await;
+        }
         app
-    }
-
-    /// Publishes a merchant and waits until the service has stored it.
-    async fn add_merchant(&self, name: &str, base_url: Option<&str>) {
-        let merchant = merchant(name, base_url);
-        publish_merchant(&self.service.namespace, "warehouse-notifier", merchant).await;
-        eventually("the merchant is stored", TIMEOUT, || async {
-            let (status, _) = self.get(name, "/v1/outbound_shipments/none").await;
-            let response = self.get(name, "/v1/outbound_shipments").await;
-            (status == 404 && response.0 == 200).then_some(())
-        })
-        .await;
     }
 
     fn warehouse_token(&self) -> String {
@@ -98,7 +111,9 @@ impl TestApp {
     /// A request of a warehouse for a merchant.
     fn request(&self, method: Method, merchant: &str, path: &str) -> RequestBuilder {
         let request = self.client.request(method, format!("{}{path}", self.service.url));
-        request.bearer_auth(self.warehouse_token()).header("X-Service-Id", merchant)
+        request
+            .bearer_auth(self.warehouse_token())
+            .header("X-Service-Id", self.service.own(merchant))
     }
 
     async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
@@ -152,7 +167,7 @@ impl TestApp {
         let arrival = |entry: sandbox::journal::Entry| {
             assert_eq!(json!(entry.signature), "valid", "{}", entry.path);
             assert_eq!(entry.headers["x-service-api-version"], "1");
-            assert_eq!(entry.headers["x-service-id"], "acme");
+            assert_eq!(entry.headers["x-service-id"], json!(self.service.own("acme")));
             let schema = &SCHEMAS[entry.path.as_str()];
             if let Err(error) = schema.validate(&entry.body) {
                 panic!("{}: {error} at {}", entry.path, error.instance_path());
@@ -179,7 +194,8 @@ impl TestApp {
     async fn delivered(&self, count: usize) -> Vec<Arrival> {
         eventually("all messages are delivered", TIMEOUT, || async {
             let mut conn = self.service.pool.get().await.unwrap();
-            let left = testkit::count(&mut conn, "SELECT count(*) FROM deliveries").await;
+            let left = "SELECT count(*) FROM deliveries WHERE merchant IN ('acme', 'rival')";
+            let left = testkit::count(&mut conn, &self.service.own_query(left)).await;
             (left == 0).then_some(())
         })
         .await;

@@ -56,12 +56,12 @@ impl Service for DeliveringService {
         let Settings { broker, delivery, identity, sealing } = own;
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.start_refreshing_keys(&identity, &process.tasks)?;
-        let topology = Topology::backhaul(&broker.namespace);
+        let kinds = [MessageKind::Rma];
+        let topology = Topology::of_service(Self::NAME, &kinds, &broker.namespace);
         let broker = Broker::start(Self::NAME, process, broker, topology);
         let outbox = broker.start_relay(Self::NAME, process);
         let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
         let sealer = Arc::new(Sealer::new(&sealing)?);
-        let kinds = [MessageKind::Rma];
         let backlog = Backlog::new(Self::NAME, process, &broker, &kinds);
         let deliveries =
             Deliveries::start(&outbox, process, &broker, &merchants, &sealer, &kinds, delivery)?;

@@ -1,20 +1,23 @@
 //! The service with two merchants: acme, whose endpoints are a sandbox, and rival.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use domain::event::Event;
 use domain::exchange::{ExchangeFailed, ExchangePlaced, ExchangeUndeliverable, FailureReason};
 use domain::merchant::{Authentication, CredentialsIn, Endpoint, Interface, Merchant, Sealed};
 use domain::returns::ReturnConfirmed;
-use messaging::{BrokerConnection, Envelope, Subscription, Topology};
+use messaging::Envelope;
+use platform::Clock;
 use platform::config::List;
 use platform::sealing::{self, Sealer};
-use platform::{Clock, Tasks};
 use reqwest::{Method, StatusCode};
 use sandbox::journal::{Entry, Page};
 use serde_json::{Value, json};
-use testkit::{Issuer, TestService, eventually, merchant, publish_merchant};
+use testkit::{
+    Issuer, Listener, SharedService, TestService, eventually, merchant, publish_merchant,
+};
 
 use crate::App;
 
@@ -25,64 +28,79 @@ pub(super) struct TestApp {
     pub(super) issuer: Issuer,
     pub(super) sandbox: sandbox::Running,
     pub(super) client: reqwest::Client,
-    connection: BrokerConnection,
+    listener: Listener,
+    /// The number of events of each type that the test has seen.
+    seen: Mutex<BTreeMap<&'static str, usize>>,
 }
 
+/// The service of all tests that need none of their own.
+static SHARED: SharedService = SharedService::new(&QUEUES);
+/// The queues of rma-engine that this service publishes to.
+const QUEUES: [&str; 3] = [
+    "rma-engine.exchange.placed.v1",
+    "rma-engine.exchange.failed.v1",
+    "rma-engine.exchange.undeliverable.v1",
+];
+const SETTINGS: [(&str, &str); 9] = [
+    ("SEALING__KEYS", testkit::sealing_keys()),
+    ("SHOPPER__PROOF_KEYS", testkit::sealing_keys()),
+    ("BROKER__RELAY_POLL_INTERVAL", "50ms"),
+    ("DELIVERY__HTTPS_ONLY", "false"),
+    ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
+    ("DELIVERY__RETRY_BASE", "20ms"),
+    ("DELIVERY__RETRY_FACTOR", "1"),
+    ("DELIVERY__POLL_INTERVAL", "20ms"),
+    ("PLACING__POLL_INTERVAL", "50ms"),
+];
+
 impl TestApp {
+    /// Uses the service that all tests share.
     pub(super) async fn start() -> Self {
+        Self::with_merchant(|_| {}).await
+    }
+
+    /// Uses the shared service with a changed acme. By default the sandbox is its base URL.
+    pub(super) async fn with_merchant(set_up: impl FnOnce(&mut Merchant)) -> Self {
+        Self::of(SHARED.join::<App>(&SETTINGS).await, set_up).await
+    }
+
+    /// Starts a service for a test that locks rows, lets merchants hang, or looks at all merchants or at other
+    /// queues.
+    pub(super) async fn alone() -> Self {
         Self::with_settings(&[]).await
     }
 
     pub(super) async fn with_settings(more: &[(&str, &str)]) -> Self {
-        Self::with_merchant(more, |_| {}).await
+        let issuer = Issuer::start();
+        let settings: Vec<_> =
+            issuer.settings().into_iter().chain(SETTINGS).chain(more.iter().copied()).collect();
+        let service = TestService::new::<App>(&settings).await;
+        Self::of((service, issuer), |_| {}).await
     }
 
-    /// Starts with a changed acme. By default the sandbox is its base URL.
-    pub(super) async fn with_merchant(
-        more: &[(&str, &str)],
+    async fn of(
+        (service, issuer): (TestService, Issuer),
         set_up: impl FnOnce(&mut Merchant),
     ) -> Self {
         let mut own = sandbox::settings::Settings::for_tests().unwrap();
         own.journal.capacity = 10_000;
         let sandbox = sandbox::start(&own).unwrap();
-        let issuer = Issuer::start();
-        let basics = [
-            ("SEALING__KEYS", testkit::sealing_keys()),
-            ("SHOPPER__PROOF_KEYS", testkit::sealing_keys()),
-            ("BROKER__RELAY_POLL_INTERVAL", "50ms"),
-            ("DELIVERY__HTTPS_ONLY", "false"),
-            ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
-            ("DELIVERY__RETRY_BASE", "20ms"),
-            ("DELIVERY__RETRY_FACTOR", "1"),
-            ("DELIVERY__POLL_INTERVAL", "20ms"),
-            ("PLACING__POLL_INTERVAL", "50ms"),
-        ];
-        let settings: Vec<_> =
-            issuer.settings().into_iter().chain(basics).chain(more.iter().copied()).collect();
-        let service = TestService::new::<App>(&settings).await;
-        let client = platform::http_client(Duration::from_secs(300)).unwrap();
-        let mut acme = merchant("acme");
+        let [mut acme, rival] = ["acme", "rival"].map(|name| merchant(&service.own(name)));
         acme.settings.base_url = Some(sandbox.url(""));
         set_up(&mut acme);
-        let settings = service.namespace.settings();
-        let topology = Topology::backhaul(&settings.namespace);
-        let connection =
-            BrokerConnection::start(&settings.url, &topology, "listener", &Tasks::default());
-        let app = Self { service, issuer, sandbox, client, connection };
-        app.add_merchant(acme).await;
-        app.add_merchant(merchant("rival")).await;
+        let (client, listener) = (service.client.clone(), service.listener(&QUEUES).await);
+        let app = Self { service, issuer, sandbox, client, listener, seen: Mutex::default() };
+        for merchant in [acme, rival] {
+            publish_merchant(&app.service.namespace, "exchange", merchant).await;
+        }
+        for name in ["acme", "rival"] {
+            eventually("the merchant is replicated", SOON, || async {
+                let (status, _) = app.get("/v1/exchange_orders/none", name).await;
+                (status == StatusCode::NOT_FOUND).then_some(())
+            })
+            .await;
+        }
         app
-    }
-
-    /// Publishes a merchant and waits until the service knows it.
-    async fn add_merchant(&self, merchant: Merchant) {
-        let name = merchant.identifier.to_string();
-        publish_merchant(&self.service.namespace, "exchange", merchant).await;
-        eventually("the merchant is replicated", SOON, || async {
-            let (status, _) = self.get("/v1/exchange_orders/none", &name).await;
-            (status == StatusCode::NOT_FOUND).then_some(())
-        })
-        .await;
     }
 
     pub(super) async fn get(&self, path: &str, merchant: &str) -> (StatusCode, Value) {
@@ -128,17 +146,8 @@ impl TestApp {
         merchant: Option<&str>,
         body: Option<&Value>,
     ) -> (StatusCode, Value) {
-        let url = format!("{}{path}", self.service.url);
-        let mut request = self.client.request(method, url).bearer_auth(token);
-        if let Some(body) = body {
-            request = request.json(body);
-        }
-        if let Some(merchant) = merchant {
-            request = request.header("X-Service-Id", merchant);
-        }
-        let response = request.send().await.unwrap();
-        let status = response.status();
-        (status, response.json().await.unwrap_or_default())
+        let headers: Vec<_> = merchant.map(|name| ("x-service-id", name)).into_iter().collect();
+        self.service.send((method, path), token, &headers, body).await
     }
 
     /// The variants that shoppers of acme get.
@@ -162,29 +171,36 @@ impl TestApp {
     }
 
     pub(super) async fn publish(&self, envelope: &Envelope<&ReturnConfirmed>) {
-        let queue = format!("exchange.{}", ReturnConfirmed::TYPE);
-        self.service.namespace.publish_raw(&queue, &json!(envelope).to_string()).await;
+        self.service.publish_envelope(envelope).await;
     }
 
-    /// The next events that rma-engine receives.
+    /// The next events that rma-engine receives: those that the test has not seen, at least as many as expected.
     pub(super) async fn received<E: Event>(&self, expected: usize) -> Vec<E> {
-        let topology = Topology::backhaul(&self.service.namespace.name);
-        let queue = topology.subscription_queue("rma-engine", E::TYPE);
-        let mut received = BTreeMap::new();
-        let listening = async {
-            let mut subscription = Subscription::open(&self.connection, &queue, 100).await.unwrap();
-            while received.len() < expected {
-                let batch = subscription.next(100).await.unwrap();
-                for incoming in &batch {
-                    let event: Envelope<E> = serde_json::from_slice(&incoming.body).unwrap();
-                    received.insert(event.id, event.data);
-                }
-                subscription.ack_up_to(batch.last().unwrap().delivery_tag).await.unwrap();
-            }
-        };
-        let waited = tokio::time::timeout(SOON, listening).await;
-        assert!(waited.is_ok(), "only {} of {expected} events {}", received.len(), E::TYPE);
-        received.into_values().collect()
+        let what = format!("{expected} events {}", E::TYPE);
+        let all = eventually(&what, SOON, async || {
+            let (all, seen) = self.events::<E>();
+            (all.len() >= seen + expected).then_some(all)
+        })
+        .await;
+        let seen = self.seen.lock().unwrap().insert(E::TYPE, all.len()).unwrap_or_default();
+        all.into_iter().skip(seen).collect()
+    }
+
+    /// The events that rma-engine received, each once, and the number of those that the test has seen.
+    fn events<E: Event>(&self) -> (Vec<E>, usize) {
+        let events = self.service.own_events(&self.listener, &format!("rma-engine.{}", E::TYPE));
+        let mut ids = BTreeSet::new();
+        let mut events: Vec<Envelope<E>> =
+            events.into_iter().map(|event| serde_json::from_value(event).unwrap()).collect();
+        events.retain(|event| ids.insert(event.id));
+        let seen = self.seen.lock().unwrap().get(E::TYPE).copied().unwrap_or_default();
+        (events.into_iter().map(|event| event.data).collect(), seen)
+    }
+
+    /// Fails if there are events of this type that the test has not seen.
+    fn check_all_seen<E: Event + std::fmt::Debug>(&self) {
+        let (events, seen) = self.events::<E>();
+        assert!(events.len() == seen, "{:?}", events.get(seen..));
     }
 
     pub(super) async fn placed(&self) -> ExchangePlaced {
@@ -201,16 +217,18 @@ impl TestApp {
 
     /// Waits until nothing is in flight, and checks that no event is left unread.
     pub(super) async fn wait_until_idle(&self) {
-        let busy = "SELECT (SELECT count(*) FROM confirmations WHERE state = 'waiting') \
-                    + (SELECT count(*) FROM deliveries) + (SELECT count(*) FROM outbox) AS n";
+        let busy = "SELECT (SELECT count(*) FROM confirmations \
+                        WHERE state = 'waiting' AND merchant IN ('acme', 'rival')) \
+                    + (SELECT count(*) FROM deliveries WHERE merchant IN ('acme', 'rival')) \
+                    + (SELECT count(*) FROM outbox) AS n";
         eventually("nothing is in flight", SOON, || async {
             (self.count(busy).await == 0).then_some(())
         })
         .await;
-        for event in [ExchangePlaced::TYPE, ExchangeFailed::TYPE, ExchangeUndeliverable::TYPE] {
-            let left = self.service.namespace.peek(&format!("rma-engine.{event}")).await;
-            assert!(left.is_empty(), "{left:?}");
-        }
+        self.listener.catch_up().await;
+        self.check_all_seen::<ExchangePlaced>();
+        self.check_all_seen::<ExchangeFailed>();
+        self.check_all_seen::<ExchangeUndeliverable>();
     }
 
     pub(super) async fn request_sandbox(&self, method: Method, path: &str, body: &Value) -> Value {
@@ -234,13 +252,14 @@ impl TestApp {
 
     pub(super) async fn execute(&self, statement: &str) {
         use diesel_async::RunQueryDsl as _;
-        let pool = self.service.database.pool();
-        let mut conn = pool.get().await.unwrap();
+        let mut conn = self.service.pool.get().await.unwrap();
+        let statement = self.service.own_query(statement);
         diesel::sql_query(statement).execute(&mut conn).await.unwrap();
     }
 
     pub(super) async fn count(&self, query: &str) -> i64 {
-        testkit::count(&mut self.service.pool.get().await.unwrap(), query).await
+        let query = self.service.own_query(query);
+        testkit::count(&mut self.service.pool.get().await.unwrap(), &query).await
     }
 }
 

@@ -87,7 +87,7 @@ async fn a_failed_lookup_does_not_stop_the_order() {
 
 #[tokio::test]
 async fn a_hostile_token_error_does_not_stop_the_order() {
-    let app = TestApp::with_merchant(&[], add_oauth_variants_endpoint).await;
+    let app = TestApp::with_merchant(add_oauth_variants_endpoint).await;
     let error = format!("no\0{}", "x".repeat(10_000));
     let refusal =
         json!({"do": "respond", "status": 400, "body": {"error": error}, "times": "always"});

@@ -58,7 +58,7 @@ impl TestApp {
 
 #[tokio::test]
 async fn a_confirmation_that_waits_for_the_erasure_of_its_return_is_erased() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let pool = app.service.database.pool();
     let mut erasure = pool.get().await.unwrap();
     erasure.batch_execute("BEGIN").await.unwrap();
@@ -82,7 +82,7 @@ async fn a_confirmation_that_waits_for_the_erasure_of_its_return_is_erased() {
 
 #[tokio::test]
 async fn a_late_erasure_keeps_a_newer_return_of_the_order() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     app.confirm(&confirmed("R-2", "1001", &[gift_card_unit("L1", 1)])).await;
     app.placed().await;
     app.erase(&erased(&["R-1"], &[])).await;
@@ -97,7 +97,7 @@ async fn a_late_erasure_keeps_a_newer_return_of_the_order() {
 
 #[tokio::test]
 async fn a_confirmation_that_the_erasure_of_its_giftee_overtook_loses_the_address() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     app.erase(&erased(&[], &["R-1"])).await;
     app.confirm(&confirmed("R-1", "1001", &[gift_card_unit("L1", 1)])).await;
     assert_eq!(app.stored_with("R-1", EMAIL).await, 0);

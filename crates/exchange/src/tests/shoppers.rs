@@ -13,11 +13,11 @@ use crate::App;
 const VARIANTS: &str = "/v1/variants/TEE";
 
 /// A proof that was issued at a time.
-fn proof(merchant: &str, is_gift: bool, issued_at: Timestamp) -> String {
+fn proof(app: &TestApp, merchant: &str, is_gift: bool, issued_at: Timestamp) -> String {
     let proof_keys = List(vec![testkit::sealing_keys().into()]);
     let settings = shopper_proof::Settings { proof_keys };
     let keys = ProofKeys::new(&settings, Clock::from_fn(move || issued_at)).unwrap();
-    keys.issue(&merchant.parse().unwrap(), "A", is_gift).unwrap().0
+    keys.issue(&app.service.own(merchant).parse().unwrap(), "A", is_gift).unwrap().0
 }
 
 /// Sends a request of the portal about acme.
@@ -25,7 +25,7 @@ async fn send(app: &TestApp, method: Method, path: &str, proof: &str) -> (Status
     let token = app.issuer.token_of("portal", None, "shopper");
     let url = format!("{}{path}", app.service.url);
     let request = app.client.request(method.clone(), url).bearer_auth(token);
-    let mut request = request.header("x-service-id", "acme");
+    let mut request = request.header("x-service-id", app.service.own("acme"));
     if !proof.is_empty() {
         request = request.header("x-shopper-proof", proof);
     }
@@ -84,18 +84,18 @@ async fn without_a_proof_nothing_is_open() {
 async fn a_proof_opens_the_variants_of_its_merchant() {
     let app = TestApp::start().await;
     let now = Clock::system().now();
-    let (status, offer) = send(&app, Method::GET, VARIANTS, &proof("acme", false, now)).await;
+    let (status, offer) = send(&app, Method::GET, VARIANTS, &proof(&app, "acme", false, now)).await;
     assert_eq!(status, StatusCode::OK, "{offer}");
     assert_eq!(offer["variants"][0]["unit_price_amount_cents"], 2500);
     for (proof, code) in [
-        (proof("rival", false, now), "proof_required"),
-        (proof("acme", false, now - TimeDelta::minutes(31)), "proof_expired"),
+        (proof(&app, "rival", false, now), "proof_required"),
+        (proof(&app, "acme", false, now - TimeDelta::minutes(31)), "proof_expired"),
     ] {
         let (status, refusal) = send(&app, Method::GET, VARIANTS, &proof).await;
         assert_eq!((status, &refusal["code"]), (StatusCode::FORBIDDEN, &json!(code)));
     }
     let (status, _) =
-        send(&app, Method::GET, "/v1/exchange_orders/A", &proof("acme", false, now)).await;
+        send(&app, Method::GET, "/v1/exchange_orders/A", &proof(&app, "acme", false, now)).await;
     assert_eq!(status, StatusCode::FORBIDDEN);
 }
 
@@ -103,12 +103,12 @@ async fn a_proof_opens_the_variants_of_its_merchant() {
 async fn a_giftee_sees_variants_without_prices() {
     let app = TestApp::start().await;
     let now = Clock::system().now();
-    let gift = proof("acme", true, now);
+    let gift = proof(&app, "acme", true, now);
     let (status, offer) = send(&app, Method::GET, VARIANTS, &gift).await;
     assert_eq!((status, &offer["variants"][0]["sku"]), (StatusCode::OK, &json!("TEE-S")));
     assert!(!offer.to_string().contains("_cents"), "{offer}");
     // One gift among several orders is enough.
-    let both = format!("{}, {gift}", proof("acme", false, now));
+    let both = format!("{}, {gift}", proof(&app, "acme", false, now));
     let (_, offer) = send(&app, Method::GET, VARIANTS, &both).await;
     assert!(!offer.to_string().contains("_cents"), "{offer}");
 }

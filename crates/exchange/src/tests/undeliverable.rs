@@ -112,7 +112,7 @@ async fn an_operator_abandons_an_undeliverable_order() {
 
 #[tokio::test]
 async fn a_confirmation_that_cannot_become_an_order_is_dead_lettered() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let mut without_gift_card = confirmed("R-1", "1001", &[gift_card_unit("L1", 1)]);
     without_gift_card.gift_card = None;
     app.confirm(&without_gift_card).await;
@@ -129,7 +129,7 @@ async fn a_confirmation_that_cannot_become_an_order_is_dead_lettered() {
 
 #[tokio::test]
 async fn an_unreadable_confirmation_does_not_block_others() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let good = confirmed("R-2", "1002", &[gift_card_unit("L1", 1)]);
     // In one statement, so that they are claimed together.
     let both = format!(

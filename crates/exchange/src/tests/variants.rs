@@ -51,7 +51,7 @@ async fn variants_in_stock_are_offered() {
     let seen = &app.journal("/sku/TEE/variants").await[0];
     assert_eq!(seen.method, "GET");
     assert_eq!(seen.headers["x-service-api-version"], "1");
-    assert_eq!(seen.headers["x-service-id"], "acme");
+    assert_eq!(seen.headers["x-service-id"], json!(app.service.own("acme")));
 }
 
 #[tokio::test]
@@ -102,7 +102,7 @@ async fn the_cache_is_limited_in_bytes() {
 
 #[tokio::test]
 async fn a_hanging_merchant_opens_the_breaker() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     app.behave("/sku/*", json!([{"do": "hang", "times": "always"}])).await;
     let names: Vec<_> = (0..8).map(|number| format!("P{number}")).collect();
     let timed = async |name: &str| {
@@ -195,7 +195,7 @@ async fn every_failure_has_its_reason() {
 
 #[tokio::test]
 async fn a_paused_endpoint_gets_no_request() {
-    let app = TestApp::with_merchant(&[], |acme| {
+    let app = TestApp::with_merchant(|acme| {
         add_variants_endpoint(acme, Authentication::None);
         acme.endpoints.get_mut(&Interface::Variants).unwrap().paused = true;
     })
@@ -205,7 +205,7 @@ async fn a_paused_endpoint_gets_no_request() {
 
 #[tokio::test]
 async fn a_401_fetches_one_new_token() {
-    let app = TestApp::with_merchant(&[], add_oauth_variants_endpoint).await;
+    let app = TestApp::with_merchant(add_oauth_variants_endpoint).await;
     assert_eq!(app.variants("A").await["available"], true);
     app.behave("/sku/*", json!([{"do": "expire_token", "times": "always"}])).await;
     assert_eq!(app.variants("B").await["available"], true);
@@ -220,7 +220,7 @@ async fn a_401_fetches_one_new_token() {
 async fn hostile_identifiers_are_escaped_or_rejected() {
     let merchant = RawMerchant::start();
     let at_merchant = Some(merchant.url.clone());
-    let app = TestApp::with_merchant(&[], |acme| acme.settings.base_url = at_merchant).await;
+    let app = TestApp::with_merchant(|acme| acme.settings.base_url = at_merchant).await;
     for (sent, arrived) in [
         ("..%2F..%2Fadmin", "..%2F..%2Fadmin"),
         ("%2e%2e%2fx", "..%2Fx"),

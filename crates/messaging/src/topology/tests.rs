@@ -1,6 +1,6 @@
 //! The definitions that an operator imports (`deploy/rabbitmq`) match the declared topology.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::message_kind::MessageKind;
 use lapin::types::{AMQPValue, FieldTable};
@@ -10,23 +10,6 @@ use serde_json::{Value, json};
 use super::*;
 
 mod asyncapi;
-
-/// The services that publish each event.
-const PUBLISHERS: [(&str, &[&str]); 13] = [
-    ("merchant.changed.v1", &["auth"]),
-    ("token.revoked.v1", &["auth"]),
-    ("order.stored.v1", &["order-intake"]),
-    ("return.confirmed.v1", &["rma-engine"]),
-    ("exchange.placed.v1", &["exchange"]),
-    ("exchange.failed.v1", &["exchange"]),
-    ("exchange.undeliverable.v1", &["exchange"]),
-    ("exchange.renamed.v1", &["rma-engine"]),
-    ("unit.received.v1", &["warehouse-notifier"]),
-    ("delivery.dead.v1", &["exchange", "rma-engine", "warehouse-notifier"]),
-    ("shopper.erased.v1", &["order-intake"]),
-    ("returns.erased.v1", &["rma-engine"]),
-    ("shopper.erasure_confirmed.v1", &["exchange", "rma-engine", "warehouse-notifier"]),
-];
 
 fn definitions() -> Value {
     serde_json::from_str(include_str!("../../../../deploy/rabbitmq/definitions.json")).unwrap()
@@ -135,6 +118,66 @@ fn each_event_may_be_published_only_by_its_services() {
         let (_, known) = PUBLISHERS.iter().find(|(event, _)| event == key).expect(key);
         assert_eq!(publishers, *known, "{key}");
     }
+}
+
+#[test]
+fn a_service_declares_what_it_consumes_and_where_its_events_go() {
+    let of = |service: &str, kinds: &[MessageKind]| -> BTreeSet<String> {
+        let topology = Topology::of_service(service, kinds, "");
+        topology.queues().iter().map(|queue| queue.name.clone()).collect()
+    };
+    let expected = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    assert_eq!(
+        of("order-intake", &[]),
+        expected(&[
+            "order-intake.merchant.changed.v1",
+            "order-intake.shopper.erasure_confirmed.v1",
+            "order-intake.token.revoked.v1",
+            "rma-engine.order.stored.v1",
+            "rma-engine.shopper.erased.v1",
+        ])
+    );
+    assert_eq!(
+        of("exchange", &[MessageKind::ExchangeOrder]),
+        expected(&[
+            "exchange.exchange.renamed.v1",
+            "exchange.merchant.changed.v1",
+            "exchange.return.confirmed.v1",
+            "exchange.returns.erased.v1",
+            "exchange.token.revoked.v1",
+            "notify.exchange-order",
+            "operators.delivery.dead.v1",
+            "order-intake.shopper.erasure_confirmed.v1",
+            "rma-engine.exchange.failed.v1",
+            "rma-engine.exchange.placed.v1",
+            "rma-engine.exchange.undeliverable.v1",
+        ])
+    );
+}
+
+#[test]
+fn the_services_together_declare_all_queues() {
+    let rma = [MessageKind::Rma];
+    let exchange = [MessageKind::ExchangeOrder];
+    let others: Vec<_> = MessageKind::ALL
+        .into_iter()
+        .filter(|kind| !rma.contains(kind) && !exchange.contains(kind))
+        .collect();
+    let services: [(&str, &[MessageKind]); 5] = [
+        ("auth", &[]),
+        ("order-intake", &[]),
+        ("rma-engine", &rma),
+        ("exchange", &exchange),
+        ("warehouse-notifier", &others),
+    ];
+    let names = |topology: &Topology| -> BTreeSet<String> {
+        topology.queues().iter().map(|queue| queue.name.clone()).collect()
+    };
+    let declared: BTreeSet<_> = services
+        .iter()
+        .flat_map(|(service, kinds)| names(&Topology::of_service(service, kinds, "")))
+        .collect();
+    assert_eq!(declared, names(&Topology::backhaul("")));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn staff_see_the_backlog_and_merchants_do_not() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let get = async |merchant: Option<&str>, scope: &str| {
         let request = app.client.get(format!("{}/v1/backlog", app.service.url));
         let token = app.issuer.token(merchant, scope);

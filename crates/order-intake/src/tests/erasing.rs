@@ -114,7 +114,7 @@ fn marked(dump: &str) -> Vec<&str> {
 
 #[tokio::test]
 async fn a_shopper_is_erased_in_orders_and_events() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let orders = planted_orders(3);
     assert_eq!(app.publish("acme", &order_message(&orders)).await.0, StatusCode::OK);
     let kept_events =
@@ -154,7 +154,7 @@ async fn a_shopper_is_erased_in_orders_and_events() {
 
 #[tokio::test]
 async fn an_erasure_is_finished_when_all_services_have_confirmed_all_batches() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let names: Vec<_> = (0..250).map(|number| format!("N-{number:03}")).collect();
     let id = erased(&app, &json!({ "order_identifiers": names, "force": true })).await;
     wait_for(&app, id, "waiting").await;
@@ -188,7 +188,7 @@ async fn an_erasure_is_finished_when_all_services_have_confirmed_all_batches() {
 
 #[tokio::test]
 async fn only_operators_and_the_merchant_itself_can_erase() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     app.publish("acme", &order_message(&planted_orders(1))).await;
     let body = json!({ "email": EMAIL, "dry_run": true });
     for scope in ["orders", "read", "returns"] {
@@ -233,7 +233,7 @@ async fn the_data_of_old_orders_is_erased() {
 
 #[tokio::test]
 async fn an_erasure_that_fails_does_not_delay_those_of_other_merchants() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     assert_eq!(app.publish("acme", &order_message(&planted_orders(1))).await.0, StatusCode::OK);
     let pool = app.service.database.pool();
     let mut lock = pool.get().await.unwrap();
@@ -281,7 +281,7 @@ async fn an_erasure_that_a_confirmation_has_locked_is_tried_again_soon() {
 
 #[tokio::test]
 async fn a_snapshot_that_waits_for_the_erasure_of_an_unknown_order_is_later_than_the_erasure() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let orders = planted_orders(1);
     let pool = app.service.database.pool();
     let mut erasure = pool.get().await.unwrap();

@@ -39,7 +39,7 @@ async fn only_trusted_proxies_may_forward_addresses() {
 
 #[tokio::test]
 async fn unfinished_bodies_block_only_their_merchant() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let head = format!(
         "POST /returns_portal_orders HTTP/1.1\r\nHost: app\r\nAuthorization: Bearer {}\r\n\
          Api-Version: 3\r\nContent-Type: application/json\r\nContent-Length: 5242880\r\n\r\n",
@@ -134,9 +134,5 @@ async fn concurrent_duplicates_are_stored_once() {
     for (status, response) in join_all(sent).await {
         assert_eq!(status, StatusCode::OK, "{response}");
     }
-    let queue = "rma-engine.order.stored.v1";
-    testkit::eventually("sixty events", Duration::from_secs(300), || async {
-        (app.service.namespace.peek(queue).await.len() == 60).then_some(())
-    })
-    .await;
+    app.stored_events(60).await;
 }

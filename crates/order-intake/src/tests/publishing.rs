@@ -25,12 +25,7 @@ async fn orders_are_stored_and_their_events_reach_the_queue() {
     let published: Vec<_> = results.iter().map(|it| it["identifier"].clone()).collect();
     assert_eq!(published, identifiers);
 
-    let queue = "rma-engine.order.stored.v1";
-    let events = testkit::eventually("three events", Duration::from_secs(300), || async {
-        let events = app.service.namespace.peek(queue).await;
-        (events.len() == 3).then_some(events)
-    });
-    let first: Value = serde_json::from_str(events.await[0]["payload"].as_str().unwrap()).unwrap();
+    let first = app.stored_events(3).await.remove(0);
     assert_eq!(first["type"], "order.stored.v1");
     assert_eq!(first["data"]["merchant"], "acme");
     assert_eq!(first["data"]["order"]["identifier"], identifiers[0]);

@@ -14,7 +14,7 @@ fn refunded() -> Value {
 async fn start_strict() -> TestApp {
     let mut strict = merchant("acme");
     strict.settings.strict_amounts = true;
-    TestApp::with(&[], strict).await
+    TestApp::of(SHARED.join::<App>(&[]).await, strict).await
 }
 
 /// Publishes an order that rival sends with a warning and acme with an error, both for this field.
@@ -43,19 +43,9 @@ async fn only_the_rma_identifier_of_a_stored_refund_can_change() {
     let message = order_message(&[corrected.clone()]);
     let (status, response) = app.publish("acme", &message).await;
     assert_eq!((status, &response["message"]), (StatusCode::OK, &json!("1 order: 1 stored")));
-    let queue = "rma-engine.order.stored.v1";
-    let events = testkit::eventually("two events", Duration::from_secs(300), || async {
-        let events = app.service.namespace.peek(queue).await;
-        (events.len() == 2).then_some(events)
-    });
-    let rma_identifiers: Vec<_> = events
-        .await
-        .iter()
-        .map(|event| {
-            let event: Value = serde_json::from_str(event["payload"].as_str().unwrap()).unwrap();
-            event["data"]["order"]["refunds"][0]["rma_identifier"].clone()
-        })
-        .collect();
+    let events = app.stored_events(2).await;
+    let named = |event: &Value| event["data"]["order"]["refunds"][0]["rma_identifier"].clone();
+    let rma_identifiers: Vec<_> = events.iter().map(named).collect();
     assert_eq!(rma_identifiers, ["RMA-1", "RMA-2"]);
 
     corrected["refunds"][0]["note"] = json!("changed my mind");

@@ -12,7 +12,8 @@ use crate::stored_order::OrderKey;
 #[tokio::test]
 async fn searches_read_few_rows() {
     let writer = TestWriter::start().await;
-    let rows = testkit::fill_rows();
+    // A search starts after the order B-9000.
+    let rows = testkit::fill_rows().max(10_000);
     // All orders of acme are sorted after those of rival by identifier.
     let fill = format!(
         "INSERT INTO orders SELECT merchant, prefix || n, 'Shipped', 'guest@mail.example', \
@@ -98,7 +99,7 @@ async fn searches_read_few_rows() {
 /// Searches that wait for the database hold few of its connections.
 #[tokio::test(flavor = "multi_thread")]
 async fn slow_searches_do_not_stop_publishing() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let mut holder = app.service.pool.get().await.unwrap();
     // Only the list of erasures reads this table.
     holder.batch_execute("BEGIN; LOCK TABLE erasures").await.unwrap();

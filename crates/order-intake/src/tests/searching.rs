@@ -26,7 +26,7 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
 
 #[tokio::test]
 async fn staff_search_the_orders_of_all_merchants() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let mut orders = sample_orders(4);
     for (order, identifier) in orders.iter_mut().zip(["A-10", "A-1", "A-2", "B%1"]) {
         order["identifier"] = json!(identifier);
@@ -53,7 +53,7 @@ async fn staff_search_the_orders_of_all_merchants() {
 
 #[tokio::test]
 async fn a_merchant_finds_only_its_own_orders() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let mut orders = sample_orders(2);
     orders[0]["identifier"] = json!("A-1");
     orders[1]["identifier"] = json!("B-1");
@@ -81,7 +81,7 @@ async fn a_merchant_finds_only_its_own_orders() {
 
 #[tokio::test]
 async fn the_newest_orders_of_a_merchant_come_first() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let mut orders = sample_orders(4);
     for (order, (identifier, day)) in
         orders.iter_mut().zip([("A-1", 3), ("A-2", 1), ("A-3", 4), ("A-4", 3)])
@@ -109,7 +109,7 @@ async fn the_newest_orders_of_a_merchant_come_first() {
 
 #[tokio::test]
 async fn searches_by_line_follow_the_newest_snapshot() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let mut orders = sample_orders(3);
     for (order, identifier) in orders.iter_mut().zip(["A-1", "A-2", "A-3"]) {
         order["identifier"] = json!(identifier);

@@ -32,7 +32,7 @@ async fn concurrent_requests_have_one_effect_each() {
         assert_eq!(first.0, StatusCode::OK, "{}", first.1);
         assert_eq!(first, second);
     }
-    assert_eq!(app.number("SELECT count(*) AS n FROM returns").await, 40);
+    assert_eq!(app.number("SELECT count(*) AS n FROM returns WHERE merchant = 'acme'").await, 40);
     let arrivals = app.arrivals("acme").await;
     for rma in &returns {
         let own = arrivals.iter().filter(|it| it.body["rma_identifier"] == json!(rma));
@@ -72,8 +72,11 @@ async fn a_rejected_request_leaves_the_others_of_its_batch_alone() {
         assert_eq!(status, expected, "{response}");
     }
     // One entry and one key of each accepted report, beside the entry of the new return.
-    assert_eq!(app.number("SELECT count(*) AS n FROM timeline").await, 20);
-    assert_eq!(app.number("SELECT count(*) AS n FROM idempotency_keys").await, 10);
+    assert_eq!(app.number("SELECT count(*) AS n FROM timeline WHERE merchant = 'acme'").await, 20);
+    assert_eq!(
+        app.number("SELECT count(*) AS n FROM idempotency_keys WHERE merchant = 'acme'").await,
+        10
+    );
 }
 
 /// The returns of two merchants with the same order identifiers do not mix.
@@ -124,7 +127,7 @@ async fn a_locked_return_delays_no_other() {
 
 #[tokio::test]
 async fn messages_whose_counters_a_replay_has_locked_delay_no_other() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let returns = start_returns(&app, 3).await;
     let mut replay = app.pool.get().await.unwrap();
     let lock = format!(

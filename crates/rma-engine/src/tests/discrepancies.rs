@@ -31,7 +31,7 @@ fn rows(page: &Value) -> Vec<(String, String)> {
 
 #[tokio::test]
 async fn a_token_without_a_merchant_lists_the_discrepancies_of_all() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     for (merchant, name) in [("acme", "A"), ("rival", "A"), ("acme", "B")] {
         mistyped(&app, merchant, name).await;
     }
@@ -188,7 +188,7 @@ async fn a_discrepancy_is_open_again_when_a_refund_gets_an_earlier_name_again() 
 
 #[tokio::test]
 async fn a_discrepancy_stays_open_if_a_later_snapshot_of_the_batch_does_not_correct_it() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let first = mistyped(&app, "acme", "A").await;
     let mut conn = app.pool.get().await.unwrap();
     // Events queue up while the inbox is locked.

@@ -80,7 +80,7 @@ async fn event<E: Event>(app: &TestApp, service: &str, is_wanted: impl Fn(&E) ->
 
 #[tokio::test]
 async fn an_open_return_is_kept_unless_forced() {
-    let app = TestApp::with(|acme| acme.settings.appearance.withdrawal = true).await;
+    let app = TestApp::with_settings(&[], |acme| acme.settings.appearance.withdrawal = true).await;
     app.store("acme", &planted("A")).await;
     let mut body = refund_of("A", &[1]);
     body["units"][0]["return_reason"] = json!("withdrawal");
@@ -112,7 +112,7 @@ async fn an_open_return_is_kept_unless_forced() {
 
 #[tokio::test]
 async fn a_giftee_is_found_by_the_digest_of_the_address() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     app.store("acme", &bodies_order("B")).await;
     let mut body = refund_of("B", &[1]);
     body["gift_refund_only"] = json!(true);
@@ -128,7 +128,7 @@ async fn a_giftee_is_found_by_the_digest_of_the_address() {
 
 #[tokio::test]
 async fn a_snapshot_that_the_erasure_overtook_is_erased() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     app.publish_event_at(erased(&["A"], false), Some(1000)).await;
     let _: ErasureConfirmed = event(&app, "order-intake", |_| true).await;
     let (merchant, order) = ("acme".parse().unwrap(), planted("A"));
@@ -183,7 +183,7 @@ async fn check_projection_during_erasure(app: &TestApp, order: &Order) {
 
 #[tokio::test]
 async fn a_snapshot_that_waits_for_the_erasure_of_its_order_is_erased() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     app.store("acme", &planted("A")).await;
     let mut newer = planted("A");
     newer.updated_at += chrono::TimeDelta::seconds(1);
@@ -192,13 +192,13 @@ async fn a_snapshot_that_waits_for_the_erasure_of_its_order_is_erased() {
 
 #[tokio::test]
 async fn a_first_snapshot_that_waits_for_the_erasure_of_its_order_is_erased() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     check_projection_during_erasure(&app, &planted("A")).await;
 }
 
 #[tokio::test]
 async fn a_late_erasure_keeps_newer_snapshots_and_the_returns_of_them() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let merchant: MerchantId = "acme".parse().unwrap();
     let (older, mut newer) = (planted("A"), planted("A"));
     newer.updated_at += chrono::TimeDelta::seconds(1);
@@ -274,7 +274,7 @@ async fn left_after_restart(app: TestApp, queue: &str, number: usize) -> Vec<Str
 
 #[tokio::test]
 async fn a_dead_lettered_snapshot_of_an_erased_order_is_removed() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     app.publish_event_at(erased(&["A"], false), Some(1000)).await;
     let _: ErasureConfirmed = event(&app, "order-intake", |_| true).await;
     let queue = format!("{}.{}.dead", App::NAME, OrderStored::TYPE);

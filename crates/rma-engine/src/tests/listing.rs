@@ -132,9 +132,11 @@ async fn a_page_of_returns_ends_at_the_byte_limit() {
         app.store("acme", &order(name, 1)).await;
         rmas.insert(0, app.start_return(&refund_of(name, &[1])).await);
     }
-    let mut conn = app.pool.get().await.unwrap();
-    let padded = "UPDATE returns SET document = document || repeat(' ', 3 * 1024 * 1024)";
-    diesel::sql_query(padded).execute(&mut *conn).await.unwrap();
+    app.change_rows(
+        "UPDATE returns SET document = document || repeat(' ', 3 * 1024 * 1024) \
+         WHERE merchant = 'acme'",
+    )
+    .await;
     let (_, first) = app.get("/v1/returns", "acme").await;
     let next = first["next"].as_str().unwrap();
     let (_, second) = app.get(&format!("/v1/returns?after={next}"), "acme").await;
@@ -151,12 +153,11 @@ async fn a_page_of_a_timeline_ends_at_the_byte_limit() {
     let app = TestApp::start().await;
     app.store("acme", &order("A", 1)).await;
     let rma = app.start_return(&refund_of("A", &[1])).await;
-    let mut conn = app.pool.get().await.unwrap();
     let notes = "INSERT INTO timeline (merchant, rma_identifier, at, actor, event, detail) \
                  SELECT merchant, rma_identifier, now(), 'test', 'long', \
                      jsonb_build_object('text', repeat('x', 3 * 1024 * 1024)) \
-                 FROM returns, generate_series(1, 3)";
-    diesel::sql_query(notes).execute(&mut *conn).await.unwrap();
+                 FROM returns, generate_series(1, 3) WHERE merchant = 'acme'";
+    app.change_rows(notes).await;
     let path = format!("/v1/returns/{rma}/timeline");
     let (_, first) = app.get(&path, "acme").await;
     let (_, second) =

@@ -38,7 +38,7 @@ async fn returned(app: &TestApp, merchant: &str) -> (String, String) {
 
 #[tokio::test]
 async fn a_token_without_a_merchant_finds_the_returns_of_all() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let acme = returned(&app, "acme").await;
     let rival = returned(&app, "rival").await;
     let both = [rival.clone(), acme.clone()];

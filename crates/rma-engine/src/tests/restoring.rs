@@ -28,7 +28,7 @@ impl EventSource {
     async fn start(namespace: &Namespace) -> Self {
         let database = Database::create(vec![messaging::MIGRATIONS]).await;
         let process = testkit::process(&database);
-        let topology = Topology::backhaul(&namespace.name);
+        let topology = Topology::empty(&namespace.name);
         let broker = Broker::start("source", &process, namespace.settings(), topology);
         let outbox = broker.start_relay("source", &process);
         Self { process, outbox, _database: database }
@@ -116,7 +116,7 @@ fn received(number: usize, rma: &str) -> UnitReceived {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restored_and_a_new_database_catch_up_with_the_kept_events() {
-    let app = TestApp::with(|acme| acme.settings.managed_receiving = true).await;
+    let app = TestApp::with_settings(&[], |acme| acme.settings.managed_receiving = true).await;
     let source = EventSource::start(&app.service.namespace).await;
     let all = "SELECT count(*) AS n FROM orders";
     source.append_orders((0..RECEIPTS).map(|number| order(&format!("R{number}"), 2))).await;

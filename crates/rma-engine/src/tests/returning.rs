@@ -64,7 +64,7 @@ async fn one_of_two_parallel_returns_of_a_unit_succeeds() {
     assert_eq!(refusal["ineligible"][0]["code"], "already_returned");
     assert!(refusal["request_id"].is_string());
     assert_eq!(app.sent_messages().await, ["rma.created"]);
-    assert_eq!(app.number("SELECT count(*) AS n FROM returns").await, 1);
+    assert_eq!(app.number("SELECT count(*) AS n FROM returns WHERE merchant = 'acme'").await, 1);
 }
 
 #[tokio::test]
@@ -73,12 +73,17 @@ async fn the_database_rejects_a_unit_in_two_returns() {
     app.store("acme", &order("A", 1)).await;
     app.start_return(&refund_of("A", &[1])).await;
     let copy = "INSERT INTO returns SELECT merchant, 'other', status, customer_email, \
-                giftee_email_sha256, document, created_at, updated_at FROM returns; \
+                giftee_email_sha256, document, created_at, updated_at FROM returns \
+                WHERE merchant = 'acme'; \
                 INSERT INTO return_units SELECT merchant, 'other', order_identifier, \
                 line_identifier, unit, held, exchanged, tracking_number, order_sequence \
-                FROM return_units";
+                FROM return_units WHERE merchant = 'acme'";
     let mut conn = app.pool.get().await.unwrap();
-    let refused = diesel_async::SimpleAsyncConnection::batch_execute(&mut *conn, copy).await;
+    let refused = diesel_async::SimpleAsyncConnection::batch_execute(
+        &mut *conn,
+        &app.service.own_query(copy),
+    )
+    .await;
     assert!(refused.unwrap_err().to_string().contains("return_units_held"));
 }
 
@@ -122,7 +127,7 @@ async fn a_repeated_request_gets_the_first_response_after_the_terms_changed() {
     stricter.version = 2;
     let reasons = &mut stricter.settings.returns.reasons;
     *reasons = reasons.iter().filter(|reason| reason.code != "TOO_SMALL").cloned().collect();
-    publish_merchant(&app.service.namespace, App::NAME, stricter).await;
+    app.service.publish_merchant(stricter).await;
     eventually("the new terms are known", Duration::from_secs(300), async || {
         let (status, _) = app.post("/v1/returns/quote", "acme", &body).await;
         (status == StatusCode::UNPROCESSABLE_ENTITY).then_some(())
@@ -170,7 +175,7 @@ async fn impossible_values_are_reported_field_by_field() {
         (status, refusal["errors"].as_array().unwrap().len()),
         (StatusCode::UNPROCESSABLE_ENTITY, 3)
     );
-    assert_eq!(app.number("SELECT count(*) AS n FROM returns").await, 0);
+    assert_eq!(app.number("SELECT count(*) AS n FROM returns WHERE merchant = 'acme'").await, 0);
 }
 
 #[tokio::test]
@@ -219,16 +224,8 @@ async fn exchanged_units_are_confirmed_order_by_order() {
     ];
     let body = json!({ "return_method": "mail-back", "units": units });
     let rma = app.start_return(&body).await;
-    let queue = "exchange.return.confirmed.v1";
-    let events = eventually("both orders are confirmed", SOON, || async {
-        let events = app.service.namespace.peek(queue).await;
-        (events.len() == 2).then_some(events)
-    })
-    .await;
-    let event = |index: usize| -> Value {
-        serde_json::from_str(events[index]["payload"].as_str().unwrap()).unwrap()
-    };
-    let (first, second) = (event(0)["data"].clone(), event(1)["data"].clone());
+    let events = app.events("exchange.return.confirmed.v1", 2).await;
+    let (first, second) = (&events[0], &events[1]);
     assert_eq!(
         (&first["original_order_id"], &second["original_order_id"]),
         (&json!("A"), &json!("B"))
@@ -294,28 +291,11 @@ async fn the_giftee_is_the_customer_of_a_gift_exchange() {
         "gift_refund_only": true, "giftee_email": "gia@shop.example",
     });
     app.start_return(&body).await;
-    let confirmed = eventually("the return is confirmed", SOON, || async {
-        app.service.namespace.peek("exchange.return.confirmed.v1").await.pop()
-    })
-    .await;
-    let event: Value = serde_json::from_str(confirmed["payload"].as_str().unwrap()).unwrap();
+    let confirmed = app.events("exchange.return.confirmed.v1", 1).await.remove(0);
     let giftee = json!({ "identifier": "gia@shop.example", "email": "gia@shop.example" });
-    assert_eq!((&event["data"]["customer"], &event["data"]["is_gift"]), (&giftee, &json!(true)));
+    assert_eq!((&confirmed["customer"], &confirmed["is_gift"]), (&giftee, &json!(true)));
     let message = &app.arrivals("acme").await[0].body;
     assert_eq!(message["items"][0]["refund_type"], "EVEN_EXCHANGE");
-}
-
-#[tokio::test]
-async fn unknown_fields_of_a_return_are_rejected() {
-    let app = TestApp::start().await;
-    app.store("acme", &order("A", 1)).await;
-    let mut body = refund_of("A", &[1]);
-    body["giftee_mail"] = json!("gia@shop.example");
-    for path in ["/v1/returns", "/v1/returns/quote"] {
-        let (status, refusal) = app.post(path, "acme", &body).await;
-        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
-        assert_eq!(refusal["errors"][0]["field"], "$.giftee_mail");
-    }
 }
 
 #[tokio::test]
@@ -332,5 +312,5 @@ async fn a_return_has_orders_of_one_shopper_only() {
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
     let detail = refusal["errors"][0]["detail"].as_str().unwrap();
     assert!(detail.contains("another shopper"), "{refusal}");
-    assert_eq!(app.number("SELECT count(*) AS n FROM returns").await, 0);
+    assert_eq!(app.number("SELECT count(*) AS n FROM returns WHERE merchant = 'acme'").await, 0);
 }

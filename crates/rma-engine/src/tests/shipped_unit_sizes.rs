@@ -11,7 +11,8 @@ use crate::refunds;
 use crate::shipped_units::ShippedUnits;
 use crate::store::units::Held;
 
-const SIZES: &str = "SELECT max(octet_length(shipped_units))::bigint AS n FROM orders";
+const SIZES: &str =
+    "SELECT max(octet_length(shipped_units))::bigint AS n FROM orders WHERE merchant = 'acme'";
 
 #[tokio::test]
 async fn a_refund_identifier_is_stored_once_for_all_its_units() {
@@ -34,13 +35,14 @@ async fn a_line_without_units_is_removed_from_the_units() {
     app.store("acme", &order).await;
     order.items[0].quantity_shipped = 0;
     app.store("acme", &later(&order, 1)).await;
-    let empty = r#"SELECT count(*) AS n FROM orders WHERE shipped_units = '{"lines":{}}'"#;
+    let empty = r#"SELECT count(*) AS n FROM orders
+                   WHERE merchant = 'acme' AND shipped_units = '{"lines":{}}'"#;
     assert_eq!(app.number(empty).await, 1);
 }
 
 #[tokio::test]
 async fn large_orders_are_loaded_one_by_one() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let orders = ["A", "B", "C", "D"].map(|name| order(name, 1));
     for order in &orders {
         app.store("acme", order).await;

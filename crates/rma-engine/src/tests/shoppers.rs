@@ -24,8 +24,11 @@ const EMAIL: &str = "ada@shop.example";
 const PORTAL: [(&str, &str); 2] =
     [("HTTP__TRUSTED_PROXIES", "127.0.0.1/32"), ("LOOKUPS__MIN_FAILURE_LATENCY", "0ms")];
 
+static SHARED: SharedService = SharedService::new(&[]);
+
 async fn start(adjust: impl FnOnce(&mut Merchant)) -> TestApp {
-    TestApp::with_settings(&PORTAL, adjust).await
+    let settings: Vec<_> = SETTINGS.into_iter().chain(PORTAL).collect();
+    TestApp::of(SHARED.join::<App>(&settings).await, adjust).await
 }
 
 /// The service with order A of Ada, which has four units.
@@ -62,9 +65,9 @@ fn proof_keys(now: Timestamp) -> ProofKeys {
 }
 
 /// A proof of an order of acme.
-fn proof(order: &str, is_gift: bool) -> String {
+fn proof(app: &TestApp, order: &str, is_gift: bool) -> String {
     let keys = proof_keys(Clock::system().now());
-    keys.issue(&"acme".parse().unwrap(), order, is_gift).unwrap().0
+    keys.issue(&app.service.own("acme").parse().unwrap(), order, is_gift).unwrap().0
 }
 
 /// Sends a request of the portal about acme.
@@ -90,9 +93,16 @@ async fn post(app: &TestApp, path: &str, proofs: &str, body: &Value) -> (StatusC
     send_from_portal(app, (Method::POST, path), proofs, &[], Some(body)).await
 }
 
+/// An address that no other test has, because failures count for an address.
+fn own_address(app: &TestApp, address: &str) -> String {
+    let test: u32 = app.service.own("").trim_start_matches('-').parse().unwrap_or_default();
+    address.replace("192.0.2.", &format!("10.{}.{}.", test / 256 % 256, test % 256))
+}
+
 /// Looks up an order of acme from an address.
 async fn look_up(app: &TestApp, address: &str, body: &Value) -> (StatusCode, Value) {
-    let from = [("x-forwarded-for", address)];
+    let address = own_address(app, address);
+    let from = [("x-forwarded-for", address.as_str())];
     send_from_portal(app, (Method::POST, "/v1/lookups"), "", &from, Some(body)).await
 }
 

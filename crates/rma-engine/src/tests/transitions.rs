@@ -98,7 +98,7 @@ impl Expected<'_> {
 
 #[tokio::test]
 async fn the_merchant_receives_the_exact_message_of_each_transition() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let mut managed = merchant("rival");
     (managed.version, managed.settings.managed_receiving) = (2, true);
     managed.settings.base_url = Some(app.sandbox.url("/rival"));

@@ -11,7 +11,7 @@ async fn a_warehouse_names_the_merchant_and_a_merchant_registers_its_own_asns() 
         let url = format!("{}{path}", app.service.url);
         let mut request = app.client.post(url).bearer_auth(token).json(body);
         if let Some(named) = named {
-            request = request.header("X-Service-Id", named);
+            request = request.header("X-Service-Id", app.service.own(named));
         }
         let (status, response) = send(request).await;
         (status, response["message"].as_str().unwrap_or_default().to_owned())
@@ -89,7 +89,7 @@ async fn malformed_requests_get_client_errors() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_counts_towards_the_memory_budget() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let path = "/v1/outbound_shipments/ASN-1";
     let head = format!(
         "PATCH {path} HTTP/1.1\r\nHost: warehouse\r\nAuthorization: Bearer {}\r\n\

@@ -45,7 +45,7 @@ fn schemas_reject_invalid_messages() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sample_messages_of_an_endpoint_check_match_their_schemas() {
     let app = TestApp::start().await;
-    let url = format!("{}/v1/endpoints/acme/check", app.service.url);
+    let url = format!("{}/v1/endpoints/{}/check", app.service.url, app.service.own("acme"));
     let operator = app.issuer.token(None, "operator");
     let request = app.client.post(url).bearer_auth(operator).json(&json!({}));
     let (status, checked) = send(request).await;

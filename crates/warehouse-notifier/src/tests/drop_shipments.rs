@@ -99,8 +99,10 @@ async fn a_weight_is_sent_with_the_digits_that_were_received() {
     let request = request.header("Content-Type", "application/json").body(report);
     assert_eq!(send(request).await.0, 201);
     let mut conn = app.service.database.pool().get().await.unwrap();
-    let query =
-        diesel::sql_query("SELECT convert_from(body, 'UTF8') AS body FROM delivery_messages");
+    let query = app.service.own_query(
+        "SELECT convert_from(body, 'UTF8') AS body FROM delivery_messages WHERE merchant = 'acme'",
+    );
+    let query = diesel::sql_query(query);
     let Body { body } = query.get_result(&mut conn).await.unwrap();
     assert!(body.contains("\"billed_weight\":10.50,"), "{body}");
 }

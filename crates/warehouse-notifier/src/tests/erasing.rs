@@ -44,7 +44,7 @@ impl TestApp {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_late_erasure_keeps_later_reports_of_the_warehouse() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let erased_at = Clock::system().now();
     app.accept("/v1/outbound_shipments", &outbound_shipment("ASN-1", 1001)).await;
     app.delivered(2).await;
@@ -59,7 +59,7 @@ async fn a_late_erasure_keeps_later_reports_of_the_warehouse() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_erasure_keeps_the_records_of_other_shoppers_of_an_asn() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let mut asn = inbound_asn("IN-1", 2);
     asn["shipment_identifier"] = json!("TRUCK-1");
     let mut other = asn["cartons"][0].clone();

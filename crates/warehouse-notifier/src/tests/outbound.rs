@@ -117,7 +117,7 @@ async fn parallel_requests_with_one_key_send_one_message() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_can_be_used_again_after_an_error_and_after_it_expires() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let wrong = outbound_shipment("ASN 1", 1);
     assert_eq!(app.post_keyed(PATH, "k", &wrong).await.0, 422);
     assert_eq!(app.post_keyed(PATH, "k", &outbound_shipment("ASN-1", 1)).await.0, 201);
@@ -213,7 +213,7 @@ async fn stock_transfers_and_vendor_shipments_have_their_own_fields() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_size_of_a_page_is_limited_in_bytes() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     for number in ["ASN-1", "ASN-2", "ASN-3"] {
         app.accept(PATH, &outbound_shipment(number, 1)).await;
     }

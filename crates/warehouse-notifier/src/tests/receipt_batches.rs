@@ -45,7 +45,7 @@ impl TestApp {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_receipts_of_two_merchants_are_stored_once() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let (merchants, numbers, units) = (["acme", "rival"], ["IN-1", "IN-2"], 15);
     let mut requests = Vec::new();
     for merchant in merchants {
@@ -94,7 +94,7 @@ async fn concurrent_receipts_of_two_merchants_are_stored_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invalid_request_in_a_batch_is_rejected_alone() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     app.register("acme", "IN-1", 10).await;
     let partly_valid = json!({ "receipts": [receipt("IN-1", 10), receipt("IN-1", 99)] });
     let invalid = [receipt("IN-1", 99), receipt("IN-9", 1), partly_valid];
@@ -114,7 +114,7 @@ async fn an_invalid_request_in_a_batch_is_rejected_alone() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_repeats_with_a_key_get_one_response() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     app.register("acme", "IN-1", 2).await;
     let keyed = |unit| {
         let request = app.receipt_request("acme", &receipt("IN-1", unit));
@@ -133,7 +133,7 @@ async fn concurrent_repeats_with_a_key_get_one_response() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_unit_of_several_requests_in_a_batch_gets_its_first_receipt() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     app.register("acme", "IN-1", 10).await;
     let mut bodies = Vec::new();
     for unit in 1..=10 {
@@ -157,7 +157,7 @@ async fn a_unit_of_several_requests_in_a_batch_gets_its_first_receipt() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_locked_asn_delays_no_receipt_of_another() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     app.register("acme", "IN-1", 3).await;
     app.register("acme", "IN-2", 10).await;
     let mut holder = app.service.pool.get().await.unwrap();

@@ -16,17 +16,9 @@ async fn start() -> TestApp {
 
 /// Waits until the queue of the RMA engine has `count` events, and returns their data.
 async fn unit_received_events(app: &TestApp, count: usize) -> Vec<Value> {
-    let events = eventually("the events are in the queue", TIMEOUT, || async {
-        let events = app.service.namespace.peek("rma-engine.unit.received.v1").await;
-        (events.len() >= count).then_some(events)
-    });
-    let events = events.await;
-    assert_eq!(events.len(), count);
-    let data = |event: &Value| {
-        let event: Value = serde_json::from_str(event["payload"].as_str().unwrap()).unwrap();
-        event["data"].clone()
-    };
-    events.iter().map(data).collect()
+    let listener = app.service.listener(&QUEUES).await;
+    let events = app.service.events_in(&listener, QUEUES[0], count).await;
+    events.into_iter().map(|mut event| event["data"].take()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,8 +8,8 @@ use serde_json::{Map, Value, json};
 use testkit::check_contract;
 use uuid::Uuid;
 
-use super::super::{EVENTS_EXCHANGE, Topology};
-use super::{PUBLISHERS, consumer};
+use super::super::{EVENTS_EXCHANGE, PUBLISHERS, Topology};
+use super::consumer;
 use crate::envelope::Envelope;
 
 /// Version of the AMQP bindings.

@@ -76,7 +76,8 @@ async fn a_link_works_at_its_merchant_until_it_expires() {
         let expires_at = now + TimeDelta::days(days);
         let order = ProvenOrder { order_identifier: "A".to_owned(), is_gift: false, expires_at };
         let link = LinkedOrder { id, order };
-        let token = proof_keys(now).deep_link(&merchant.parse().unwrap(), &link).unwrap();
+        let token =
+            proof_keys(now).deep_link(&app.service.own(merchant).parse().unwrap(), &link).unwrap();
         json!({ "deep_link": token })
     };
     for (body, expected) in [

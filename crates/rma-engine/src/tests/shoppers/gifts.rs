@@ -18,7 +18,7 @@ fn cards(units: &[i32]) -> Value {
 #[tokio::test]
 async fn a_giftee_sees_no_amounts() {
     let app = start_with_order().await;
-    let gift = proof("A", true);
+    let gift = proof(&app, "A", true);
     let mut seen = Vec::new();
     let (status, returnable) = get(&app, "/v1/orders/A/returnable", &gift).await;
     assert_eq!((status, &returnable["units"][0]["returnable"]), (StatusCode::OK, &json!(true)));
@@ -62,7 +62,7 @@ async fn a_giftee_sees_no_amounts() {
 #[tokio::test]
 async fn a_gift_becomes_an_exchange_or_a_gift_card_for_the_giftee() {
     let app = start_with_order().await;
-    let gift = proof("A", true);
+    let gift = proof(&app, "A", true);
     let refused = async |body: Value, proof: &str| {
         let (status, refusal) = post(&app, "/v1/returns", proof, &body).await;
         assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{refusal}");
@@ -75,14 +75,14 @@ async fn a_gift_becomes_an_exchange_or_a_gift_card_for_the_giftee() {
     refund["giftee_email"] = json!("bob@shop.example");
     assert_eq!(refused(refund, &gift).await, "$.units[0].resolution");
     // The buyer cannot act as the giftee, whose return the buyer could not see.
-    assert_eq!(refused(cards(&[1]), &proof("A", false)).await, "$.gift_refund_only");
+    assert_eq!(refused(cards(&[1]), &proof(&app, "A", false)).await, "$.gift_refund_only");
     assert_eq!(post(&app, "/v1/returns", &gift, &cards(&[1])).await.0, StatusCode::CREATED);
 }
 
 #[tokio::test]
 async fn buyer_and_giftee_do_not_see_the_returns_of_each_other() {
     let app = start_with_order().await;
-    let (gift, own) = (proof("A", true), proof("A", false));
+    let (gift, own) = (proof(&app, "A", true), proof(&app, "A", false));
     let (_, of_giftee) = post(&app, "/v1/returns", &gift, &cards(&[1])).await;
     let (_, of_buyer) = post(&app, "/v1/returns", &own, &refund_of("A", &[2])).await;
     for (proof, visible, hidden) in [(&gift, &of_giftee, &of_buyer), (&own, &of_buyer, &of_giftee)]

@@ -11,16 +11,18 @@ fn right() -> Value {
 }
 
 async fn age(app: &TestApp, minutes: u32) {
-    let statement = format!("UPDATE lookup_failures SET at = at - interval '{minutes} minutes'");
-    let mut conn = app.pool.get().await.unwrap();
-    diesel::sql_query(statement).execute(&mut conn).await.unwrap();
+    let statement = format!(
+        "UPDATE lookup_failures SET at = at - interval '{minutes} minutes' WHERE merchant = 'acme'"
+    );
+    app.change_rows(&statement).await;
 }
 
 /// The seconds that a limited look-up has to wait.
 async fn retry_after(app: &TestApp, body: &Value) -> u64 {
     let token = app.issuer.token_of("portal", None, "shopper");
     let request = app.client.post(format!("{}/v1/lookups", app.service.url)).bearer_auth(token);
-    let response = request.header("x-service-id", "acme").json(body).send().await.unwrap();
+    let response =
+        request.header("x-service-id", app.service.own("acme")).json(body).send().await.unwrap();
     assert_eq!(response.status(), StatusCode::TOO_MANY_REQUESTS);
     response.headers()["retry-after"].to_str().unwrap().parse().unwrap()
 }
@@ -69,7 +71,7 @@ async fn failures_of_a_merchant_do_not_limit_another() {
     app.store("acme", &adas_order("A", 1)).await;
     for number in 1..=5 {
         let token = app.issuer.token_of("portal", None, "shopper");
-        let address = format!("192.0.2.{number}");
+        let address = own_address(&app, &format!("192.0.2.{number}"));
         let headers = [("x-service-id", "rival"), ("x-forwarded-for", address.as_str())];
         let body = wrong("A");
         let (status, _) =
@@ -86,7 +88,11 @@ async fn failures_that_no_longer_count_are_deleted() {
     age(&app, 61).await;
     look_up(&app, "192.0.2.1", &wrong("B")).await;
     crate::lookups::delete_expired(&app.pool, Clock::system().now()).await.unwrap();
-    let left = "SELECT count(*) AS n FROM lookup_failures WHERE at > now() - interval '1 hour'";
+    let left = "SELECT count(*) AS n FROM lookup_failures \
+                WHERE merchant = 'acme' AND at > now() - interval '1 hour'";
     assert_eq!(app.number(left).await, 1);
-    assert_eq!(app.number("SELECT count(*) AS n FROM lookup_failures").await, 1);
+    assert_eq!(
+        app.number("SELECT count(*) AS n FROM lookup_failures WHERE merchant = 'acme'").await,
+        1
+    );
 }

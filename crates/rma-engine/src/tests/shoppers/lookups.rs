@@ -43,7 +43,10 @@ async fn each_key_leads_to_a_proof() {
         let (status, _) = get(&app, "/v1/orders/A/returnable", proof).await;
         assert_eq!(status, StatusCode::OK, "{body}");
     }
-    assert_eq!(app.number("SELECT count(*) AS n FROM lookup_failures").await, 0);
+    assert_eq!(
+        app.number("SELECT count(*) AS n FROM lookup_failures WHERE merchant = 'acme'").await,
+        0
+    );
 }
 
 #[tokio::test]
@@ -74,7 +77,8 @@ async fn all_failures_have_one_response_and_take_as_long() {
         assert_eq!(status, StatusCode::NOT_FOUND, "{body}");
         assert!(refusal["request_id"].take().is_string());
         bodies.push(refusal.to_string());
-        let recorded = app.number("SELECT count(*) AS n FROM lookup_failures").await;
+        let recorded =
+            app.number("SELECT count(*) AS n FROM lookup_failures WHERE merchant = 'acme'").await;
         assert_eq!(usize::try_from(recorded).unwrap(), number + 1, "{body}");
     }
     bodies.dedup();
@@ -119,7 +123,10 @@ async fn a_malformed_body_is_a_validation_error() {
         let fields = refusal["errors"].as_array().unwrap();
         assert!(fields.iter().any(|it| it["field"] == field), "{body}: {refusal}");
     }
-    assert_eq!(app.number("SELECT count(*) AS n FROM lookup_failures").await, 0);
+    assert_eq!(
+        app.number("SELECT count(*) AS n FROM lookup_failures WHERE merchant = 'acme'").await,
+        0
+    );
 }
 
 /// Scans of and insertions into the tables in this transaction.
@@ -174,11 +181,14 @@ async fn a_look_up_does_the_same_work_whether_the_order_exists_or_not() {
 
 #[tokio::test]
 async fn a_failed_look_up_does_not_store_what_the_shopper_wrote() {
-    let app = TestApp::with_settings(&PORTAL, |_| {}).await;
+    let app = start(|_| {}).await;
     let body = json!({ "order_identifier": "planted@mail.example", "email": EMAIL });
     assert_eq!(look_up(&app, "192.0.2.1", &body).await.0, StatusCode::NOT_FOUND);
     let stored = "SELECT count(*) AS n FROM lookup_failures AS own \
-                  WHERE row_to_json(own)::text LIKE '%planted%'";
-    assert_eq!(app.number("SELECT count(*) AS n FROM lookup_failures").await, 1);
+                  WHERE merchant = 'acme' AND row_to_json(own)::text LIKE '%planted%'";
+    assert_eq!(
+        app.number("SELECT count(*) AS n FROM lookup_failures WHERE merchant = 'acme'").await,
+        1
+    );
     assert_eq!(app.number(stored).await, 0);
 }

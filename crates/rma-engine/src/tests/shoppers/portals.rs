@@ -17,7 +17,8 @@ async fn a_portal_is_found_by_identifier_and_by_host_name() {
         appearance.withdrawal = true;
     })
     .await;
-    let (status, portal) = get(&app, "/v1/portals/acme", "").await;
+    let portal_of = |merchant: &str| format!("/v1/portals/{}", app.service.own(merchant));
+    let (status, portal) = get(&app, &portal_of("acme"), "").await;
     assert_eq!(status, StatusCode::OK, "{portal}");
     for host in ["returns.acme.example", "Returns.Acme.Example"] {
         assert_eq!(get(&app, &format!("/v1/portals/{host}"), "").await, (status, portal.clone()));
@@ -35,7 +36,7 @@ async fn a_portal_is_found_by_identifier_and_by_host_name() {
     assert!(reasons.iter().all(|reason| reason["code"] != "withdrawal"));
     assert_eq!(portal["methods"][0]["method"], "mail-back");
 
-    let (_, rival) = get(&app, "/v1/portals/rival", "").await;
+    let (_, rival) = get(&app, &portal_of("rival"), "").await;
     assert_eq!((&rival["name"], &rival["withdrawal"]), (&json!("rival"), &json!(false)));
     for name in ["nobody", "portal.example", "ACME!"] {
         let (status, _) = get(&app, &format!("/v1/portals/{name}"), "").await;

@@ -5,7 +5,7 @@ use super::*;
 #[tokio::test]
 async fn a_shopper_quotes_starts_shows_and_cancels_a_return() {
     let app = start_with_order().await;
-    let own = proof("A", false);
+    let own = proof(&app, "A", false);
     let mut body = refund_of("A", &[1, 2]);
     let (status, quote) = post(&app, "/v1/returns/quote", &own, &body).await;
     assert_eq!(status, StatusCode::OK, "{quote}");
@@ -42,7 +42,7 @@ async fn a_shopper_quotes_starts_shows_and_cancels_a_return() {
 #[tokio::test]
 async fn the_idempotency_key_of_a_shopper_makes_one_return() {
     let app = start_with_order().await;
-    let (own, body) = (proof("A", false), refund_of("A", &[1]));
+    let (own, body) = (proof(&app, "A", false), refund_of("A", &[1]));
     let key = [("idempotency-key", "page-1")];
     let request = (Method::POST, "/v1/returns");
     let first = send_from_portal(&app, request.clone(), &own, &key, Some(&body)).await;
@@ -50,7 +50,7 @@ async fn the_idempotency_key_of_a_shopper_makes_one_return() {
     assert_eq!(send_from_portal(&app, request.clone(), &own, &key, Some(&body)).await, first);
     // The stored response is the shopper's: another proof does not open it.
     let other =
-        send_from_portal(&app, request.clone(), &proof("B", false), &key, Some(&body)).await;
+        send_from_portal(&app, request.clone(), &proof(&app, "B", false), &key, Some(&body)).await;
     check_refusal(&other, "proof_required");
     let another_body = refund_of("A", &[2]);
     let (status, _) = send_from_portal(&app, request, &own, &key, Some(&another_body)).await;
@@ -59,7 +59,7 @@ async fn the_idempotency_key_of_a_shopper_makes_one_return() {
     let (status, _) =
         app.send_as(Method::POST, "/v1/returns", "acme", &key, Some(&another_body)).await;
     assert_eq!(status, StatusCode::CREATED);
-    assert_eq!(app.number("SELECT count(*) AS n FROM returns").await, 2);
+    assert_eq!(app.number("SELECT count(*) AS n FROM returns WHERE merchant = 'acme'").await, 2);
 }
 
 #[tokio::test]
@@ -69,13 +69,13 @@ async fn several_orders_of_a_shopper_go_into_one_return() {
     let mut body = refund_of("A", &[1]);
     let of_b = choice("B", 1, &json!({ "resolution": "refund" }));
     body["units"].as_array_mut().unwrap().push(of_b);
-    let both = format!("{},{}", proof("A", false), proof("B", false));
+    let both = format!("{},{}", proof(&app, "A", false), proof(&app, "B", false));
     let (status, made) = post(&app, "/v1/returns", &both, &body).await;
     assert_eq!(status, StatusCode::CREATED, "{made}");
     let path = format!("/v1/returns/{}", made["rma_identifier"].as_str().unwrap());
     // One of the orders is enough to see the return.
     for order in ["A", "B"] {
-        let (status, shown) = get(&app, &path, &proof(order, false)).await;
+        let (status, shown) = get(&app, &path, &proof(&app, order, false)).await;
         assert_eq!(status, StatusCode::OK);
         assert_eq!(shown["units"].as_array().unwrap().len(), 2);
     }
@@ -84,7 +84,7 @@ async fn several_orders_of_a_shopper_go_into_one_return() {
 #[tokio::test]
 async fn a_withdrawal_is_a_reason_where_the_merchant_offers_it() {
     let app = start_with_order().await;
-    let own = proof("A", false);
+    let own = proof(&app, "A", false);
     let mut body = refund_of("A", &[1]);
     body["units"][0]["return_reason"] = json!("withdrawal");
     body["withdrawal"] = json!({ "name": "Mia Moreau", "email": "mia@mail.example" });
@@ -113,6 +113,7 @@ async fn a_withdrawal_is_a_reason_where_the_merchant_offers_it() {
 
     let strict = start(|_| {}).await;
     strict.store("acme", &adas_order("A", 1)).await;
+    let own = proof(&strict, "A", false);
     let (status, refusal) = post(&strict, "/v1/returns", &own, &body).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(refusal["errors"][0]["field"], "$.units[0].return_reason");
@@ -124,7 +125,7 @@ async fn a_shopper_reads_the_units_of_an_order_in_pages() {
     let mut order = adas_order("A", 450);
     order.items[0].image_url = Some(format!("https://shop.example/{}", "x".repeat(5_000)));
     app.store("acme", &order).await;
-    let own = proof("A", false);
+    let own = proof(&app, "A", false);
     let mut numbers = Vec::new();
     let mut next = Some(String::new());
     while let Some(after) = next {
@@ -139,7 +140,7 @@ async fn a_shopper_reads_the_units_of_an_order_in_pages() {
     }
     assert!(numbers.into_iter().eq(1..=450));
     app.store("acme", &adas_order("B", 201)).await;
-    let (_, page) = get(&app, "/v1/orders/B/returnable", &proof("B", false)).await;
+    let (_, page) = get(&app, "/v1/orders/B/returnable", &proof(&app, "B", false)).await;
     let units = page["units"].as_array().unwrap().len();
     assert_eq!((units, &page["next"]), (200, &json!("200")));
     for limit in ["0", "501", "many"] {

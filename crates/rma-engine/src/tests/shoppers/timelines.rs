@@ -5,7 +5,8 @@ use super::projecting::refunded;
 use super::*;
 
 async fn steps(app: &TestApp, rma: &str) -> Vec<(String, Value)> {
-    let (status, page) = get(app, &format!("/v1/returns/{rma}/timeline"), &proof("A", false)).await;
+    let (status, page) =
+        get(app, &format!("/v1/returns/{rma}/timeline"), &proof(app, "A", false)).await;
     assert_eq!(status, StatusCode::OK, "{page}");
     let step = |entry: &Value| {
         let names: Vec<_> = entry.as_object().unwrap().keys().map(String::as_str).collect();
@@ -34,7 +35,7 @@ async fn a_shopper_follows_the_parcel_and_the_refund() {
         let (status, response) = app.carrier(&report).await;
         assert_eq!(status, StatusCode::OK, "{response}");
     }
-    let (_, shown) = get(&app, &format!("/v1/returns/{rma}"), &proof("A", false)).await;
+    let (_, shown) = get(&app, &format!("/v1/returns/{rma}"), &proof(&app, "A", false)).await;
     let unit = &shown["units"][0];
     let label = json!({ "url": "https://carrier.example/1", "kind": "printable" });
     assert_eq!((&unit["label"], &unit["tracking_number"]), (&label, &json!("1Z9")));
