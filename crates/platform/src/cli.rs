@@ -8,7 +8,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::{
     Clock, Running, Service,
     config::{self, Settings},
-    database, health, openapi,
+    database,
+    definition::{Definition, Start},
+    health, openapi,
     telemetry::Telemetry,
     version::version_text,
 };
@@ -45,7 +47,11 @@ enum Command {
 
 /// The whole `main` of a service.
 pub fn run<S: Service>() -> ExitCode {
-    let matches = Cli::command().name(S::NAME).about(S::ABOUT).get_matches();
+    run_command(Definition::of::<S>())
+}
+
+fn run_command(definition: Definition) -> ExitCode {
+    let matches = Cli::command().name(definition.name).about(definition.about).get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     disable_huge_pages();
     // For libraries that use the TLS provider of the process. It may be installed already.
@@ -54,7 +60,7 @@ pub fn run<S: Service>() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return fail(&error.into()),
     };
-    match runtime.block_on(execute::<S>(cli)) {
+    match runtime.block_on(execute(definition, cli)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&error),
     }
@@ -66,34 +72,36 @@ fn fail(error: &anyhow::Error) -> ExitCode {
 }
 
 #[expect(clippy::print_stdout, reason = "these commands print their result")]
-async fn execute<S: Service>(cli: Cli) -> anyhow::Result<()> {
+async fn execute(definition: Definition, cli: Cli) -> anyhow::Result<()> {
+    let name = definition.name;
     match cli.command {
-        Command::Openapi => print!("{}", openapi::<S>().to_yaml()?),
+        Command::Openapi => print!("{}", openapi::document(definition).to_yaml()?),
         Command::Defaults => {
-            let texts = [&[config::PLATFORM_DEFAULTS], S::DEFAULTS].concat();
+            let texts = [&[config::PLATFORM_DEFAULTS], definition.defaults].concat();
             println!("{}", config::merge_defaults(&texts));
         }
         Command::Check => {
-            config::check::<S>(cli.config.as_deref(), environment())?;
-            println!("{}: the settings are good", S::NAME);
+            definition.check_settings(cli.config.as_deref(), environment())?;
+            println!("{name}: the settings are good");
         }
         Command::Health => {
             let file = cli.config.as_deref();
-            let http = config::load_http(S::NAME, S::DEFAULTS, file, environment());
+            let http = config::load_http(name, definition.defaults, file, environment());
             health::check_alive(&http?).await?;
         }
         Command::Migrate => {
-            let (settings, _) = load::<S>(cli.config)?;
-            let applied = database::migrate(S::NAME, &settings.database, S::migrations()).await?;
-            println!("{}: migrations that ran: {}", S::NAME, applied.len());
+            let (settings, _) = load(definition, cli.config)?;
+            let migrations = (definition.migrations)();
+            let applied = database::migrate(name, &settings.database, migrations).await?;
+            println!("{name}: migrations that ran: {}", applied.len());
         }
         Command::Serve => {
-            let (settings, own) = load::<S>(cli.config)?;
-            let telemetry = Telemetry::start(S::NAME, &settings.telemetry)?;
+            let (settings, start) = load(definition, cli.config)?;
+            let telemetry = Telemetry::start(name, &settings.telemetry)?;
             raise_open_files_limit();
-            let served = serve::<S>(settings, own).await;
+            let served = serve(definition, settings, start).await;
             if let Err(error) = &served {
-                tracing::error!(error = format!("{error:#}"), "{} cannot continue", S::NAME);
+                tracing::error!(error = format!("{error:#}"), "{name} cannot continue");
             }
             telemetry.finish();
             served?;
@@ -102,8 +110,8 @@ async fn execute<S: Service>(cli: Cli) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn load<S: Service>(file: Option<PathBuf>) -> anyhow::Result<(Settings, S::Settings)> {
-    Ok(config::load(S::NAME, S::DEFAULTS, file.as_deref(), environment())?)
+fn load(definition: Definition, file: Option<PathBuf>) -> anyhow::Result<(Settings, Start)> {
+    Ok(definition.load_settings(file.as_deref(), environment())?)
 }
 
 /// Disables transparent huge pages for this process. mimalloc requests them for its arenas, and an idle service
@@ -128,20 +136,21 @@ fn raise_open_files_limit() {
     }
 }
 
-async fn serve<S: Service>(settings: Settings, own: S::Settings) -> anyhow::Result<()> {
+async fn serve(definition: Definition, settings: Settings, start: Start) -> anyhow::Result<()> {
+    let name = definition.name;
     let (mut terminate, mut interrupt) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let mut running = Running::start::<S>(settings, own, Clock::system()).await?;
-    tracing::info!(url = running.url, "{} listens on {}", S::NAME, running.url);
+    let mut running = Running::launch(definition, settings, start, Clock::system()).await?;
+    tracing::info!(url = running.url, "{name} listens on {}", running.url);
     let is_healthy = tokio::select! {
         _ = terminate.recv() => true,
         _ = interrupt.recv() => true,
         () = running.failed() => false,
     };
-    tracing::info!("{} is shutting down", S::NAME);
+    tracing::info!("{name} is shutting down");
     let all_stopped = running.stop().await;
     anyhow::ensure!(is_healthy, "a part of the service failed");
     anyhow::ensure!(all_stopped, "some tasks did not stop in time");
-    tracing::info!("{} has shut down", S::NAME);
+    tracing::info!("{name} has shut down");
     Ok(())
 }

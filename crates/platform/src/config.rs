@@ -22,7 +22,7 @@ pub use fault::Faults;
 pub use list::{FromListItem, List};
 pub use urls::{base_url, http_url, optional_http_url};
 
-use crate::{Service, database, http, limits, telemetry};
+use crate::{database, http, limits, telemetry};
 
 use fault::Fault;
 use repair::repair;
@@ -61,41 +61,6 @@ pub fn load<S: DeserializeOwned>(
     }
 }
 
-/// Checks the settings as `serve` does: also whether it could listen, and whether it has a database.
-pub(crate) fn check<S: Service>(
-    file: Option<&Path>,
-    environment: HashMap<String, String>,
-) -> Result<(), Faults> {
-    let mut faults = Faults::new(S::NAME);
-    let read = read_sections::<S::Settings>(&mut faults, S::DEFAULTS, file, environment);
-    if let Some((settings, _)) = read {
-        for (section, checked) in [
-            ("http", http::check(&settings.http)),
-            ("database", check_database_url::<S>(&settings.database)),
-        ] {
-            // A section with a fault was repaired, so another check of it would find nothing real.
-            if let Err(error) = checked
-                && !faults.are_in(section)
-            {
-                faults.push(Fault::from_text(&format!("{error:#}")));
-            }
-        }
-    }
-    if faults.is_empty() { Ok(()) } else { Err(faults) }
-}
-
-/// A service with tables needs `database.url`, and another one may not have it.
-pub(crate) fn check_database_url<S: Service>(settings: &database::Settings) -> anyhow::Result<()> {
-    match (settings.url.is_some(), !S::migrations().is_empty()) {
-        (false, true) => anyhow::bail!("database.url is empty, and {} has tables", S::NAME),
-        (true, false) => anyhow::bail!(
-            "database.url is set, and {} has no database; remove the setting",
-            S::NAME
-        ),
-        _ => Ok(()),
-    }
-}
-
 /// Reads only `[http]`, for commands that do not need the other settings and may not have them.
 pub fn load_http(
     name: &str,
@@ -116,7 +81,7 @@ pub fn load_http(
 
 /// Reads all sections and records their faults. Without a fault the result is the settings; with
 /// faults it is what is left after repairs, and `None` if a fault cannot be repaired.
-fn read_sections<S: DeserializeOwned>(
+pub(crate) fn read_sections<S: DeserializeOwned>(
     faults: &mut Faults,
     defaults: &[&str],
     file: Option<&Path>,

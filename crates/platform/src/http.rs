@@ -25,7 +25,7 @@ pub use middleware::RendersPages;
 pub use page::{BadCursor, ListOrder, Page, PageLimit};
 pub use query::Query;
 pub use sequential::Sequential;
-pub(crate) use server::{bind, check};
+pub(crate) use server::{Routes, ServerState, Share, bind, check};
 pub use settings::{ProxyHeader, Settings, Tls};
 
 /// A response whose body is JSON text already.

@@ -21,6 +21,7 @@ mod cli;
 mod client;
 mod client_identity;
 mod clock;
+mod definition;
 mod failure;
 mod memory;
 mod migration_check;

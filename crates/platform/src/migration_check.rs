@@ -8,14 +8,15 @@ use std::{
     time::Duration,
 };
 
-use crate::{Service, Tasks, database, health::Health};
+use crate::{Tasks, database, definition::Definition, health::Health};
 
 /// Interval of the checks while the database is not available.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Fails if the database lacks a migration. While the database is not available, the process is not
 /// ready and a task repeats the check.
-pub(crate) async fn check_migrations<S: Service>(
+pub(crate) async fn check_migrations(
+    definition: Definition,
     settings: &database::Settings,
     tasks: &Tasks,
     health: &Health,
@@ -26,7 +27,7 @@ pub(crate) async fn check_migrations<S: Service>(
         let known = known.load(Ordering::Relaxed);
         async move { known.then_some(()).ok_or_else(|| "not known yet".to_owned()) }
     });
-    if is_migrated::<S>(settings).await? {
+    if is_migrated(definition, settings).await? {
         complete.store(true, Ordering::Relaxed);
         return Ok(());
     }
@@ -37,7 +38,7 @@ pub(crate) async fn check_migrations<S: Service>(
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(CHECK_INTERVAL) => {}
             }
-            match is_migrated::<S>(&settings).await {
+            match is_migrated(definition, &settings).await {
                 Ok(migrated) => complete.store(migrated, Ordering::Relaxed),
                 // A task that ends early ends the process.
                 Err(error) => return tracing::error!("{error:#}"),
@@ -50,13 +51,16 @@ pub(crate) async fn check_migrations<S: Service>(
 
 /// Whether all migrations were applied; false while the database is not available. A missing migration
 /// is an error.
-async fn is_migrated<S: Service>(settings: &database::Settings) -> anyhow::Result<bool> {
-    match database::pending(S::NAME, settings, S::migrations()).await {
+async fn is_migrated(
+    definition: Definition,
+    settings: &database::Settings,
+) -> anyhow::Result<bool> {
+    match database::pending(definition.name, settings, (definition.migrations)()).await {
         Ok(missing) => anyhow::ensure!(
             missing.is_empty(),
             "the database lacks {}: run `{} migrate` first",
             missing.join(", "),
-            S::NAME
+            definition.name
         ),
         Err(error) => {
             tracing::warn!(error = format!("{error:#}"), "the database is not available yet");

@@ -18,7 +18,7 @@ use utoipa::openapi::{
 use utoipa::{PartialSchema as _, ToSchema as _};
 use utoipa_actix_web::AppExt as _;
 
-use crate::{Service, failure::ErrorBody};
+use crate::{Service, definition::Definition, failure::ErrorBody};
 
 const JSON: &str = "application/json";
 /// Responses that middleware and extractors can return for every handler.
@@ -40,10 +40,14 @@ const FOR_PATHS: (&str, &str) = ("404", "It does not exist, or belongs to anothe
 const FOR_MERCHANTS: (&str, &str) = ("404", "The merchant does not exist");
 
 pub fn openapi<S: Service>() -> OpenApi {
+    document(Definition::of::<S>())
+}
+
+pub(crate) fn document(definition: Definition) -> OpenApi {
     let (_, mut document) =
-        actix_web::App::new().into_utoipa_app().configure(S::routes).split_for_parts();
-    document.info.title = format!("Backhaul {}", S::NAME);
-    document.info.description = Some(S::ABOUT.to_owned());
+        actix_web::App::new().into_utoipa_app().configure(definition.routes).split_for_parts();
+    document.info.title = format!("Backhaul {}", definition.name);
+    document.info.description = Some(definition.about.to_owned());
     env!("CARGO_PKG_VERSION").clone_into(&mut document.info.version);
     document.info.license = Some(license());
     let contact = ContactBuilder::new().name(Some("The operators of this installation"));
@@ -57,9 +61,9 @@ pub fn openapi<S: Service>() -> OpenApi {
         security::describe(operation);
     }
     add_error_body(&mut document);
-    document.tags = Some(tags.into_iter().map(describe_tag::<S>).collect());
+    document.tags = Some(tags.into_iter().map(|name| describe_tag(definition, name)).collect());
     security::add_schemes(&mut document);
-    S::webhooks(&mut document);
+    (definition.webhooks)(&mut document);
     document
 }
 
@@ -113,8 +117,8 @@ fn reason(status: &str) -> &'static str {
     status.and_then(|status| status.canonical_reason()).unwrap_or("A response")
 }
 
-fn describe_tag<S: Service>(name: String) -> Tag {
-    let described = S::TAGS.iter().find(|(tag, _)| *tag == name);
+fn describe_tag(definition: Definition, name: String) -> Tag {
+    let described = definition.tags.iter().find(|(tag, _)| *tag == name);
     TagBuilder::new().description(described.map(|(_, description)| *description)).name(name).build()
 }
 

@@ -10,13 +10,15 @@ use tokio::{task::JoinHandle, time::Instant};
 
 use crate::{
     Clock, Process, Service, Tasks, chain,
-    config::{Settings, check_database_url},
+    config::Settings,
     database::{self, Pool},
+    definition::{Definition, Start, Started, start},
     health::Health,
     http,
     identity::Verifier,
     limits::PerAddress,
     migration_check::check_migrations,
+    openapi,
 };
 
 /// Time from the signal to the exit. Requests in flight may take 15 seconds; tasks get the rest.
@@ -38,14 +40,30 @@ impl Running {
         own: S::Settings,
         clock: Clock,
     ) -> anyhow::Result<Self> {
+        Self::launch(Definition::of::<S>(), settings, start::<S>(own), clock).await
+    }
+
+    pub(crate) async fn launch(
+        definition: Definition,
+        settings: Settings,
+        start: Start,
+        clock: Clock,
+    ) -> anyhow::Result<Self> {
         let (tasks, health) = (Tasks::default(), Health::started(clock.now()));
-        let pool = open_database::<S>(&settings.database, &tasks, &health).await?;
+        let pool = open_database(definition, &settings.database, &tasks, &health).await?;
         let process = Process { pool, tasks, clock, health, http: settings.http };
-        let (service, verifier) = S::start(&process, own).await?;
+        let Started { share, verifier } = start(&process).await?;
         let Process { tasks, clock, health, http, .. } = process;
         add_token_checks(&verifier, &health);
         let limits = Arc::new(PerAddress::new(settings.limits, clock));
-        let bound = http::bind(&http, limits, Arc::new(service), verifier, health.clone(), &tasks)?;
+        let routes = http::Routes {
+            service: definition.name,
+            document: openapi::document(definition),
+            configure: definition.routes,
+            share,
+        };
+        let state = http::ServerState { limits, verifier, health: health.clone() };
+        let bound = http::bind(&http, routes, state, &tasks)?;
         let url = format!("{}://{}", bound.scheme, bound.address);
         let server = bound.server.handle();
         #[expect(
@@ -74,17 +92,18 @@ impl Running {
 }
 
 /// Creates the pool. A service with `database.url` is ready only while its database is available.
-async fn open_database<S: Service>(
+async fn open_database(
+    definition: Definition,
     settings: &database::Settings,
     tasks: &Tasks,
     health: &Health,
 ) -> anyhow::Result<Pool> {
-    let pool = Pool::new(S::NAME, settings)?;
-    check_database_url::<S>(settings)?;
+    let pool = Pool::new(definition.name, settings)?;
+    definition.check_database_url(settings)?;
     if settings.url.is_none() {
         return Ok(pool);
     }
-    check_migrations::<S>(settings, tasks, health).await?;
+    check_migrations(definition, settings, tasks, health).await?;
     pool.record_metrics(tasks);
     let pinged = pool.clone();
     health.add("database", move || {

@@ -24,7 +24,7 @@ pub trait Service: Send + Sync + Sized + 'static {
     /// `database.url` to an empty text here.
     const DEFAULTS: &'static [&'static str];
     /// The sections of the service, beside those of the platform.
-    type Settings: DeserializeOwned + Send;
+    type Settings: DeserializeOwned + Send + 'static;
 
     /// The migrations of its tables, in the order in which they must be applied. A service without a
     /// database has none.

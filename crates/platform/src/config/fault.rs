@@ -30,7 +30,7 @@ pub(super) enum Reason {
 }
 
 impl Faults {
-    pub(super) fn new(service: &str) -> Self {
+    pub(crate) fn new(service: &str) -> Self {
         Self { service: service.to_owned(), without_section: Vec::new(), faults: Vec::new() }
     }
 
@@ -44,13 +44,19 @@ impl Faults {
         &self.service
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.faults.is_empty()
     }
 
-    /// Whether a fault is in this section.
-    pub(super) fn are_in(&self, section: &str) -> bool {
-        self.faults.iter().any(|fault| fault.path.split('.').next() == Some(section))
+    /// Adds the error of a check of a section. A section with a fault was repaired, so the check of it found
+    /// nothing real.
+    pub(crate) fn add_check(&mut self, section: &str, checked: anyhow::Result<()>) {
+        let is_in_section = |fault: &Fault| fault.path.split('.').next() == Some(section);
+        if let Err(error) = checked
+            && !self.faults.iter().any(is_in_section)
+        {
+            self.push(Fault::at("", &format!("{error:#}")));
+        }
     }
 
     /// Adds a fault. Returns whether it is new.
@@ -126,11 +132,6 @@ impl From<ConfigError> for Fault {
 }
 
 impl Fault {
-    /// A fault whose text starts with the name of the setting.
-    pub(super) fn from_text(text: &str) -> Self {
-        Self::at("", text)
-    }
-
     /// The same fault, of the whole section.
     pub(super) fn of_section(&self) -> Self {
         let section = self.path.split('.').next().unwrap_or_default();

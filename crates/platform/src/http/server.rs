@@ -13,7 +13,7 @@ use actix_web::{
 use anyhow::Context as _;
 use serde_json::json;
 use utoipa::openapi::OpenApi;
-use utoipa_actix_web::AppExt as _;
+use utoipa_actix_web::{AppExt as _, service_config::ServiceConfig};
 
 use super::{
     BodyLimits, ErrorBody, Settings,
@@ -25,7 +25,7 @@ use super::{
     tls,
 };
 use crate::{
-    Problem, Service, Tasks,
+    Problem, Tasks,
     health::{self, Health},
     identity::Verifier,
     limits::PerAddress,
@@ -44,21 +44,39 @@ pub(crate) struct Bound {
     pub(crate) scheme: &'static str,
 }
 
-/// Listens, and is ready to serve the routes of `S`.
-pub(crate) fn bind<S: Service>(
+/// Adds the state of a service to the server.
+pub(crate) type Share = Arc<dyn Fn(&mut web::ServiceConfig) + Send + Sync>;
+
+/// The operations of a service.
+pub(crate) struct Routes {
+    pub(crate) service: &'static str,
+    pub(crate) document: OpenApi,
+    pub(crate) configure: fn(&mut ServiceConfig<'_>),
+    pub(crate) share: Share,
+}
+
+/// The state that middleware and extractors use.
+pub(crate) struct ServerState {
+    pub(crate) limits: Arc<PerAddress>,
+    pub(crate) verifier: Arc<Verifier>,
+    pub(crate) health: Health,
+}
+
+/// Listens, and is ready to serve the routes of a service.
+pub(crate) fn bind(
     settings: &Settings,
-    limits: Arc<PerAddress>,
-    service: Arc<S>,
-    verifier: Arc<Verifier>,
-    health: Health,
+    routes: Routes,
+    state: ServerState,
     tasks: &Tasks,
 ) -> anyhow::Result<Bound> {
+    let Routes { service, document, configure, share } = routes;
+    let ServerState { limits, verifier, health } = state;
     let listener = listen(settings)?;
     let address = listener.local_addr()?;
-    let document = web::Data::new(crate::openapi::<S>());
+    let document = web::Data::new(document);
     let operations = web::Data::new(Operations::new(&document));
     let connections = Connections::start(settings, limits.clone(), tasks);
-    let (service, verifier) = (web::Data::from(service), web::Data::from(verifier));
+    let verifier = web::Data::from(verifier);
     let (health, http_settings) = (web::Data::new(health), web::Data::new(settings.clone()));
     let body_limits =
         BodyLimits { max_bytes: settings.max_body_bytes, timeout: settings.body_timeout };
@@ -67,7 +85,6 @@ pub(crate) fn bind<S: Service>(
         App::new()
             .wrap(from_fn(observe))
             .into_utoipa_app()
-            .app_data(service.clone())
             .app_data(verifier.clone())
             .app_data(health.clone())
             .app_data(http_settings.clone())
@@ -83,15 +100,15 @@ pub(crate) fn bind<S: Service>(
             .app_data(
                 web::PathConfig::default().error_handler(|_, _| Problem::from(NoSuchPath).into()),
             )
-            .configure(S::routes)
+            .configure(configure)
             .into_app()
             .route("/healthz", web::get().to(health::healthz))
             .route("/readyz", web::get().to(health::readyz))
             .route("/metrics", web::get().to(telemetry::metrics))
-            .route("/version", web::get().to(show_version::<S>))
+            .route("/version", web::get().to(move || show_version(service)))
             .route("/openapi.json", web::get().to(openapi_json))
             // Last, because web pages have a fallback for all other paths.
-            .configure(|app| service.share(app))
+            .configure(|app| share(app))
             .default_service(web::to(not_found))
     };
     let workers = if settings.workers == 0 { cores() } else { settings.workers };
@@ -155,8 +172,8 @@ fn reject_plain_http(settings: &Settings, address: SocketAddr) -> anyhow::Result
 }
 
 /// `GET /version`
-async fn show_version<S: Service>() -> HttpResponse {
-    let body = json!({ "service": S::NAME, "version": VERSION, "commit": COMMIT });
+async fn show_version(name: &'static str) -> HttpResponse {
+    let body = json!({ "service": name, "version": VERSION, "commit": COMMIT });
     HttpResponse::Ok().json(body)
 }
 
