@@ -7,7 +7,6 @@
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
-use domain::event::Event;
 use futures_util::FutureExt;
 use opentelemetry::{
     KeyValue,
@@ -22,8 +21,7 @@ use tracing::Instrument;
 use crate::{
     broker::Broker,
     connection::BrokerError,
-    envelope::Envelope,
-    handler::{HandleError, Handler},
+    handler::{AnyHandler, HandleError, Handler, ReadEvent},
     inbox::Inbox,
     subscription::{Incoming, Subscription},
 };
@@ -51,15 +49,24 @@ enum Unhandled {
 }
 
 /// An event and how the broker delivered it.
-struct Delivered<E> {
+struct Delivered {
     delivery_tag: u64,
     delivery_count: u32,
-    event: Envelope<E>,
+    event: ReadEvent,
 }
 
 /// Consumes `H::Event` from the queue of `service` until the process stops.
 pub fn consume<H: Handler>(broker: &Broker, service: &'static str, process: &Process, handler: H) {
-    let queue = broker.topology.subscription_queue(service, H::Event::TYPE);
+    consume_events(broker, service, process, Arc::new(handler));
+}
+
+fn consume_events(
+    broker: &Broker,
+    service: &'static str,
+    process: &Process,
+    handler: Arc<dyn AnyHandler>,
+) {
+    let queue = broker.topology.subscription_queue(service, handler.event_type());
     let inbox = Inbox { pool: process.pool.clone(), queue, clock: process.clock.clone() };
     delete_expired_ids(&inbox, broker.settings.inbox_retention, process);
     let consumed = telemetry::meter()
@@ -71,7 +78,7 @@ pub fn consume<H: Handler>(broker: &Broker, service: &'static str, process: &Pro
         .with_description("Time from an event to the commit of its handler's transaction")
         .with_boundaries(vec![0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 3600.0])
         .build();
-    let (broker, handler) = (broker.clone(), Arc::new(handler));
+    let broker = broker.clone();
     process
         .tasks
         .spawn("consumer", |stop| Consumer { broker, inbox, handler, consumed, lag, stop }.run());
@@ -89,16 +96,16 @@ fn delete_expired_ids(inbox: &Inbox, retention: Duration, process: &Process) {
     });
 }
 
-struct Consumer<H> {
+struct Consumer {
     broker: Broker,
     inbox: Inbox,
-    handler: Arc<H>,
+    handler: Arc<dyn AnyHandler>,
     consumed: Counter<u64>,
     lag: Histogram<f64>,
     stop: CancellationToken,
 }
 
-impl<H: Handler> Consumer<H> {
+impl Consumer {
     async fn run(self) {
         // The counters start at zero: a series that starts with the first failure has no increase.
         ["handled", "failed", "unreadable"].into_iter().for_each(|outcome| self.count(outcome, 0));
@@ -124,9 +131,7 @@ impl<H: Handler> Consumer<H> {
     /// completed first.
     async fn consume(&self, backoff: &mut Backoff) -> Result<(), BrokerError> {
         let settings = &self.broker.settings;
-        // RabbitMQ takes zero for "unlimited".
-        const { assert!(H::MAX_PREFETCH > 0) };
-        let prefetch = settings.prefetch.get().min(H::MAX_PREFETCH);
+        let prefetch = settings.prefetch.get().min(self.handler.max_prefetch());
         let mut subscription = tokio::select! {
             () = self.stop.cancelled() => return Ok(()),
             opened = Subscription::open(&self.broker.consuming, &self.inbox.queue, prefetch) => opened?,
@@ -152,7 +157,7 @@ impl<H: Handler> Consumer<H> {
     ) -> Result<(), BrokerError> {
         let mut events = Vec::with_capacity(batch.len());
         for Incoming { delivery_tag, delivery_count, body, .. } in batch {
-            match serde_json::from_slice(&body) {
+            match self.handler.read(&body) {
                 Ok(event) => events.push(Delivered { delivery_tag, delivery_count, event }),
                 Err(error) => {
                     let queue = &self.inbox.queue;
@@ -165,7 +170,8 @@ impl<H: Handler> Consumer<H> {
         let mut remaining = events.as_slice();
         // Events that are left at shutdown return to the queue.
         while !remaining.is_empty() && !self.stop.is_cancelled() {
-            let (next, rest) = remaining.split_at(transaction_size::<H>(remaining));
+            let (next, rest) =
+                remaining.split_at(transaction_size(remaining, self.handler.max_batch_cost()));
             self.process_together(subscription, next).await?;
             remaining = rest;
         }
@@ -175,7 +181,7 @@ impl<H: Handler> Consumer<H> {
     async fn process_together(
         &self,
         subscription: &Subscription,
-        events: &[Delivered<H::Event>],
+        events: &[Delivered],
     ) -> Result<(), BrokerError> {
         let Some(last) = events.last() else { return Ok(()) };
         match self.handle(events).await {
@@ -193,7 +199,7 @@ impl<H: Handler> Consumer<H> {
     async fn process_individually(
         &self,
         subscription: &Subscription,
-        events: &[Delivered<H::Event>],
+        events: &[Delivered],
     ) -> Result<(), BrokerError> {
         let mut failed = Vec::new();
         for event in events {
@@ -214,7 +220,7 @@ impl<H: Handler> Consumer<H> {
     async fn requeue(
         &self,
         subscription: &Subscription,
-        failed: &[&Delivered<H::Event>],
+        failed: &[&Delivered],
     ) -> Result<(), BrokerError> {
         let Some(delivery_count) = failed.iter().map(|event| event.delivery_count).max() else {
             return Ok(());
@@ -231,7 +237,7 @@ impl<H: Handler> Consumer<H> {
     }
 
     /// Handles events in one transaction. Retries while the database is unavailable.
-    async fn handle(&self, events: &[Delivered<H::Event>]) -> Result<(), Unhandled> {
+    async fn handle(&self, events: &[Delivered]) -> Result<(), Unhandled> {
         let Some(first) = events.first() else { return Ok(()) };
         let span = tracing::info_span!(
             "handle",
@@ -250,7 +256,7 @@ impl<H: Handler> Consumer<H> {
         Ok(())
     }
 
-    async fn retry_transaction(&self, events: &[Delivered<H::Event>]) -> Result<(), Unhandled> {
+    async fn retry_transaction(&self, events: &[Delivered]) -> Result<(), Unhandled> {
         let mut backoff = Backoff::new(MIN_BACKOFF, MAX_BACKOFF);
         let mut timeouts = 0;
         loop {
@@ -267,7 +273,7 @@ impl<H: Handler> Consumer<H> {
         }
     }
 
-    async fn run_transaction(&self, events: &[Delivered<H::Event>]) -> Result<(), HandleError> {
+    async fn run_transaction(&self, events: &[Delivered]) -> Result<(), HandleError> {
         let mut conn = self.inbox.pool.get().await?;
         let events: Vec<_> = events.iter().map(|event| &event.event).collect();
         conn.transaction(async |conn| {
@@ -284,11 +290,10 @@ impl<H: Handler> Consumer<H> {
             handling.await.unwrap_or_else(|_panic| Err(Panicked.into()))
         })
         .await?;
-        self.handler.after_commit(&events);
-        Ok(())
+        self.handler.after_commit(&events)
     }
 
-    fn record_handled(&self, events: &[Delivered<H::Event>]) {
+    fn record_handled(&self, events: &[Delivered]) {
         self.count("handled", events.len());
         let now = self.inbox.clock.now();
         let queue = [KeyValue::new("queue", self.inbox.queue.clone())];
@@ -297,7 +302,7 @@ impl<H: Handler> Consumer<H> {
         }
     }
 
-    fn record_failure(&self, event: &Delivered<H::Event>, error: &HandleError) {
+    fn record_failure(&self, event: &Delivered, error: &HandleError) {
         self.count("failed", 1);
         let (queue, error) = (&self.inbox.queue, chain(error.0.as_ref()));
         tracing::error!(queue, event.id = %event.event.id, error, "event handler failed");
@@ -311,11 +316,11 @@ impl<H: Handler> Consumer<H> {
 }
 
 /// Number of leading events that one transaction takes, at least one.
-fn transaction_size<H: Handler>(events: &[Delivered<H::Event>]) -> usize {
+fn transaction_size(events: &[Delivered], max_cost: usize) -> usize {
     let mut cost = 0_usize;
-    let fits = |event: &&Delivered<H::Event>| {
-        let fits = cost < H::MAX_BATCH_COST;
-        cost = cost.saturating_add(H::cost(&event.event.data));
+    let fits = |event: &&Delivered| {
+        let fits = cost < max_cost;
+        cost = cost.saturating_add(event.event.cost);
         fits
     };
     events.iter().take_while(fits).count()
