@@ -1,6 +1,7 @@
 """Fails if modules of a crate import each other in a circle, and prints the imports of each circle.
 
-A module may use the modules below it, and they may use it: together they are one unit.
+A module may use the modules below it, and they may use it: together they are one unit. Two units at the root of
+a crate may not import each other either, even if different modules of them do.
 """
 
 import re
@@ -71,13 +72,26 @@ class Crate:
 
     def circles(self):
         """The modules in circles and between circles, with the modules that each uses."""
-        graph = {module: self.uses(module) for module in self.texts}
-        while True:
-            used = set().union(*graph.values()) & graph.keys()
-            left = {module: graph[module] & graph.keys() for module in used if graph[module] & graph.keys()}
-            if left.keys() == graph.keys():
-                return left
-            graph = left
+        return left_in_circles({module: self.uses(module) for module in self.texts})
+
+    def mutual_imports(self):
+        """The units at the root of the crate that import each other, with the imports."""
+        found = {}
+        for module in self.texts:
+            for used in self.uses(module) if module and "tests" not in module else ():
+                if used and used[0] != module[0]:
+                    found.setdefault((module[0], used[0]), []).append((module, used))
+        return [imports for (unit, other), imports in found.items() if (other, unit) in found]
+
+
+def left_in_circles(graph):
+    """The part of a graph that is in circles and between circles."""
+    while True:
+        used = set().union(*graph.values()) & graph.keys()
+        left = {module: graph[module] & graph.keys() for module in used if graph[module] & graph.keys()}
+        if left.keys() == graph.keys():
+            return left
+        graph = left
 
 
 def sources(folder):
@@ -98,12 +112,17 @@ def check_the_check():
     assert circle == {("a", "inner"): {("b",)}, ("b",): {("a", "inner")}}, circle
     allowed = {("a",): "use crate::b;", ("b",): "mod c; // crate::a::Item\n#[cfg(test)]\nmod tests { use crate::a; }"}
     assert not Crate({(): "", **allowed, ("b", "c"): "use super::Text;"}).circles()
+    mutual = {(): "mod a;\nmod b;", ("a",): "mod c;\nuse crate::b;", ("a", "c"): "", ("b",): "use crate::a::c;"}
+    assert not Crate(mutual).circles()
+    assert sorted(Crate(mutual).mutual_imports()) == [[(("a",), ("b",))], [(("b",), ("a", "c"))]]
 
 
 check_the_check()
 failed = False
 for folder in sorted(CRATES.iterdir()):
-    for module, used in sorted(Crate(sources(folder / "src")).circles().items()):
+    crate = Crate(sources(folder / "src"))
+    imports = [(module, path) for module, used in crate.circles().items() for path in used]
+    for module, path in sorted({*imports, *sum(crate.mutual_imports(), [])}):
         failed = True
-        print(f"{folder.name}: {'::'.join(module)} uses {', '.join('::'.join(path) for path in sorted(used))}")
+        print(f"{folder.name}: {'::'.join(module)} uses {'::'.join(path)}")
 sys.exit("modules import each other in a circle" if failed else 0)

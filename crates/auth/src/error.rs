@@ -11,7 +11,7 @@ use platform::{ErrorKind, Failure, Timestamp, database::DatabaseError, sealing::
 
 use crate::{
     email::{Email, InvalidEmail},
-    oidc::provider::ProviderError,
+    provider_error::ProviderError,
 };
 
 #[derive(Debug, thiserror::Error)]

@@ -23,6 +23,7 @@ mod merchants;
 mod oidc;
 mod passwords;
 mod people;
+mod provider_error;
 mod recovery_codes;
 mod revocations;
 mod rights;

@@ -6,7 +6,7 @@
 mod id_token;
 mod keys;
 mod person;
-pub(crate) mod provider;
+mod provider;
 pub(crate) mod settings;
 
 use std::net::IpAddr;
@@ -24,13 +24,14 @@ use utoipa::ToSchema;
 use self::{
     id_token::{PersonClaims, Rejection},
     person::Identity,
-    provider::{Provider, ProviderError},
+    provider::Provider,
     settings::Settings,
 };
 use crate::{
     App,
     browser::Browser,
     error::Error,
+    provider_error::ProviderError,
     sessions::{self, StartedSession},
     store::people::OidcSubject,
 };

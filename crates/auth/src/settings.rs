@@ -176,7 +176,7 @@ fn check_client(prefix: &str, id: &str, secret: &SecretString) -> Result<(), Str
 
 #[cfg(test)]
 mod tests {
-    use platform::Service as _;
+    use platform::{Service as _, settings};
 
     use super::*;
     use crate::App;
@@ -189,7 +189,7 @@ mod tests {
             (name, value),
         ];
         let variables = variables.map(|(key, value)| (key.to_owned(), value.to_owned()));
-        let loaded = config::load::<Settings>(App::NAME, App::DEFAULTS, None, variables.into());
+        let loaded = settings::load::<Settings>(App::NAME, App::DEFAULTS, None, variables.into());
         loaded.map(drop).map_err(|faults| faults.to_string())
     }
 

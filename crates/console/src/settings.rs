@@ -12,7 +12,7 @@ pub struct Settings {
 
 #[cfg(test)]
 mod tests {
-    use platform::{Service as _, config};
+    use platform::{Service as _, settings};
 
     use super::*;
     use crate::App;
@@ -20,7 +20,7 @@ mod tests {
     fn read(settings: &[(&str, &str)]) -> Result<(), String> {
         let variables = settings.iter().map(|(name, value)| (format!("CONSOLE__{name}"), *value));
         let variables = variables.map(|(name, value)| (name, value.to_owned())).collect();
-        let loaded = config::load::<Settings>(App::NAME, App::DEFAULTS, None, variables);
+        let loaded = settings::load::<Settings>(App::NAME, App::DEFAULTS, None, variables);
         loaded.map(drop).map_err(|faults| faults.to_string())
     }
 

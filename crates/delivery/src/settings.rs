@@ -99,7 +99,7 @@ impl Settings {
 mod tests {
     use std::collections::HashMap;
 
-    use platform::config;
+    use platform::settings;
 
     use super::*;
 
@@ -130,7 +130,7 @@ mod tests {
             let variable = format!("TEST__DELIVERY__{name}");
             let url = ("TEST__DATABASE__URL".to_owned(), "postgres://h".to_owned());
             let environment = [url, (variable.clone(), value.to_owned())].into();
-            let read = config::load::<Sections>("test", &[crate::DEFAULTS], None, environment);
+            let read = settings::load::<Sections>("test", &[crate::DEFAULTS], None, environment);
             let faults = read.unwrap_err().to_string();
             let setting = format!("delivery.{}", name.to_lowercase());
             let expected =

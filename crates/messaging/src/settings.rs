@@ -61,7 +61,7 @@ impl Settings {
 mod tests {
     use std::collections::HashMap;
 
-    use platform::config;
+    use platform::settings;
 
     use super::*;
     use crate::DEFAULTS;
@@ -71,7 +71,7 @@ mod tests {
         let own = own.iter().map(|(name, value)| (format!("TEST__BROKER__{name}"), *value));
         let given = given.iter().map(|(name, value)| (format!("TEST__{name}"), *value)).chain(own);
         let given = given.map(|(name, value)| (name, value.to_owned())).collect();
-        let loaded = config::load::<HashMap<String, Settings>>("test", &[DEFAULTS], None, given);
+        let loaded = settings::load::<HashMap<String, Settings>>("test", &[DEFAULTS], None, given);
         loaded.map(drop).map_err(|error| error.to_string())
     }
 

@@ -6,11 +6,10 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::{
-    Clock, Running, Service,
-    config::{self, Settings},
-    database,
+    Clock, Running, Service, database,
     definition::{Definition, Start},
     health, openapi,
+    settings::{self, Settings},
     telemetry::Telemetry,
     version::version_text,
 };
@@ -76,18 +75,15 @@ async fn execute(definition: Definition, cli: Cli) -> anyhow::Result<()> {
     let name = definition.name;
     match cli.command {
         Command::Openapi => print!("{}", openapi::document(definition).to_yaml()?),
-        Command::Defaults => {
-            let texts = [&[config::PLATFORM_DEFAULTS], definition.defaults].concat();
-            println!("{}", config::merge_defaults(&texts));
-        }
+        Command::Defaults => println!("{}", settings::default_text(definition.defaults)),
         Command::Check => {
             definition.check_settings(cli.config.as_deref(), environment())?;
             println!("{name}: the settings are good");
         }
         Command::Health => {
             let file = cli.config.as_deref();
-            let http = config::load_http(name, definition.defaults, file, environment());
-            health::check_alive(&http?).await?;
+            let http = settings::load_http(name, definition.defaults, file, environment())?;
+            health::alive(&http.host, http.port, http.tls.is_some()).await?;
         }
         Command::Migrate => {
             let (settings, _) = load(definition, cli.config)?;

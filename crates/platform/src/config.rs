@@ -8,103 +8,25 @@ mod fault;
 mod list;
 pub mod range;
 mod repair;
-#[cfg(test)]
-mod tests;
 mod urls;
 
 use std::{collections::HashMap, path::Path};
 
 use ::config::{Config, ConfigError, Environment, File, FileFormat, Map, Value, ValueKind};
-use serde::{Deserialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
 
 pub(crate) use defaults::merge as merge_defaults;
+pub(crate) use fault::Fault;
 pub use fault::Faults;
 pub use list::{FromListItem, List};
 pub use urls::{base_url, http_url, optional_http_url};
 
-use crate::{database, http, limits, telemetry};
-
-use fault::Fault;
 use repair::repair;
 
-/// The sections every service has.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    pub http: http::Settings,
-    pub limits: limits::Settings,
-    pub database: database::Settings,
-    pub telemetry: telemetry::Settings,
-}
-
-#[derive(Deserialize)]
-struct HttpOnly {
-    http: http::Settings,
-}
-
-type Table = Map<String, Value>;
-
-pub(crate) const PLATFORM_DEFAULTS: &str = include_str!("../default.toml");
-const SECTIONS: [&str; 4] = ["http", "limits", "database", "telemetry"];
-
-/// Reads the settings of the service `name`: the sections of the platform and those of the service.
-pub fn load<S: DeserializeOwned>(
-    name: &str,
-    defaults: &[&str],
-    file: Option<&Path>,
-    environment: HashMap<String, String>,
-) -> Result<(Settings, S), Faults> {
-    let mut faults = Faults::new(name);
-    match read_sections(&mut faults, defaults, file, environment) {
-        Some(settings) if faults.is_empty() => Ok(settings),
-        _ => Err(faults),
-    }
-}
-
-/// Reads only `[http]`, for commands that do not need the other settings and may not have them.
-pub fn load_http(
-    name: &str,
-    defaults: &[&str],
-    file: Option<&Path>,
-    environment: HashMap<String, String>,
-) -> Result<http::Settings, Faults> {
-    let mut faults = Faults::new(name);
-    let read = read(name, defaults, file, environment).and_then(|mut all| {
-        let http = all.remove_entry("http").into_iter().collect();
-        Value::new(None, ValueKind::Table(http)).try_deserialize::<HttpOnly>()
-    });
-    read.map(|read| read.http).map_err(|error| {
-        faults.push(Fault::from(error));
-        faults
-    })
-}
-
-/// Reads all sections and records their faults. Without a fault the result is the settings; with
-/// faults it is what is left after repairs, and `None` if a fault cannot be repaired.
-pub(crate) fn read_sections<S: DeserializeOwned>(
-    faults: &mut Faults,
-    defaults: &[&str],
-    file: Option<&Path>,
-    environment: HashMap<String, String>,
-) -> Option<(Settings, S)> {
-    let sources = read(faults.service(), defaults, file, environment)
-        .and_then(|all| Ok((all, read(faults.service(), defaults, None, HashMap::new())?)));
-    let (all, defaults) = match sources {
-        Ok(sources) => sources,
-        Err(error) => {
-            faults.push(Fault::from(error));
-            return None;
-        }
-    };
-    faults.set_given(&all);
-    let (platform, own) = all.into_iter().partition(|(key, _)| SECTIONS.contains(&key.as_str()));
-    let platform = deserialize(platform, &defaults, faults);
-    let own = deserialize(own, &defaults, faults);
-    platform.zip(own)
-}
+pub(crate) type Table = Map<String, Value>;
 
 /// Deserializes a table. After each fault the faulty value is replaced, so that the next one is found.
-fn deserialize<T: DeserializeOwned>(
+pub(crate) fn deserialize<T: DeserializeOwned>(
     mut table: Table,
     defaults: &Table,
     faults: &mut Faults,
@@ -128,14 +50,13 @@ fn deserialize<T: DeserializeOwned>(
 }
 
 /// Merges all sources into one table.
-fn read(
+pub(crate) fn read(
     name: &str,
     defaults: &[&str],
     file: Option<&Path>,
     environment: HashMap<String, String>,
 ) -> Result<Table, ConfigError> {
-    let mut builder =
-        Config::builder().add_source(File::from_str(PLATFORM_DEFAULTS, FileFormat::Toml));
+    let mut builder = Config::builder();
     for text in defaults {
         builder = builder.add_source(File::from_str(text, FileFormat::Toml));
     }

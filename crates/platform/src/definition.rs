@@ -11,9 +11,10 @@ use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::{
     Process, Service,
-    config::{self, Faults, Settings},
+    config::Faults,
     database, http,
     identity::Verifier,
+    settings::{self, Settings},
 };
 
 /// The constants and functions of a [`Service`].
@@ -55,7 +56,7 @@ impl Definition {
             webhooks: S::webhooks,
             read_settings: |faults, file, environment| {
                 let (settings, own) =
-                    config::read_sections(faults, S::DEFAULTS, file, environment)?;
+                    settings::read_sections(faults, S::DEFAULTS, file, environment)?;
                 Some((settings, start::<S>(own)))
             },
         }

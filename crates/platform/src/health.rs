@@ -16,7 +16,7 @@ use anyhow::Context as _;
 use futures_util::{FutureExt, future::BoxFuture, future::join_all};
 use serde::{Deserialize, Serialize};
 
-use crate::{Timestamp, http};
+use crate::Timestamp;
 
 const TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -122,12 +122,7 @@ pub(crate) async fn readyz(
     response.json(report)
 }
 
-/// Checks from the same machine that the process with these settings is alive.
-pub(crate) async fn check_alive(settings: &http::Settings) -> anyhow::Result<()> {
-    alive(&settings.host, settings.port, settings.tls.is_some()).await
-}
-
-/// Checks that a process responds at this address. With TLS it only has to listen, because its
+/// Checks from the same machine that a process responds at this address. With TLS it only has to listen, because its
 /// certificate has its public name and not this address.
 pub async fn alive(host: &str, port: u16, tls: bool) -> anyhow::Result<()> {
     let host = match host {

@@ -8,7 +8,6 @@ mod middleware;
 mod operations;
 mod page;
 mod query;
-pub mod rejections;
 mod request_error;
 mod sequential;
 mod server;

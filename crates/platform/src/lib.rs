@@ -12,8 +12,10 @@ pub mod http;
 pub mod idempotency;
 pub mod identity;
 pub mod limits;
+pub mod rejections;
 pub mod retry;
 pub mod sealing;
+pub mod settings;
 pub mod shopper_proof;
 pub mod telemetry;
 

@@ -10,7 +10,6 @@ use tokio::{task::JoinHandle, time::Instant};
 
 use crate::{
     Clock, Process, Service, Tasks, chain,
-    config::Settings,
     database::{self, Pool},
     definition::{Definition, Start, Started, start},
     health::Health,
@@ -19,6 +18,7 @@ use crate::{
     limits::PerAddress,
     migration_check::check_migrations,
     openapi,
+    settings::Settings,
 };
 
 /// Time from the signal to the exit. Requests in flight may take 15 seconds; tasks get the rest.

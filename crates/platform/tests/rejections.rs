@@ -23,8 +23,9 @@ use jsonwebtoken::{
     jwk::{Jwk, JwkSet},
 };
 use platform::{
-    Clock, Problem, Process, Running, Service, config,
+    Clock, Problem, Process, Running, Service,
     identity::{AUDIENCE, Caller, Claims, TOKEN_TYPE, Verifier},
+    settings,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -114,7 +115,7 @@ async fn start<S: Service<Settings = Settings>>(
         .chain(settings)
         .map(|(key, value)| (format!("CONSOLE__{key}"), (*value).to_owned()))
         .collect();
-    let (platform, own) = config::load(S::NAME, S::DEFAULTS, None, environment)?;
+    let (platform, own) = settings::load(S::NAME, S::DEFAULTS, None, environment)?;
     Running::start::<S>(platform, own, Clock::system()).await
 }
 

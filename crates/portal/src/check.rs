@@ -20,7 +20,7 @@ use self::{
     request::Request,
     view::{AgainPage, Check, ConfirmForm},
 };
-pub(crate) use self::{request::CONFIRMATION_DEADLINE, summary::difference_text, view::is_email};
+pub(crate) use self::{request::CONFIRMATION_DEADLINE, view::is_email};
 use crate::{
     App, basket, choose,
     draft::ReturnDraft,

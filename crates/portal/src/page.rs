@@ -124,6 +124,16 @@ impl Page {
         self.texts.money(minor_units, currency)
     }
 
+    /// The difference in price of an exchange in words.
+    pub(crate) fn price_difference(&self, cents: i64, currency: &str) -> String {
+        let amount = self.money(&cents.saturating_abs(), currency);
+        match cents {
+            0 => self.t("check-same-price"),
+            1.. => self.t1("check-more", "amount", amount),
+            _ => self.t1("check-less", "amount", amount),
+        }
+    }
+
     /// The day of a time, in the merchant's time zone.
     pub(crate) fn date(&self, at: &DateTime<Utc>) -> String {
         self.texts.day(&self.portal.day(at))

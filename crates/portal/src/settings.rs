@@ -32,7 +32,7 @@ pub(crate) struct ServiceUrls {
 
 #[cfg(test)]
 mod tests {
-    use platform::Service as _;
+    use platform::{Service as _, settings};
 
     use super::*;
     use crate::App;
@@ -46,7 +46,7 @@ mod tests {
     fn faults(settings: &[(&str, &str)]) -> Vec<String> {
         let variables = settings.iter().map(|(name, value)| (format!("PORTAL__{name}"), *value));
         let variables = variables.map(|(name, value)| (name, value.to_owned())).collect();
-        let loaded = config::load::<Settings>(App::NAME, App::DEFAULTS, None, variables);
+        let loaded = settings::load::<Settings>(App::NAME, App::DEFAULTS, None, variables);
         let text = loaded.err().map(|faults| faults.to_string()).unwrap_or_default();
         text.lines().skip(1).map(|line| line.trim().to_owned()).collect()
     }

@@ -6,7 +6,7 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use domain::{event::Event, merchant::Merchant};
 use messaging::Envelope;
-use platform::{Clock, Process, Running, Service, Tasks, config, database::Pool, health::Health};
+use platform::{Clock, Process, Running, Service, Tasks, database::Pool, health::Health, settings};
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
@@ -213,7 +213,7 @@ pub async fn send(request: RequestBuilder) -> (StatusCode, Value) {
 /// A process without a service, for tests of parts of a service.
 pub fn process(database: &Database) -> Process {
     let environment = HashMap::from([("TEST__DATABASE__URL".to_owned(), database.url())]);
-    let (settings, _) = config::load::<HashMap<String, String>>("test", &[], None, environment)
+    let (settings, _) = settings::load::<HashMap<String, String>>("test", &[], None, environment)
         .unwrap_or_else(|error| panic!("{error}"));
     Process {
         pool: database.pool(),
@@ -265,6 +265,6 @@ pub async fn launch<S: Service>(
         .map(|(key, value)| (format!("{prefix}__{key}"), (*value).to_owned()))
         .collect();
     let (platform, own) =
-        config::load::<S::Settings>(S::NAME, S::DEFAULTS, None, environment).unwrap();
+        settings::load::<S::Settings>(S::NAME, S::DEFAULTS, None, environment).unwrap();
     Running::start::<S>(platform, own, clock).await.unwrap()
 }

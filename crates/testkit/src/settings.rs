@@ -1,6 +1,6 @@
 //! Settings that a service rejects.
 
-use platform::{Service, config};
+use platform::{Service, settings};
 
 /// Settings that have no default in any service that consumes events.
 const REQUIRED: [(&str, &str); 4] = [
@@ -22,7 +22,7 @@ pub fn check_setting_rejected<S: Service>(
     let given = [&REQUIRED, required, &[(name, value)]].concat();
     let variables =
         given.iter().map(|(name, value)| (format!("{prefix}__{name}"), (*value).into()));
-    let loaded = config::load::<S::Settings>(S::NAME, S::DEFAULTS, None, variables.collect());
+    let loaded = settings::load::<S::Settings>(S::NAME, S::DEFAULTS, None, variables.collect());
     let faults = loaded.err().map(|faults| faults.to_string()).unwrap_or_default();
     let setting = name.to_lowercase().replace("__", ".");
     let faults: Vec<_> = faults.lines().skip(1).map(str::trim).collect();

@@ -9,10 +9,8 @@ use actix_web::{
 };
 use platform::{
     Problem,
-    http::{
-        Body, ClientIp,
-        rejections::{self, Reason},
-    },
+    http::{Body, ClientIp},
+    rejections::{self, Reason},
 };
 use serde::Serialize;
 use utoipa::ToSchema;

@@ -6,11 +6,9 @@ use actix_web::{HttpRequest, HttpResponse, delete, get, post, web};
 use domain::json::{Object, object, read_fields, text};
 use platform::{
     Problem,
-    http::{
-        ClientIp, ErrorBody, Json, Query,
-        rejections::{self, Reason},
-    },
+    http::{ClientIp, ErrorBody, Json, Query},
     identity::Caller,
+    rejections::{self, Reason},
 };
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};

@@ -7,7 +7,8 @@ use platform::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::provider::{Provider, ProviderError};
+use super::provider::Provider;
+use crate::provider_error::ProviderError;
 
 /// Signatures that anyone can make (`none`) and signatures with a shared secret (HS256) are missing here.
 const ALGORITHMS: [Algorithm; 3] = [Algorithm::RS256, Algorithm::ES256, Algorithm::EdDSA];

@@ -21,31 +21,11 @@ use super::{
     keys::find,
     settings::{Settings, is_protected},
 };
+use crate::provider_error::{MAX_RESPONSE_BYTES, ProviderError};
 
-/// Bounds the discovery document, the keys and a token response.
-const MAX_RESPONSE_BYTES: usize = 256 * 1024;
 const TIMEOUT: Duration = Duration::from_secs(5);
 /// Keys are also read again when a token names an unknown key.
 const CACHE_TTL: Duration = Duration::from_secs(3600);
-
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ProviderError {
-    #[error("the OpenID provider does not respond as it should")]
-    Request(#[from] reqwest::Error),
-    #[error("the response of the OpenID provider is larger than {MAX_RESPONSE_BYTES} bytes")]
-    TooLarge,
-    #[error("the response of the OpenID provider is not valid JSON")]
-    Json(#[from] serde_json::Error),
-    #[error("the discovery document of the OpenID provider is invalid: {0}")]
-    Metadata(&'static str),
-    #[error("the OpenID provider refused the token request: {0}")]
-    Refused(String),
-    /// The code is unknown, expired or was used before.
-    #[error("the OpenID provider does not accept the code")]
-    InvalidCode,
-    #[error(transparent)]
-    Shared(#[from] Arc<ProviderError>),
-}
 
 /// The part of the discovery document that is used (OpenID Connect Discovery, 3).
 #[derive(Debug, Deserialize)]

@@ -11,9 +11,9 @@ use messaging::{Broker, Topology};
 use platform::{
     Clock, Process, Running, Service,
     batching::Batches,
-    config,
     identity::Verifier,
     sealing::{self, Sealer},
+    settings,
 };
 use serde::Deserialize;
 use testkit::{Database, Namespace, sealing_keys};
@@ -97,7 +97,7 @@ fn topology(namespace: &str) -> Topology {
 /// Runs the process of the delivery engine.
 pub(crate) async fn run_engine() -> anyhow::Result<()> {
     let environment: HashMap<_, _> = std::env::vars().collect();
-    let (platform, own) = config::load(NAME, DeliveryEngine::DEFAULTS, None, environment)?;
+    let (platform, own) = settings::load(NAME, DeliveryEngine::DEFAULTS, None, environment)?;
     let mut running = Running::start::<DeliveryEngine>(platform, own, Clock::system()).await?;
     running.failed().await;
     anyhow::bail!("a task of the engine failed")

@@ -16,7 +16,7 @@ pub struct Faults {
 
 /// One fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(crate) struct Fault {
     /// The name of the setting, such as `http.port`, or of a section. Empty for a fault of a whole file.
     pub(super) path: String,
     pub(super) reason: Reason,
@@ -35,12 +35,12 @@ impl Faults {
     }
 
     /// Remembers which of the given settings are outside of sections.
-    pub(super) fn set_given(&mut self, given: &Table) {
+    pub(crate) fn set_given(&mut self, given: &Table) {
         let values = given.iter().filter(|(_, value)| !matches!(value.kind, ValueKind::Table(_)));
         self.without_section = values.map(|(name, _)| name.clone()).collect();
     }
 
-    pub(super) fn service(&self) -> &str {
+    pub(crate) fn service(&self) -> &str {
         &self.service
     }
 
@@ -60,7 +60,7 @@ impl Faults {
     }
 
     /// Adds a fault. Returns whether it is new.
-    pub(super) fn push(&mut self, fault: Fault) -> bool {
+    pub(crate) fn push(&mut self, fault: Fault) -> bool {
         let is_new = !self.faults.contains(&fault);
         if is_new {
             self.faults.push(fault);

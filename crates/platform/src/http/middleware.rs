@@ -25,13 +25,13 @@ use super::{
     ClientIp, RequestMemory, Settings,
     connections::ActiveRequest,
     operations::Operations,
-    rejections::{self, Reason, Rejection},
     request_error::{BadQuery, NoSuchPath, RepeatedHeader, RequestTimeout},
 };
 use crate::{
     Problem,
     identity::Caller,
     limits::PerAddress,
+    rejections::{self, Reason, Rejection},
     request_id::{request_id, with_request_id},
     telemetry,
 };

@@ -8,7 +8,7 @@ use domain::access::{MerchantId, Scope};
 use super::{Claims, TokenError, Verifier};
 use crate::{
     ErrorKind, Failure, Problem,
-    http::rejections::{Reason, record},
+    rejections::{Reason, record},
 };
 
 /// The header in which a caller without a merchant of its own names one.

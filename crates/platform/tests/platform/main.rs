@@ -29,11 +29,12 @@ use actix_web::{HttpResponse, get, post, web};
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use domain::access::Scope;
 use platform::{
-    Clock, Problem, Process, Running, Service, config,
+    Clock, Problem, Process, Running, Service,
     database::Pool,
     http::{ClientIp, Json},
     idempotency::KeyHeader,
     identity::{Caller, Verifier},
+    settings,
 };
 use serde::Deserialize;
 use utoipa_actix_web::service_config::ServiceConfig;
@@ -168,7 +169,7 @@ pub(crate) async fn try_start(settings: &[(&str, &str)]) -> anyhow::Result<Runni
         .chain(settings)
         .map(|(key, value)| (format!("ECHO__{key}"), (*value).to_owned()))
         .collect();
-    let (platform, own) = config::load(EchoService::NAME, &[], None, environment).unwrap();
+    let (platform, own) = settings::load(EchoService::NAME, &[], None, environment).unwrap();
     Running::start::<EchoService>(platform, own, Clock::system()).await
 }
 

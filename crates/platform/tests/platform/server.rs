@@ -296,7 +296,7 @@ async fn plain_http_stays_on_loopback_unless_a_setting_allows_it() {
     };
     let attempt = async |proxy| {
         let (platform, own) =
-            platform::config::load::<crate::Settings>("echo", &[], None, environment(proxy))
+            platform::settings::load::<crate::Settings>("echo", &[], None, environment(proxy))
                 .unwrap();
         platform::Running::start::<crate::EchoService>(platform, own, platform::Clock::system())
             .await

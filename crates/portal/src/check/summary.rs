@@ -57,7 +57,7 @@ fn result(page: &Page, item: &RequestItem, quote: &Quote) -> String {
         (Some(variant), ..) => {
             let text = page.t1("check-exchange", "title", &variant.title);
             let Some(cents) = difference(item) else { return text };
-            format!("{text} {}", difference_text(page, cents, &quote.currency))
+            format!("{text} {}", page.price_difference(cents, &quote.currency))
         }
         (None, "gift_card", Some(value)) => page.t1("check-gift-card", "amount", value),
         (None, "gift_card", None) => page.t("check-gift-card-gift"),
@@ -69,16 +69,6 @@ fn result(page: &Page, item: &RequestItem, quote: &Quote) -> String {
 fn difference(item: &RequestItem) -> Option<i64> {
     let (old, variant) = (item.unit_price?, item.variant.as_ref()?);
     Some(variant.unit_price_amount_cents.unwrap_or(old).saturating_sub(old))
-}
-
-/// The difference in price of an exchange in words.
-pub(crate) fn difference_text(page: &Page, cents: i64, currency: &str) -> String {
-    let amount = page.money(&cents.saturating_abs(), currency);
-    match cents {
-        0 => page.t("check-same-price"),
-        1.. => page.t1("check-more", "amount", amount),
-        _ => page.t1("check-less", "amount", amount),
-    }
 }
 
 /// The amount that was paid for the units.

@@ -3,7 +3,7 @@
 use domain::returns::ExchangeStatus;
 
 use super::model::{Return, Unit};
-use crate::{check::difference_text, draft::Resolution, page::Page};
+use crate::{draft::Resolution, page::Page};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Item {
@@ -105,7 +105,7 @@ impl Item {
                 let title = unit.variant.as_ref().map_or("", |variant| variant.title.as_str());
                 let text = page.t1("item-exchange", "title", title);
                 let Some(cents) = unit.price_difference() else { return text };
-                format!("{text}. {}", difference_text(page, cents, &self.currency))
+                format!("{text}. {}", page.price_difference(cents, &self.currency))
             }
             (Resolution::GiftCard, _) => page.t("item-gift-card"),
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::process::{Child, Command, Stdio};
 
 use delivery::Deliveries;
-use platform::{Process, Service as _, config};
+use platform::{Process, Service as _, settings};
 use testkit::{Database, Namespace, eventually};
 
 use super::TIMEOUT;
@@ -56,7 +56,7 @@ impl Replica {
     ) -> Self {
         let environment = environment(database, namespace, settings);
         let (_, settings) =
-            config::load::<Settings>(Deliverer::NAME, Deliverer::DEFAULTS, None, environment)
+            settings::load::<Settings>(Deliverer::NAME, Deliverer::DEFAULTS, None, environment)
                 .unwrap();
         let process = testkit::process(database);
         let (Deliverer(deliveries), _) = Deliverer::start(&process, settings).await.unwrap();

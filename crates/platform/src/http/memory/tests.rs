@@ -23,7 +23,7 @@ fn memory(max_inflight_bytes: usize) -> web::Data<HttpMemory> {
     ];
     let environment = environment.map(|(name, value)| (name.to_owned(), value)).into();
     web::Data::new(HttpMemory::new(
-        &crate::config::load_http("test", &[], None, environment).unwrap(),
+        &crate::settings::load_http("test", &[], None, environment).unwrap(),
     ))
 }
 

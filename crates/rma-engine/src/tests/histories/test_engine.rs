@@ -11,7 +11,7 @@ use domain::json::Digest;
 use domain::order::Order;
 use domain::returns::{Rma, RmaMessage};
 use platform::idempotency::{IdempotencyKey, OwnedKey};
-use platform::{ErrorKind, Failure as _, Process, Service as _, config};
+use platform::{ErrorKind, Failure as _, Process, Service as _, settings};
 use serde_json::json;
 use testkit::{Database, Namespace, eventually};
 
@@ -81,7 +81,7 @@ impl TestEngine {
             .map(|(key, value)| (format!("RMA_ENGINE__{key}"), (*value).to_owned()))
             .collect();
         let (_, own) =
-            config::load::<Settings>(App::NAME, App::DEFAULTS, None, environment).unwrap();
+            settings::load::<Settings>(App::NAME, App::DEFAULTS, None, environment).unwrap();
         let process = testkit::process(&database);
         let (app, _) = App::start(&process, own).await.unwrap();
         eventually("the service is ready", Duration::from_secs(300), || async {

@@ -6,6 +6,7 @@ use expect_test::{Expect, expect};
 use secrecy::ExposeSecret;
 
 use super::*;
+use crate::config::List;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -201,12 +202,11 @@ fn the_printed_defaults_are_a_settings_file_with_the_same_values() {
         list = ["a = b"]"#]]
     .assert_eq(&merge_defaults(&texts));
 
-    let texts = [PLATFORM_DEFAULTS, DEFAULTS];
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("settings.toml");
-    std::fs::write(&file, merge_defaults(&texts)).unwrap();
-    let merged = super::read("order-intake", &[], Some(&file), HashMap::new()).unwrap();
-    let embedded = super::read("order-intake", &[DEFAULTS], None, HashMap::new()).unwrap();
+    std::fs::write(&file, default_text(&[DEFAULTS])).unwrap();
+    let merged = read_all("order-intake", &[], Some(&file), HashMap::new()).unwrap();
+    let embedded = read_all("order-intake", &[DEFAULTS], None, HashMap::new()).unwrap();
     let kinds = |table: Table| -> serde_json::Value {
         Value::new(None, ValueKind::Table(table)).try_deserialize().unwrap()
     };
