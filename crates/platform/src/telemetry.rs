@@ -6,6 +6,7 @@
 mod age_gauge;
 mod logs;
 mod metrics;
+mod process;
 mod traces;
 
 #[cfg(test)]
@@ -19,7 +20,7 @@ use opentelemetry_sdk::{propagation::TraceContextPropagator, trace::SdkTracerPro
 use serde::{Deserialize, Deserializer, de::Error as _};
 use tracing::Subscriber;
 use tracing_subscriber::{
-    EnvFilter, Layer as _,
+    Layer as _,
     filter::{FilterExt as _, LevelFilter, Targets},
     fmt::MakeWriter,
     layer::SubscriberExt as _,
@@ -40,7 +41,7 @@ pub use self::{
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    #[serde(deserialize_with = "log_filter")]
+    #[serde(deserialize_with = "checked_filter")]
     pub log: String,
     pub format: Format,
     #[serde(deserialize_with = "optional_http_url")]
@@ -50,20 +51,33 @@ pub struct Settings {
 }
 
 /// Checks the log filter when the settings are read, so that a process with a bad filter does not start.
-fn log_filter<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+fn checked_filter<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let log = String::deserialize(deserializer)?;
-    // EnvFilter takes a word that is not a level for the name of a module, and logs nothing else.
-    let is_misspelt =
-        |part: &&str| !part.contains(['=', '[']) && part.parse::<LevelFilter>().is_err();
-    if let Some(word) = log.split(',').map(str::trim).find(is_misspelt) {
-        let rule = "neither a level (off, error, warn, info, debug, trace) nor like delivery=debug";
-        return Err(D::Error::custom(format!("{word:?} is {rule}")));
-    }
-    match EnvFilter::try_new(&log) {
-        Ok(_) => Ok(log),
-        Err(error) => Err(D::Error::custom(format!("{log:?} is not a log filter: {error}"))),
-    }
+    log_filter(&log).map_err(D::Error::custom)?;
+    Ok(log)
 }
+
+/// Reads a filter such as `info,delivery=debug`: the level of all modules, and levels of some.
+fn log_filter(log: &str) -> Result<Targets, BadFilter> {
+    let mut filter = Targets::new();
+    for part in log.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let (module, level) = part.split_once('=').unwrap_or(("", part));
+        filter = match level.parse::<LevelFilter>() {
+            // The name of a span would be in brackets, and `Targets` knows no spans.
+            Ok(_) if level.is_empty() || module.contains('[') => {
+                return Err(BadFilter(part.to_owned()));
+            }
+            Ok(level) if module.is_empty() => filter.with_default(level),
+            Ok(level) => filter.with_target(module, level),
+            Err(_unknown) => return Err(BadFilter(part.to_owned())),
+        };
+    }
+    Ok(filter)
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("{0:?} is neither a level (off, error, warn, info, debug, trace) nor like delivery=debug")]
+struct BadFilter(String);
 
 /// Format of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -106,8 +120,7 @@ fn subscriber<W: for<'a> MakeWriter<'a> + Send + Sync + 'static>(
     is_colored: bool,
     writer: W,
 ) -> anyhow::Result<impl Subscriber + Send + Sync + use<W>> {
-    let filter =
-        EnvFilter::try_new(with_quiet_libraries(&settings.log)).context("telemetry.log")?;
+    let filter = log_filter(&with_quiet_libraries(&settings.log)).context("telemetry.log")?;
     let logs = match settings.format {
         Format::Json => logs::json(service, writer),
         Format::Text => logs::text(is_colored, writer),

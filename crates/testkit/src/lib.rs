@@ -81,7 +81,7 @@ pub fn cases() -> u32 {
     optional_variable("BACKHAUL_TEST_CASES").unwrap_or(12)
 }
 
-/// The size of a test, which `scripts/test --all` enlarges.
+/// An environment variable that need not be set, such as the size of a test that `scripts/test --all` enlarges.
 fn optional_variable<T: std::str::FromStr<Err: std::fmt::Debug>>(name: &str) -> Option<T> {
     #[expect(clippy::disallowed_methods, reason = "tests have no other settings")]
     let value = std::env::var(name);
@@ -97,16 +97,11 @@ fn test_variable(name: &str) -> String {
 
 /// Writes logs with the filter in `RUST_LOG`; none without it.
 fn show_logs() {
-    use tracing_subscriber::EnvFilter;
-    let filter = EnvFilter::builder()
-        .with_default_directive(tracing_subscriber::filter::LevelFilter::OFF.into());
+    use tracing_subscriber::{Layer as _, filter::Targets, fmt, prelude::*};
+    let filter: Targets = optional_variable("RUST_LOG").unwrap_or_default();
+    let lines = fmt::layer().with_test_writer().with_filter(filter);
     // The first test of a process sets the subscriber; later calls fail.
-    drop(
-        tracing_subscriber::fmt()
-            .with_env_filter(filter.from_env_lossy())
-            .with_test_writer()
-            .try_init(),
-    );
+    drop(tracing_subscriber::registry().with(lines).try_init());
 }
 
 /// Runs async clean-up from a `Drop`, where nothing can be awaited.

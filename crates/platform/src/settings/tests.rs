@@ -114,7 +114,7 @@ fn a_value_that_cannot_be_read_is_rejected_in_plain_words() {
         (
             "TELEMETRY__LOG",
             "info,x=loud",
-            "telemetry.log (ORDER_INTAKE__TELEMETRY__LOG): \"info,x=loud\" is not a log filter",
+            "telemetry.log (ORDER_INTAKE__TELEMETRY__LOG): \"x=loud\" is neither a level",
         ),
         (
             "TELEMETRY__LOG",
@@ -122,6 +122,12 @@ fn a_value_that_cannot_be_read_is_rejected_in_plain_words() {
             "\"loud\" is neither a level (off, error, warn, info, debug, trace) nor like delivery=debug",
         ),
         ("TELEMETRY__LOG", "info,delivery", "\"delivery\" is neither a level"),
+        ("TELEMETRY__LOG", "info,delivery=", "\"delivery=\" is neither a level"),
+        (
+            "TELEMETRY__LOG",
+            "info,delivery[send]=debug",
+            "\"delivery[send]=debug\" is neither a level",
+        ),
         (
             "TELEMETRY__OTLP_ENDPOINT",
             "collector:4318",

@@ -14,6 +14,7 @@ use opentelemetry::{
 use opentelemetry_sdk::metrics::SdkMeterProvider;
 use prometheus::{Registry, TextEncoder};
 
+use super::process::ProcessMetrics;
 use crate::version::{COMMIT, VERSION};
 
 /// Returns the meter that creates every counter, gauge and histogram of this process.
@@ -39,8 +40,7 @@ fn registry() -> &'static Registry {
 }
 
 fn fill(registry: &Registry) -> anyhow::Result<()> {
-    #[cfg(target_os = "linux")]
-    registry.register(Box::new(prometheus::process_collector::ProcessCollector::for_self()))?;
+    registry.register(Box::new(ProcessMetrics::new()?))?;
     let exporter = opentelemetry_prometheus::exporter()
         .with_registry(registry.clone())
         .with_namespace("backhaul")
@@ -73,6 +73,8 @@ pub(crate) async fn metrics() -> HttpResponse {
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use super::*;
 
     fn samples() -> Vec<String> {
@@ -119,9 +121,30 @@ mod tests {
             "process_resident_memory_bytes",
             "process_start_time_seconds",
             "process_threads",
+            "process_virtual_memory_bytes",
         ] {
             let sample = samples.iter().find(|sample| sample.starts_with(&format!("{name} ")));
             assert!(sample.is_some(), "{name}: {samples:#?}");
         }
+    }
+
+    #[test]
+    fn the_process_started_in_the_past_and_uses_less_than_it_may() {
+        let samples = samples();
+        let value = |name: &str| -> f64 {
+            let value = samples.iter().find_map(|sample| sample.strip_prefix(&format!("{name} ")));
+            value.unwrap().parse().unwrap()
+        };
+        let age = SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs_f64()
+            - value("process_start_time_seconds");
+        // The start of the kernel is known to the second.
+        assert!((-2.0..3_600.0).contains(&age), "started {age} seconds ago");
+        assert!(value("process_cpu_seconds_total") < 3_600.0, "{samples:#?}");
+        assert!(value("process_open_fds") < value("process_max_fds"), "{samples:#?}");
+        let resident = value("process_resident_memory_bytes");
+        assert!((1e6..value("process_virtual_memory_bytes")).contains(&resident), "{samples:#?}");
+        let text = TextEncoder::new().encode_to_string(&registry().gather()).unwrap();
+        assert!(text.contains("# TYPE process_cpu_seconds_total counter"), "{text}");
+        assert!(text.contains("# TYPE process_threads gauge"), "{text}");
     }
 }

@@ -138,3 +138,25 @@ fn a_closed_broker_connection_is_no_error_unless_the_filter_names_the_library() 
         assert_eq!(log.contains("Connection error"), logs, "{filter}: {log}");
     }
 }
+
+#[test]
+fn a_filter_has_a_level_for_all_modules_and_levels_of_some() {
+    let all = ["info of delivery", "debug of delivery", "info of messaging", "error of messaging"];
+    for (filter, expected) in [
+        ("info,delivery=debug", &all[..]),
+        ("delivery=debug, INFO", &all[..]),
+        ("warn,delivery::sender=debug,", &[all[0], all[1], all[3]]),
+        ("off,delivery=info", &all[..1]),
+        ("delivery=off,3", &all[2..]),
+        ("", &[]),
+    ] {
+        let ((), log) = logged(filter, Format::Text, || {
+            tracing::info!(target: "delivery::sender", "info of delivery");
+            tracing::debug!(target: "delivery::sender", "debug of delivery");
+            tracing::info!(target: "messaging", "info of messaging");
+            tracing::error!(target: "messaging", "error of messaging");
+        });
+        let found: Vec<_> = all.iter().copied().filter(|text| log.contains(text)).collect();
+        assert_eq!(found, expected, "{filter}");
+    }
+}
