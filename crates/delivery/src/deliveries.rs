@@ -14,7 +14,7 @@ use messaging::{Broker, Outbox};
 use platform::database::{DatabaseError, delete_older_than, wake_after_commit};
 use platform::retry::Backoff;
 use platform::sealing::Sealer;
-use platform::{Process, Timestamp, chain};
+use platform::{MemoryBudget, Process, Timestamp, chain};
 use serde_json::Value;
 use tokio::sync::Notify;
 use uuid::Uuid;
@@ -24,7 +24,6 @@ use crate::backlog;
 use crate::dispatcher::Dispatcher;
 use crate::endpoints::Endpoints;
 use crate::engine::{Engine, reconnect_backoff};
-use crate::inflight_budget::InflightBudget;
 use crate::listeners::Listeners;
 use crate::metrics::Metrics;
 use crate::observer::SettlementObserver;
@@ -82,7 +81,7 @@ impl Deliveries {
             endpoints: Endpoints::new(merchants.clone(), sealer.clone()),
             endpoint_client: settings.endpoint_client()?,
             schedule: settings.schedule()?,
-            inflight_budget: InflightBudget::new(settings.max_inflight_bytes.get()),
+            inflight_budget: MemoryBudget::new(settings.max_inflight_bytes.get()),
             outbox: outbox.clone(),
             kinds: kinds.to_vec(),
             settings,

@@ -7,13 +7,12 @@ use domain::merchant::Interface;
 use domain::message_kind::MessageKind;
 use merchants::Merchants;
 use messaging::{Broker, Exchange, Outbox};
-use platform::{Clock, database::Pool, health::Health, retry::Backoff};
+use platform::{Clock, MemoryBudget, database::Pool, health::Health, retry::Backoff};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::attempt::EndpointClient;
 use crate::endpoints::Endpoints;
-use crate::inflight_budget::InflightBudget;
 use crate::listeners::Listeners;
 use crate::metrics::Metrics;
 use crate::observer::SettlementObserver;
@@ -34,7 +33,7 @@ pub(crate) struct Engine {
     pub(crate) endpoints: Endpoints,
     pub(crate) endpoint_client: EndpointClient,
     pub(crate) schedule: Schedule,
-    pub(crate) inflight_budget: InflightBudget,
+    pub(crate) inflight_budget: MemoryBudget,
     pub(crate) outbox: Outbox,
     /// Kinds that this service delivers.
     pub(crate) kinds: Vec<MessageKind>,

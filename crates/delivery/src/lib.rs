@@ -22,7 +22,6 @@ mod dead_letters;
 mod deliveries;
 mod dispatcher;
 mod engine;
-mod inflight_budget;
 mod latency;
 mod listeners;
 mod metrics;
@@ -38,6 +37,7 @@ mod settler;
 mod store;
 #[cfg(test)]
 mod test_merchant;
+mod waiting_messages;
 mod webhooks;
 
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};

@@ -7,8 +7,7 @@ use bytes::Bytes;
 use chrono::TimeDelta;
 use domain::message_kind::{MessageKind, MessageVersion};
 use messaging::Incoming;
-use platform::Timestamp;
-use tokio::sync::OwnedSemaphorePermit;
+use platform::{MemoryPermit, Timestamp};
 use uuid::Uuid;
 
 use crate::attempt::{Message, ResponseBody};
@@ -50,7 +49,7 @@ pub(crate) struct QueueMessage {
     pub(crate) content: Message,
     /// Memory of the message.
     #[expect(dead_code, reason = "released when the message is dropped")]
-    pub(crate) permit: Option<OwnedSemaphorePermit>,
+    pub(crate) permit: Option<MemoryPermit>,
 }
 
 /// A delivery tag and the subscription that it belongs to.

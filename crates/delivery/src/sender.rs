@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use domain::message_kind::MessageKind;
 use messaging::{BrokerError, Incoming};
-use tokio::sync::OwnedSemaphorePermit;
+use platform::MemoryPermit;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -89,10 +89,7 @@ impl Sender {
         self.shut_down().await;
     }
 
-    async fn on_received(
-        &mut self,
-        received: Result<Vec<(Incoming, OwnedSemaphorePermit)>, BrokerError>,
-    ) {
+    async fn on_received(&mut self, received: Result<Vec<(Incoming, MemoryPermit)>, BrokerError>) {
         let sent = match received {
             Ok(batch) => self.send(batch).await,
             Err(error) => Err(error),
@@ -102,10 +99,7 @@ impl Sender {
         }
     }
 
-    async fn send(
-        &mut self,
-        batch: Vec<(Incoming, OwnedSemaphorePermit)>,
-    ) -> Result<(), BrokerError> {
+    async fn send(&mut self, batch: Vec<(Incoming, MemoryPermit)>) -> Result<(), BrokerError> {
         let mut messages = self.source.parse(batch).await?;
         if messages.iter().any(|message| message.maybe_duplicate) {
             // The check may take long. By then the other messages may be duplicates too.

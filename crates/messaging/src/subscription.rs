@@ -12,14 +12,12 @@ use lapin::{
     },
     types::{AMQPValue, FieldTable},
 };
+use platform::MAX_BATCH_BYTES;
 
 use crate::{
     connection::{BrokerConnection, BrokerError, Session, with_timeout},
     topology::short,
 };
-
-/// A batch ends after the message that reaches this size.
-const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
 
 /// A received message.
 #[derive(Debug)]

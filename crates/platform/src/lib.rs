@@ -39,7 +39,7 @@ pub use client::{client_tls, http_client};
 pub use client_identity::{ClientIdentity, IdentityError};
 pub use clock::{Clock, Timestamp};
 pub use failure::{ErrorKind, Failure, Problem, chain};
-pub use memory::{MemoryBudget, MemoryPermit, Overloaded};
+pub use memory::{MAX_BATCH_BYTES, MemoryBudget, MemoryPermit, Overloaded};
 pub use openapi::openapi;
 pub use running::Running;
 pub use service::{Process, Service};

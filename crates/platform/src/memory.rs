@@ -7,6 +7,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{ErrorKind, Failure};
 
+/// Size at which a background task ends a batch of rows, events or messages. A batch has at least one of them,
+/// however large.
+pub const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
 /// Largest budget in KiB: 1 TiB.
 const MAX_KIB: usize = 1 << 30;
 /// The unit in which memory is counted.
@@ -47,7 +50,7 @@ impl MemoryBudget {
 
     /// Waits until this many bytes are free. A request for more than the whole budget gets the whole.
     pub async fn acquire(&self, bytes: usize) -> MemoryPermit {
-        let permits = self.permits(bytes);
+        let permits = self.kib(bytes);
         match self.semaphore.clone().acquire_many_owned(permits).await {
             Ok(permit) => MemoryPermit(permit),
             Err(_closed) => unreachable!("nothing closes the semaphore"),
@@ -56,7 +59,7 @@ impl MemoryBudget {
 
     /// As [`MemoryBudget::acquire`], without waiting.
     pub fn try_acquire(&self, bytes: usize) -> Result<MemoryPermit, Overloaded> {
-        let acquired = self.semaphore.clone().try_acquire_many_owned(self.permits(bytes));
+        let acquired = self.semaphore.clone().try_acquire_many_owned(self.kib(bytes));
         acquired.map(MemoryPermit).map_err(|_none_left| Overloaded)
     }
 
@@ -64,12 +67,17 @@ impl MemoryBudget {
         self.total * KIB
     }
 
-    pub fn used_bytes(&self) -> usize {
-        (self.total - self.semaphore.available_permits()) * KIB
+    pub fn total_kib(&self) -> u32 {
+        self.kib(usize::MAX)
     }
 
-    fn permits(&self, bytes: usize) -> u32 {
+    /// The KiB that [`MemoryBudget::acquire`] takes for this many bytes.
+    pub fn kib(&self, bytes: usize) -> u32 {
         u32::try_from(kib(bytes).min(self.total)).unwrap_or(u32::MAX)
+    }
+
+    pub fn used_bytes(&self) -> usize {
+        (self.total - self.semaphore.available_permits()) * KIB
     }
 }
 

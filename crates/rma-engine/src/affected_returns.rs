@@ -9,16 +9,13 @@ use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::order::Refund;
 use domain::returns::{CandidateReturn, Change, RefundedUnit, Rma};
-use platform::Timestamp;
+use platform::{MAX_BATCH_BYTES, Timestamp};
 use serde_json::json;
 
 use crate::error::Error;
 use crate::return_changes::{Cause, ReturnChanges};
 use crate::store::locked_returns::{Locked, load, lock_affected};
 use crate::store::orders::Key;
-
-/// Maximum bytes of returns in one chunk. A single return may be larger.
-const MAX_CHUNK_BYTES: usize = 8 * 1024 * 1024;
 
 /// Maximum bytes of the separate messages about the refunds of one batch.
 const MAX_MESSAGE_BYTES: usize = 8 * 1024 * 1024;
@@ -177,12 +174,12 @@ fn apply(
     Ok(())
 }
 
-/// Splits the returns into chunks of at most [`MAX_CHUNK_BYTES`].
+/// Splits the returns into chunks of at most [`MAX_BATCH_BYTES`].
 fn chunks(locked: &[Locked]) -> impl Iterator<Item = &[Locked]> {
     let mut weight = locked.first().map_or(0, |first| first.weight);
     locked.chunk_by(move |_, next| {
         weight += next.weight;
-        let fits = weight <= MAX_CHUNK_BYTES;
+        let fits = weight <= MAX_BATCH_BYTES;
         if !fits {
             weight = next.weight;
         }

@@ -15,7 +15,7 @@ use domain::access::MerchantId;
 use domain::event::Event as _;
 use domain::order::OrderStored;
 use domain::returns::Discrepancy;
-use platform::Timestamp;
+use platform::{MAX_BATCH_BYTES, Timestamp};
 use serde_json::json;
 
 use crate::affected_returns::AffectedReturns;
@@ -27,9 +27,6 @@ use crate::store::order_rows::Rows;
 use crate::store::orders::{Key, Projected, StoredOrder};
 use crate::store::units::{Held, is_held};
 use crate::store::{self, discrepancies};
-
-/// Maximum bytes of stored units in one batch. The units of a single order may have more.
-const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
 
 /// Projects snapshots. Snapshots of one order are applied oldest first, so that the newest is
 /// stored and refunds that only an older snapshot contains are applied too. Fails with

@@ -18,8 +18,8 @@ use crate::store::EndpointKey;
 const ENDPOINT_SHARE: u32 = 8;
 /// Messages that an endpoint may have in flight however little memory is free, unless it is slow.
 const MIN_MESSAGES: u32 = 4;
-/// Permits of a message, if none is in flight.
-const DEFAULT_PERMITS: u32 = 17;
+/// Memory of a message in KiB, if none is in flight.
+const DEFAULT_KIB: u32 = 17;
 /// A delivery in flight is looked up after a quarter of its age, within these bounds. Another replica may
 /// have settled it.
 const CHECK_AFTER: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
@@ -27,7 +27,7 @@ const CHECK_AFTER: (Duration, Duration) = (Duration::from_millis(50), Duration::
 #[derive(Debug)]
 struct Delivery {
     endpoint: EndpointKey,
-    permits: u32,
+    kib: u32,
     queued_at: Instant,
     leased_until: Timestamp,
     check_at: Instant,
@@ -38,16 +38,16 @@ struct Delivery {
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     messages: u32,
-    permits: u32,
+    kib: u32,
     /// Part of the above that has been in flight for longer than [`SLOW_AFTER`].
     slow_messages: u32,
-    slow_permits: u32,
+    slow_kib: u32,
 }
 
 impl Held {
     fn add(&mut self, delivery: &Delivery) {
         self.messages += 1;
-        self.permits += delivery.permits;
+        self.kib += delivery.kib;
         if delivery.is_slow {
             self.add_slow(delivery);
         }
@@ -55,15 +55,15 @@ impl Held {
 
     fn add_slow(&mut self, delivery: &Delivery) {
         self.slow_messages += 1;
-        self.slow_permits += delivery.permits;
+        self.slow_kib += delivery.kib;
     }
 
     fn remove(&mut self, delivery: &Delivery) {
         self.messages -= 1;
-        self.permits -= delivery.permits;
+        self.kib -= delivery.kib;
         if delivery.is_slow {
             self.slow_messages -= 1;
-            self.slow_permits -= delivery.permits;
+            self.slow_kib -= delivery.kib;
         }
     }
 }
@@ -78,7 +78,7 @@ pub(super) struct InFlight {
 }
 
 impl InFlight {
-    /// `budget` is the number of permits of a process that sends.
+    /// `budget` is the memory in KiB of a process that sends.
     pub(super) fn new(budget: u32) -> Self {
         Self {
             budget,
@@ -93,15 +93,14 @@ impl InFlight {
         &mut self,
         id: Uuid,
         endpoint: EndpointKey,
-        permits: u32,
+        kib: u32,
         leased_until: Timestamp,
         now: Instant,
     ) {
         self.remove(id);
         let check_at = now + CHECK_AFTER.0;
         let is_slow = false;
-        let delivery =
-            Delivery { endpoint, permits, queued_at: now, leased_until, check_at, is_slow };
+        let delivery = Delivery { endpoint, kib, queued_at: now, leased_until, check_at, is_slow };
         self.all.add(&delivery);
         self.endpoints.entry(delivery.endpoint.clone()).or_default().add(&delivery);
         self.checks.insert((check_at, id));
@@ -135,19 +134,19 @@ impl InFlight {
         self.endpoints.get(endpoint).map_or(0, |held| held.messages)
     }
 
-    /// Average permits of a message.
-    pub(super) fn average_permits(&self) -> u32 {
-        self.all.permits.checked_div(self.all.messages).unwrap_or(DEFAULT_PERMITS).max(1)
+    /// Average memory of a message in KiB.
+    pub(super) fn average_kib(&self) -> u32 {
+        self.all.kib.checked_div(self.all.messages).unwrap_or(DEFAULT_KIB).max(1)
     }
 
-    /// Number of messages that the endpoint may have in flight beside those that it has. `reserved` permits
-    /// are about to be used. Slow endpoints, and endpoints whose probes fail, share half of the memory.
+    /// Number of messages that the endpoint may have in flight beside those that it has. `reserved` KiB are
+    /// about to be used. Slow endpoints, and endpoints whose probes fail, share half of the memory.
     pub(super) fn free_slots(&self, endpoint: &EndpointKey, fails: bool, reserved: u32) -> u32 {
         let held = self.endpoints.get(endpoint).copied().unwrap_or_default();
         let is_slow = fails || held.slow_messages > 0;
-        let mut free = self.budget.saturating_sub(self.all.permits.saturating_add(reserved));
+        let mut free = self.budget.saturating_sub(self.all.kib.saturating_add(reserved));
         if is_slow {
-            free = free.min((self.budget / 2).saturating_sub(self.all.slow_permits)).max(
+            free = free.min((self.budget / 2).saturating_sub(self.all.slow_kib)).max(
                 // A budget of one message is for slow endpoints too.
                 u32::from(self.all.messages == 0 && reserved == 0),
             );
@@ -155,7 +154,7 @@ impl InFlight {
         if free == 0 {
             return 0;
         }
-        let share = (free / ENDPOINT_SHARE).saturating_sub(held.permits) / self.average_permits();
+        let share = (free / ENDPOINT_SHARE).saturating_sub(held.kib) / self.average_kib();
         let min_messages = if is_slow { 1 } else { MIN_MESSAGES };
         share.max(min_messages.saturating_sub(held.messages))
     }
@@ -199,7 +198,7 @@ mod tests {
 
     /// The budget of 64 MiB with small messages.
     const BUDGET: u32 = 65_536;
-    const PERMITS: u32 = 17;
+    const MESSAGE_KIB: u32 = 17;
 
     fn key(number: u32) -> EndpointKey {
         (format!("merchant-{number}"), "rma".to_owned())
@@ -208,7 +207,7 @@ mod tests {
     fn send(in_flight: &mut InFlight, number: u32, messages: u32, now: Instant) {
         for _ in 0..messages {
             let id = Uuid::new_v4();
-            in_flight.insert(id, key(number), PERMITS, Timestamp::UNIX_EPOCH, now);
+            in_flight.insert(id, key(number), MESSAGE_KIB, Timestamp::UNIX_EPOCH, now);
         }
     }
 
@@ -231,7 +230,7 @@ mod tests {
         let mut in_flight = InFlight::new(BUDGET);
         saturate(&mut in_flight, 1, 1, Instant::now());
         let messages = in_flight.messages(&key(0));
-        assert!((400..=BUDGET / PERMITS / ENDPOINT_SHARE).contains(&messages), "{messages}");
+        assert!((400..=BUDGET / MESSAGE_KIB / ENDPOINT_SHARE).contains(&messages), "{messages}");
     }
 
     #[test]
@@ -244,7 +243,7 @@ mod tests {
             assert!(free >= 8, "endpoint {number} has {free} slots");
             send(&mut in_flight, number, 8, now);
         }
-        assert!(in_flight.all.permits <= BUDGET);
+        assert!(in_flight.all.kib <= BUDGET);
     }
 
     #[test]
@@ -256,33 +255,33 @@ mod tests {
                 in_flight.take_checks(now + SLOW_AFTER, usize::MAX);
             }
         }
-        let half = BUDGET / 2 / PERMITS;
+        let half = BUDGET / 2 / MESSAGE_KIB;
         assert!((half..half + 2).contains(&in_flight.all.messages), "{:?}", in_flight.all);
         assert!(in_flight.free_slots(&key(20_000), false, 0) > 200);
     }
 
     #[test]
     fn an_endpoint_whose_message_is_in_flight_for_a_second_is_slow() {
-        let (now, mut in_flight) = (Instant::now(), InFlight::new(4 * PERMITS));
+        let (now, mut in_flight) = (Instant::now(), InFlight::new(4 * MESSAGE_KIB));
         send(&mut in_flight, 0, 1, now);
         assert_eq!(in_flight.free_slots(&key(0), false, 0), 3);
         in_flight.take_checks(now + SLOW_AFTER, 10);
         assert_eq!(in_flight.free_slots(&key(0), false, 0), 0);
         assert_eq!(in_flight.free_slots(&key(1), false, 0), 4);
-        assert_eq!(in_flight.free_slots(&key(1), false, 3 * PERMITS), 0);
+        assert_eq!(in_flight.free_slots(&key(1), false, 3 * MESSAGE_KIB), 0);
     }
 
     #[test]
     fn checks_become_rarer_and_end_with_the_settlement() {
         let (now, mut in_flight) = (Instant::now(), InFlight::new(BUDGET));
         let id = Uuid::new_v4();
-        in_flight.insert(id, key(0), PERMITS, Timestamp::UNIX_EPOCH, now);
+        in_flight.insert(id, key(0), MESSAGE_KIB, Timestamp::UNIX_EPOCH, now);
         let checks = (0..20_000_u64)
             .filter(|ms| !in_flight.take_checks(now + Duration::from_millis(*ms), 10).is_empty());
         assert!((15..45).contains(&checks.count()));
         assert_eq!(in_flight.remove(id), Some(key(0)));
         assert_eq!(in_flight.remove(id), None);
         assert!(in_flight.take_checks(now + Duration::from_secs(60), 10).is_empty());
-        assert_eq!((in_flight.all.permits, in_flight.all.slow_permits), (0, 0));
+        assert_eq!((in_flight.all.kib, in_flight.all.slow_kib), (0, 0));
     }
 }

@@ -23,6 +23,7 @@ use crate::engine::Engine;
 use crate::store::{
     self, ClaimParams, ClaimedDelivery, Claims, Content, EndpointKey, OpenEndpoint,
 };
+use crate::waiting_messages::message_bytes;
 
 /// Deliveries in flight that a poll checks.
 const MAX_CHECKS: usize = 1000;
@@ -55,7 +56,7 @@ impl Term {
     ) -> Result<Self, DatabaseError> {
         let mut term = Self {
             schedule: Schedule::default(),
-            in_flight: InFlight::new(engine.inflight_budget.total()),
+            in_flight: InFlight::new(engine.inflight_budget.total_kib()),
             maintenance: Maintenance::new(),
             merchants: engine.merchants.changes(),
             read_until: now,
@@ -172,9 +173,9 @@ impl Term {
         let now = Instant::now();
         for (delivery, content) in &claims.claimed {
             *claimed.entry(delivery.endpoint()).or_default() += 1;
-            let permits = engine.inflight_budget.permits(content.body.len());
+            let kib = engine.inflight_budget.kib(message_bytes(content.body.len()));
             let endpoint = delivery.endpoint();
-            self.in_flight.insert(delivery.id, endpoint, permits, leased_until, now);
+            self.in_flight.insert(delivery.id, endpoint, kib, leased_until, now);
         }
         let full: HashSet<_> = openings
             .iter()

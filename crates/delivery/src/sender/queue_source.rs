@@ -7,14 +7,13 @@ use std::time::Duration;
 use domain::message_kind::MessageKind;
 use futures_util::future::{BoxFuture, FutureExt};
 use messaging::{BrokerError, Incoming, Subscription};
-use platform::{chain, retry::Backoff};
-use tokio::sync::OwnedSemaphorePermit;
+use platform::{MemoryPermit, chain, retry::Backoff};
 use tokio::time::Instant;
 
 use crate::ack_tracker::AckTracker;
 use crate::engine::{Engine, reconnect_backoff};
-use crate::inflight_budget::WaitingMessages;
 use crate::queue_message::{DeliveryTag, QueueMessage};
+use crate::waiting_messages::WaitingMessages;
 
 pub(super) struct QueueSource {
     engine: Arc<Engine>,
@@ -60,7 +59,7 @@ impl QueueSource {
     pub(super) async fn next(
         &mut self,
         max: usize,
-    ) -> Result<Vec<(Incoming, OwnedSemaphorePermit)>, BrokerError> {
+    ) -> Result<Vec<(Incoming, MemoryPermit)>, BrokerError> {
         if let State::Opening(opening) = &mut self.state {
             self.state = State::Open(Box::new(opening.await?));
             self.subscriptions += 1;
@@ -78,7 +77,7 @@ impl QueueSource {
     /// Parses messages; invalid ones are dead-lettered.
     pub(super) async fn parse(
         &mut self,
-        batch: Vec<(Incoming, OwnedSemaphorePermit)>,
+        batch: Vec<(Incoming, MemoryPermit)>,
     ) -> Result<Vec<QueueMessage>, BrokerError> {
         let (now, lease) = (self.engine.clock.now(), self.engine.settings.lease);
         let mut messages = Vec::with_capacity(batch.len());

@@ -15,15 +15,12 @@ use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Ti
 use diesel::{QueryableByName, sql_query};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{
-    Timestamp, chain,
+    MAX_BATCH_BYTES, Timestamp, chain,
     database::{DatabaseError, prepared},
 };
 use uuid::Uuid;
 
 use super::{EndpointKey, column};
-
-/// A batch ends with the message that reaches this size.
-const MAX_BATCH_BYTES: i64 = 8 * 1024 * 1024;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClaimParams {
@@ -127,7 +124,7 @@ pub(crate) async fn claim_due(
             .bind::<Array<Text>, _>(column(open, |endpoint| endpoint.key.1.as_str()))
             .bind::<Array<Timestamptz>, _>(column(open, |endpoint| endpoint.from))
             .bind::<Array<BigInt>, _>(column(open, |endpoint| i64::from(endpoint.max_messages)))
-            .bind::<BigInt, _>(MAX_BATCH_BYTES),
+            .bind::<BigInt, _>(i64::try_from(MAX_BATCH_BYTES).unwrap_or(i64::MAX)),
     )
     .load(conn)
     .await?;

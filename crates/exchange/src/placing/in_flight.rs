@@ -2,14 +2,10 @@
 
 use std::collections::HashMap;
 
-use platform::database::DatabaseError;
+use platform::{MAX_BATCH_BYTES, database::DatabaseError};
 use tokio::task::{Id, JoinError, JoinSet};
 
 use crate::store::confirmations::{Capacity, Claimed};
-
-/// Limit on the bytes of all confirmations in flight. The longest one does not count: it can reach the
-/// limit alone and must not block the others.
-const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
 
 pub(super) struct InFlight {
     max_jobs: usize,
@@ -29,7 +25,8 @@ impl InFlight {
         Self { max_jobs, tasks: JoinSet::new(), jobs: HashMap::new() }
     }
 
-    /// The free capacity, if there is any.
+    /// The free capacity, if there is any. The longest confirmation does not count: it can reach the limit of
+    /// bytes alone and must not block the others.
     pub(super) fn capacity(&self) -> Option<Capacity> {
         let slots = self.max_jobs.saturating_sub(self.jobs.len());
         let lengths = || self.jobs.values().map(|job| job.bytes);

@@ -6,9 +6,6 @@ use uuid::Uuid;
 
 use crate::{publisher::Message, topology::Exchange};
 
-/// A batch of the relay ends after the event that reaches this size.
-pub(super) const MAX_BATCH_BYTES: usize = 8 * 1024 * 1024;
-
 #[derive(diesel::QueryableByName)]
 pub(super) struct EventRow {
     #[diesel(sql_type = BigInt)]

@@ -7,13 +7,13 @@ use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Integer, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use platform::{
-    Timestamp,
+    MAX_BATCH_BYTES, Timestamp,
     database::{DatabaseError, prepared},
 };
 
 use uuid::Uuid;
 
-use super::event_row::{EventRow, MAX_BATCH_BYTES};
+use super::event_row::EventRow;
 
 const MOVE: &str = "\
     WITH published AS (DELETE FROM outbox \

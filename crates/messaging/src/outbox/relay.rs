@@ -8,7 +8,7 @@ use diesel::sql_types::{Array, BigInt};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use opentelemetry::metrics::{Counter, Histogram};
 use platform::{
-    Clock, chain,
+    Clock, MAX_BATCH_BYTES, chain,
     database::{DatabaseError, LeaderTask, PollOutcome, Pool, prepared, timed_out},
     telemetry,
 };
@@ -19,7 +19,7 @@ use super::{
     Outbox, RELAY_LOCK,
     cursor::RelayCursor,
     error::{RelayError, check_queued},
-    event_row::{EventRow, MAX_BATCH_BYTES},
+    event_row::EventRow,
     published::{ConfirmedEvents, maintain},
     republisher::Republisher,
 };

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 use super::Term;
 use crate::engine::Engine;
 use crate::store::{self, BlockedCursor, EndpointKey, LeasedDelivery};
+use crate::waiting_messages::message_bytes;
 
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Interval of looking for blocked heads, and between two sweeps.
@@ -177,11 +178,11 @@ impl Term {
         for id in gone {
             self.settled(id);
         }
-        let permits = engine.inflight_budget.permits(0);
+        let kib = engine.inflight_budget.kib(message_bytes(0));
         for LeasedDelivery { id, merchant, kind, leased_until } in leased {
             if !self.in_flight.contains(id) {
                 let now = Instant::now();
-                self.in_flight.insert(id, (merchant, kind), permits, leased_until, now);
+                self.in_flight.insert(id, (merchant, kind), kib, leased_until, now);
             }
         }
         Ok(())

@@ -57,8 +57,8 @@ impl Term {
         for state in turns.iter().filter_map(|(key, _)| states.get(key)) {
             if let Some(opening) = self.open(engine, now, state, per_endpoint, reserved) {
                 let messages = opening.endpoint.max_messages;
-                let permits = messages.saturating_mul(self.in_flight.average_permits());
-                reserved = reserved.saturating_add(permits);
+                let kib = messages.saturating_mul(self.in_flight.average_kib());
+                reserved = reserved.saturating_add(kib);
                 openings.push(opening);
             }
         }

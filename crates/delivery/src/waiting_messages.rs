@@ -1,54 +1,29 @@
-//! Bounds the memory of the messages that a process sends at once, across all kinds.
+//! Messages wait here for memory, which all kinds of a process share.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use futures_util::future::{BoxFuture, FutureExt as _};
 use messaging::Incoming;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use platform::{MemoryBudget, MemoryPermit};
 
-const MAX_PERMITS: usize = 1 << 30;
 /// Memory of a message in flight besides its body: task, connection buffers, response.
 const OVERHEAD_BYTES: usize = 16 * 1024;
-/// The semaphore counts KiB, because it cannot count all bytes of a large budget.
-const PERMIT_BYTES: usize = 1024;
 
-#[derive(Clone, Debug)]
-pub(crate) struct InflightBudget {
-    semaphore: Arc<Semaphore>,
-    total: u32,
-}
-
-impl InflightBudget {
-    pub(crate) fn new(max_bytes: usize) -> Self {
-        let permits = (max_bytes / PERMIT_BYTES).clamp(1, MAX_PERMITS);
-        let total = u32::try_from(permits).unwrap_or(u32::MAX);
-        Self { semaphore: Arc::new(Semaphore::new(permits)), total }
-    }
-
-    /// Number of permits in all.
-    pub(crate) fn total(&self) -> u32 {
-        self.total
-    }
-
-    /// Returns the permits that a message needs. One larger than the budget needs all of it, so it is
-    /// sent alone.
-    pub(crate) fn permits(&self, body_bytes: usize) -> u32 {
-        let permits = (body_bytes + OVERHEAD_BYTES).div_ceil(PERMIT_BYTES);
-        u32::try_from(permits).map_or(self.total, |permits| permits.min(self.total))
-    }
+/// Memory of a message in flight.
+pub(crate) fn message_bytes(body_bytes: usize) -> usize {
+    body_bytes + OVERHEAD_BYTES
 }
 
 /// Messages that were received and wait for memory.
 pub(crate) struct WaitingMessages {
-    budget: InflightBudget,
+    budget: MemoryBudget,
     messages: VecDeque<Incoming>,
-    /// Kept between calls, so that a large message keeps its place in the semaphore's queue.
-    acquiring: Option<BoxFuture<'static, OwnedSemaphorePermit>>,
+    /// Kept between calls, so that a large message keeps its place among those that wait for memory.
+    acquiring: Option<BoxFuture<'static, MemoryPermit>>,
 }
 
 impl WaitingMessages {
-    pub(crate) fn new(budget: InflightBudget) -> Self {
+    pub(crate) fn new(budget: MemoryBudget) -> Self {
         Self { budget, messages: VecDeque::new(), acquiring: None }
     }
 
@@ -67,23 +42,17 @@ impl WaitingMessages {
 
     /// Waits until there is memory for the first message, then takes as many more as fit, up to
     /// `max`. Cancel-safe.
-    pub(crate) async fn admit(&mut self, max: usize) -> Vec<(Incoming, OwnedSemaphorePermit)> {
+    pub(crate) async fn admit(&mut self, max: usize) -> Vec<(Incoming, MemoryPermit)> {
         let Some(first) = self.messages.front() else { return Vec::new() };
-        let permits = self.budget.permits(first.body.len());
-        let semaphore = &self.budget.semaphore;
-        let acquiring =
-            self.acquiring.get_or_insert_with(|| acquire(semaphore.clone(), permits).boxed());
-        let permit = acquiring.await;
+        let bytes = message_bytes(first.body.len());
+        let budget = &self.budget;
+        let permit = self.acquiring.get_or_insert_with(|| acquire(budget.clone(), bytes)).await;
         self.acquiring = None;
         let mut admitted: Vec<_> =
             self.messages.pop_front().map(|first| (first, permit)).into_iter().collect();
         while admitted.len() < max
             && let Some(next) = self.messages.front()
-            && let Ok(permit) = self
-                .budget
-                .semaphore
-                .clone()
-                .try_acquire_many_owned(self.budget.permits(next.body.len()))
+            && let Ok(permit) = self.budget.try_acquire(message_bytes(next.body.len()))
         {
             admitted.extend(self.messages.pop_front().map(|next| (next, permit)));
         }
@@ -91,15 +60,13 @@ impl WaitingMessages {
     }
 }
 
-async fn acquire(semaphore: Arc<Semaphore>, permits: u32) -> OwnedSemaphorePermit {
-    match semaphore.acquire_many_owned(permits).await {
-        Ok(permit) => permit,
-        Err(_closed) => unreachable!("the semaphore is never closed"),
-    }
+fn acquire(budget: MemoryBudget, bytes: usize) -> BoxFuture<'static, MemoryPermit> {
+    async move { budget.acquire(bytes).await }.boxed()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
@@ -123,7 +90,7 @@ mod tests {
     /// Sends messages of these sizes to a slow endpoint. Returns the number sent and the largest
     /// number of bytes in flight.
     async fn send_all(max_bytes: usize, sizes: &[usize]) -> (usize, usize) {
-        let mut waiting = WaitingMessages::new(InflightBudget::new(max_bytes));
+        let mut waiting = WaitingMessages::new(MemoryBudget::new(max_bytes));
         let (in_flight, mut most) = (Arc::new(AtomicUsize::new(0)), 0);
         let mut attempts = JoinSet::new();
         for batch in sizes.chunks(2) {
@@ -159,7 +126,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_large_message_is_not_overtaken_while_it_waits() {
-        let budget = InflightBudget::new(MIB);
+        let budget = MemoryBudget::new(MIB);
         let (mut small, mut large) =
             (WaitingMessages::new(budget.clone()), WaitingMessages::new(budget));
         small.push(vec![message(500_000), message(100), message(100)]);
