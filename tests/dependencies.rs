@@ -29,8 +29,8 @@ const ALLOWED: [(&str, &[&str]); 19] = [
     ("console", &["domain", "pages", "platform"]),
     ("portal", &["domain", "pages", "platform"]),
     ("sandbox", &["domain", "platform"]),
-    ("ctl", &["delivery", "domain", "messaging", "platform"]),
-    ("demo", &["ctl", "delivery", "domain", "platform"]),
+    ("ctl", &["domain", "platform"]),
+    ("demo", &["ctl", "domain", "platform"]),
     (
         "bench",
         &[

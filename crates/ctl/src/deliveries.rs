@@ -11,8 +11,8 @@ mod wait;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, value_parser};
-use delivery::outcome::Outcome;
 use domain::access::MerchantId;
+use domain::delivery::OUTCOMES;
 use domain::message_kind::MessageKind;
 use platform::{Clock, Timestamp};
 use serde::Serialize;
@@ -126,7 +126,7 @@ struct Filter {
     #[arg(long, value_name = "CODE")]
     status: Option<u16>,
     /// Only deliveries whose last attempt had this outcome
-    #[arg(long, value_parser = PossibleValuesParser::new(Outcome::NAMES.iter().copied()))]
+    #[arg(long, value_parser = PossibleValuesParser::new(OUTCOMES))]
     outcome: Option<String>,
     /// Only messages with this ordering key, for example rma:RMA-1
     #[arg(long, value_name = "KEY")]

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use delivery::{EVENTS, SampleEvent};
 use domain::access::{MerchantId, Scope};
+use domain::samples::{EVENTS, SampleEvent};
 use serde_json::{Value, json};
 
 use crate::api_client::{ApiClient, NO_QUERY};

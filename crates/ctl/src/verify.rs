@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
-use delivery::signing::{Secret, SignedHeaders, verify};
+use platform::signing::{Secret, SignedHeaders, verify};
 use platform::{Clock, Timestamp};
 use serde_json::json;
 

@@ -2,8 +2,8 @@
 //! which verify them with the public Standard Webhooks libraries.
 
 use anyhow::Result;
-use delivery::signing::{Secret, sign};
 use platform::Clock;
+use platform::signing::{Secret, sign};
 use serde_json::json;
 
 const OLD: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";

@@ -9,7 +9,6 @@ pub(crate) mod endpoint_report;
 mod endpoint_states;
 mod endpoint_view;
 pub(crate) mod endpoints;
-pub(crate) mod events;
 mod headers;
 pub(crate) mod hourly;
 pub(crate) mod list;
@@ -21,7 +20,6 @@ mod replay_view;
 pub(crate) mod replays;
 pub(crate) mod report;
 pub(crate) mod resend;
-pub(crate) mod sample;
 pub(crate) mod sample_requests;
 pub(crate) mod show;
 mod waiting;
@@ -29,13 +27,13 @@ pub(crate) mod worst_endpoints;
 
 use chrono::{DateTime, Datelike as _, Utc};
 use domain::access::MerchantId;
+use domain::delivery::OUTCOMES;
 use domain::json::{FieldError, ValidationError};
 use domain::message_kind::MessageKind;
 use platform::{ErrorKind, Failure};
 use utoipa_actix_web::service_config::ServiceConfig;
 use uuid::Uuid;
 
-use crate::outcome::Outcome;
 use crate::store::{Filter, ReplayState};
 
 /// The routes of the API. The service must register its [`crate::Deliveries`] as app data, see
@@ -116,10 +114,10 @@ fn check_filter(filter: &Filter) -> Result<(), Error> {
 }
 
 fn check_outcome(name: Option<&str>) -> Result<(), ValidationError> {
-    if name.is_none_or(|name| Outcome::NAMES.contains(&name)) {
+    if name.is_none_or(|name| OUTCOMES.contains(&name)) {
         return Ok(());
     }
-    let detail = format!("must be one of {}", Outcome::NAMES.join(", "));
+    let detail = format!("must be one of {}", OUTCOMES.join(", "));
     Err(FieldError::invalid("outcome", detail).into())
 }
 

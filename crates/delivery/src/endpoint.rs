@@ -7,12 +7,11 @@ use std::sync::Arc;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use domain::merchant::is_reserved_header;
-use platform::ClientIdentity;
+use platform::{ClientIdentity, signing::Secret};
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
-use crate::signing::Secret;
 use crate::sigv4::AwsCredentials;
 use crate::tokens::ClientCredentials;
 

@@ -11,12 +11,12 @@ use domain::merchant::{self, CredentialsIn, Interface, Merchant, Sealed, SecretU
 use domain::message_kind::MessageVersion;
 use merchants::Merchants;
 use platform::sealing::{SealError, Sealer};
+use platform::signing::{Secret, SecretError};
 use platform::{ClientIdentity, IdentityError, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 use url::Url;
 
 use crate::endpoint::{Authentication, Endpoint, EndpointError};
-use crate::signing::{Secret, SecretError};
 use crate::sigv4::AwsCredentials;
 use crate::tokens::{ClientCredentials, Placement};
 

@@ -10,7 +10,6 @@ pub mod endpoint;
 pub mod endpoints;
 pub mod guard;
 pub mod outcome;
-pub mod signing;
 mod sigv4;
 pub mod tokens;
 pub mod window;
@@ -42,7 +41,6 @@ mod webhooks;
 
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 
-pub use admin::events::{EVENTS, SampleEvent};
 pub use admin::routes;
 pub use deliveries::Deliveries;
 pub use observer::SettlementObserver;

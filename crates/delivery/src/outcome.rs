@@ -124,10 +124,7 @@ impl Outcome {
         }
     }
 
-    /// All names, see [`Outcome::name`].
-    pub const NAMES: &'static [&'static str] = <Self as VariantNames>::VARIANTS;
-
-    /// Name in the attempt log, in metrics, in reports and in filters.
+    /// One of [`OUTCOMES`](domain::delivery::OUTCOMES).
     pub fn name(&self) -> &'static str {
         self.into()
     }

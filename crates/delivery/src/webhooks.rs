@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, TimeDelta};
 use domain::message_kind::MessageKind;
+use domain::samples::{EVENTS, SampleEvent};
 use utoipa::ToSchema;
 use utoipa::openapi::path::{OperationBuilder, Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::request_body::{RequestBody, RequestBodyBuilder};
@@ -11,7 +12,6 @@ use utoipa::openapi::{
 };
 
 use crate::TAG;
-use crate::admin::events::{EVENTS, SampleEvent};
 
 const DESCRIPTION: &str = "\
 Backhaul sends this request to the merchant's endpoint. Every attempt has the same body and the same \
@@ -131,11 +131,11 @@ fn parameter(kind: MessageKind, (name, description, example): (&str, &str, &str)
 #[cfg(test)]
 mod tests {
     use domain::returns::RmaMessage;
+    use domain::samples::sample;
     use serde_json::{Value, json};
     use utoipa::openapi::OpenApiBuilder;
 
     use super::*;
-    use crate::admin::sample::sample;
 
     #[test]
     fn a_webhook_has_an_example_of_every_event_of_its_kind() {

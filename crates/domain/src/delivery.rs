@@ -1,4 +1,4 @@
-//! The event that a message could not be delivered.
+//! The outcomes of deliveries, and the event that a message could not be delivered.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -8,6 +8,21 @@ use uuid::Uuid;
 use crate::{
     access::MerchantId, event::Event, merchant::SupportContact, message_kind::MessageKind,
 };
+
+/// The outcomes of an attempt, as the attempt log, metrics, reports and filters name them.
+pub const OUTCOMES: [&str; 11] = [
+    "delivered",
+    "unauthorized",
+    "rejected",
+    "redirected",
+    "already_exists",
+    "timed_out",
+    "unreachable",
+    "tls_failed",
+    "address_refused",
+    "response_too_large",
+    "token_refused",
+];
 
 /// All delivery attempts of a message failed. An operator can replay it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

@@ -1,5 +1,7 @@
 //! Events that services publish to each other.
 
+use std::collections::BTreeSet;
+
 use serde::{Serialize, de::DeserializeOwned};
 
 /// The data of an event. The type ends with a version; an incompatible change needs a new type.
@@ -9,4 +11,61 @@ pub trait Event: Serialize + DeserializeOwned + Send + Sync + 'static {
 
     /// The CloudEvents subject.
     fn subject(&self) -> String;
+}
+
+/// The name with which queues for operators begin.
+pub const OPERATORS: &str = "operators";
+
+/// The events that no service consumes, only the queues of operators.
+pub const OPERATOR_EVENTS: [&str; 1] = ["delivery.dead.v1"];
+
+/// The events that each service consumes.
+pub const SUBSCRIPTIONS: [(&str, &[&str]); 5] = [
+    ("order-intake", &["merchant.changed.v1", "token.revoked.v1", "shopper.erasure_confirmed.v1"]),
+    (
+        "rma-engine",
+        &[
+            "merchant.changed.v1",
+            "token.revoked.v1",
+            "order.stored.v1",
+            "unit.received.v1",
+            "exchange.placed.v1",
+            "exchange.failed.v1",
+            "exchange.undeliverable.v1",
+            "shopper.erased.v1",
+        ],
+    ),
+    (
+        "exchange",
+        &[
+            "merchant.changed.v1",
+            "token.revoked.v1",
+            "return.confirmed.v1",
+            "exchange.renamed.v1",
+            "returns.erased.v1",
+        ],
+    ),
+    ("warehouse-notifier", &["merchant.changed.v1", "token.revoked.v1", "returns.erased.v1"]),
+    // No service consumes this queue; operators and alerts read it.
+    (OPERATORS, &OPERATOR_EVENTS),
+];
+
+/// The types of events that have a queue.
+pub fn subscribed_types() -> BTreeSet<&'static str> {
+    SUBSCRIPTIONS.iter().flat_map(|(_, types)| types.iter().copied()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_events_with_a_queue_are_types() {
+        let types = subscribed_types();
+        assert!(
+            types.contains("order.stored.v1") && types.contains("shopper.erased.v1"),
+            "{types:?}"
+        );
+        assert!(!types.contains("order.stored"), "{types:?}");
+    }
 }

@@ -15,6 +15,7 @@ pub mod merchant;
 pub mod message_kind;
 pub mod order;
 pub mod returns;
+pub mod samples;
 pub mod schema;
 pub mod warehouse;
 

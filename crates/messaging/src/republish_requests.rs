@@ -5,6 +5,7 @@
 use actix_web::{HttpResponse, get, post, web};
 use chrono::{DateTime, Utc};
 use domain::access::Scope;
+use domain::event::subscribed_types;
 use domain::json::{Field, Object, array, object, parsed, read_fields, timestamp};
 use platform::{
     ErrorKind, Failure, Problem,
@@ -19,7 +20,6 @@ use crate::{
     backlog::Backlog,
     republish_view::{RepublishPage, RepublishView},
     republishes::{self, Republish, Selection},
-    topology::Topology,
 };
 
 const MAX_TYPES: usize = 20;
@@ -81,7 +81,7 @@ impl NewRepublish {
 
 /// Reads an event type that has a queue. Nobody reads others.
 fn event_type(field: Field<'_>) -> Option<String> {
-    let known = |text: &str| match Topology::event_types().contains(text) {
+    let known = |text: &str| match subscribed_types().contains(text) {
         true => Ok(text.to_owned()),
         false => Err("is not the type of an event that a service consumes"),
     };

@@ -6,13 +6,14 @@ use chrono::TimeDelta;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use domain::event::OPERATOR_EVENTS;
 use platform::{
     Timestamp,
     database::{DatabaseError, prepared},
 };
 use uuid::Uuid;
 
-use crate::{schema::event_republishes, topology::OPERATOR_EVENTS};
+use crate::schema::event_republishes;
 
 /// Matching events are counted up to this number.
 const MAX_COUNTED: i64 = 1_000_000;

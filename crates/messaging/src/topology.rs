@@ -4,9 +4,10 @@
 //! to. So no event is published before the queues of its consumers exist, and a deleted queue is declared
 //! again.
 
-use std::collections::BTreeSet;
-
-use domain::message_kind::MessageKind;
+use domain::{
+    event::{OPERATORS, SUBSCRIPTIONS},
+    message_kind::MessageKind,
+};
 use lapin::{
     Channel, ExchangeKind,
     options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions},
@@ -15,46 +16,10 @@ use lapin::{
 
 /// Events in a queue for operators. Nobody has to read them, so the oldest are dropped.
 const MAX_OPERATOR_EVENTS: i32 = 100_000;
-/// The name with which queues for operators begin.
-const OPERATORS: &str = "operators";
 /// Redeliveries of a message before RabbitMQ dead-letters it.
 const DELIVERY_LIMIT: i32 = 5;
 /// The topic exchange of all events.
 const EVENTS_EXCHANGE: &str = "backhaul.events";
-
-/// The events that no service consumes, only the queues of operators.
-pub(crate) const OPERATOR_EVENTS: [&str; 1] = ["delivery.dead.v1"];
-
-/// The events that each service consumes.
-const SUBSCRIPTIONS: [(&str, &[&str]); 5] = [
-    ("order-intake", &["merchant.changed.v1", "token.revoked.v1", "shopper.erasure_confirmed.v1"]),
-    (
-        "rma-engine",
-        &[
-            "merchant.changed.v1",
-            "token.revoked.v1",
-            "order.stored.v1",
-            "unit.received.v1",
-            "exchange.placed.v1",
-            "exchange.failed.v1",
-            "exchange.undeliverable.v1",
-            "shopper.erased.v1",
-        ],
-    ),
-    (
-        "exchange",
-        &[
-            "merchant.changed.v1",
-            "token.revoked.v1",
-            "return.confirmed.v1",
-            "exchange.renamed.v1",
-            "returns.erased.v1",
-        ],
-    ),
-    ("warehouse-notifier", &["merchant.changed.v1", "token.revoked.v1", "returns.erased.v1"]),
-    // No service consumes this queue; operators and alerts read it.
-    (OPERATORS, &OPERATOR_EVENTS),
-];
 
 /// The services that publish each event.
 const PUBLISHERS: [(&str, &[&str]); 13] = [
@@ -147,12 +112,6 @@ impl Topology {
 
     pub fn events_exchange(&self) -> Exchange {
         Exchange(self.qualified(EVENTS_EXCHANGE))
-    }
-
-    /// The types of events that have a queue.
-    pub fn event_types() -> BTreeSet<&'static str> {
-        let topology = Self::backhaul("");
-        topology.queues.iter().flat_map(|queue| queue.bindings.iter().copied()).collect()
     }
 
     pub fn queues(&self) -> &[Queue] {

@@ -17,6 +17,7 @@ pub mod retry;
 pub mod sealing;
 pub mod settings;
 pub mod shopper_proof;
+pub mod signing;
 pub mod telemetry;
 
 mod cli;

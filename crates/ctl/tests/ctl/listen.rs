@@ -3,8 +3,8 @@
 use std::process::Stdio;
 
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
-use delivery::signing::{Secret, SignedHeaders, verify};
 use platform::Clock;
+use platform::signing::{Secret, SignedHeaders, verify};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStderr};

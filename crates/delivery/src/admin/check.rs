@@ -10,6 +10,7 @@ use domain::access::{MerchantId, Scope};
 use domain::exchange::VariantIdentifier;
 use domain::merchant::{Authentication, Interface};
 use domain::message_kind::{MessageKind, MessageVersion};
+use domain::samples::{SampleEvent, sample};
 use futures_util::future::join_all;
 use platform::http::{self};
 use platform::identity::Caller;
@@ -19,8 +20,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::access::includes;
 use super::check_result::{EndpointCheckResult, SentRequest};
-use super::events::SampleEvent;
-use super::{Error, parse_merchant, sample::sample};
+use super::{Error, parse_merchant};
 use crate::Deliveries;
 use crate::attempt::{Message, Query, ResponseBody};
 use crate::endpoint::Endpoint;

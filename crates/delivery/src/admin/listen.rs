@@ -14,7 +14,7 @@ use domain::merchant::Interface;
 use domain::message_kind::MessageKind;
 use platform::http::{ErrorBody, Query, reserve_for_response};
 use platform::identity::{Access, Caller};
-use platform::{Problem, Timestamp};
+use platform::{Problem, Timestamp, signing};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 use utoipa::{IntoParams, ToSchema};
@@ -25,7 +25,6 @@ use super::{Error, parse_merchant};
 use crate::Deliveries;
 use crate::attempt::{MessageFacts, derived_headers};
 use crate::engine::Engine;
-use crate::signing;
 use crate::store::{self, StoredMessage, min_id_at};
 
 const MAX_WAIT_SECONDS: u64 = 20;

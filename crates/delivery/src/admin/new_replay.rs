@@ -1,6 +1,7 @@
 //! The body of a request to replay deliveries.
 
 use domain::access::MerchantId;
+use domain::delivery::OUTCOMES;
 use domain::json::{
     Object, integer, object, one_of, parsed, read_fields, text, timestamp, variant,
 };
@@ -9,7 +10,6 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::outcome::Outcome;
 use crate::store::{Filter, State};
 
 /// A request to replay deliveries.
@@ -77,7 +77,7 @@ impl NewReplay {
 }
 
 fn read_filter(filter: &Object<'_>) -> Option<Filter> {
-    let outcomes: Vec<_> = Outcome::NAMES.iter().map(|name| (*name, (*name).to_owned())).collect();
+    let outcomes: Vec<_> = OUTCOMES.into_iter().map(|name| (name, name.to_owned())).collect();
     let states = [("dead", State::Dead), ("delivered", State::Delivered)];
     let merchant = |text: &str| text.parse::<MerchantId>().map(String::from);
     let status = filter.optional("status", integer(100..=999));

@@ -1,12 +1,12 @@
 //! Headers of the requests to merchants.
 
 use chrono::{DateTime, Utc};
+use platform::signing;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 
 use super::{Message, Query, ResponseBody};
 use crate::client::MAX_RESPONSE_BYTES;
 use crate::endpoint::Endpoint;
-use crate::signing;
 
 #[derive(Clone, Copy)]
 pub(super) enum Call<'a> {

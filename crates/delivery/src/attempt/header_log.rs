@@ -6,13 +6,13 @@
 use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
+use platform::signing;
 use reqwest::Request;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 
 use super::call::{EVENT, SEQUENCE, SERVICE_ID};
 use super::masking::{MASK, SentSecrets};
 use crate::client::USER_AGENT;
-use crate::signing;
 
 const MAX_LOGGED_BYTES: usize = 2 * 1024;
 /// One long value must not displace all other headers.

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::message_kind::{MessageKind, MessageVersion};
 use expect_test::expect;
+use platform::signing::Secret;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use url::Url;
@@ -19,7 +20,6 @@ use crate::ack_tracker::SLOW_AFTER;
 use crate::endpoint::{Authentication, Endpoint};
 use crate::guard::GuardError;
 use crate::outcome::{self, Decision, Jitter, Outcome, Schedule, Signal};
-use crate::signing::Secret;
 use crate::test_merchant::{TestMerchant, client, guarded_client, respond_and_close};
 use crate::tokens::{ClientCredentials, Placement, Tokens};
 

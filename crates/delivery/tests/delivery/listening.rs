@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use delivery::signing::{Secret, SignedHeaders, verify};
 use platform::Clock;
+use platform::signing::{Secret, SignedHeaders, verify};
 use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::eventually;

@@ -1,13 +1,13 @@
 //! The events that merchants receive, each with the body of a realistic sample message.
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use domain::message_kind::MessageKind::{
+use serde_json::{Value, json};
+
+use super::messages::sample;
+use crate::message_kind::MessageKind::{
     self, DropShipmentCancellation, DropShipmentConfirmation, DropShipmentPartialCancellation,
     ExchangeOrder, InventoryReceipt, OutboundAsn, Rma,
 };
-use serde_json::{Value, json};
-
-use super::sample::sample;
 
 /// An event that the header `X-Service-Event` of a message can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -169,10 +169,10 @@ fn apply(value: &mut Value, difference: &Value) {
 
 #[cfg(test)]
 mod tests {
-    use domain::returns::{Amounts, RefundFinancials, ServiceEvent};
     use strum::VariantArray as _;
 
     use super::*;
+    use crate::returns::{Amounts, RefundFinancials, ServiceEvent};
 
     #[test]
     fn the_sample_of_every_event_conforms_to_its_published_schema() {

@@ -1,9 +1,9 @@
 //! Sample messages of each kind, without real data.
 
-use domain::message_kind::MessageKind;
+use crate::message_kind::MessageKind;
 
 /// Returns the body of the sample of a kind.
-pub(crate) fn sample(kind: MessageKind) -> &'static str {
+pub fn sample(kind: MessageKind) -> &'static str {
     match kind {
         MessageKind::Rma => RMA,
         MessageKind::ExchangeOrder => EXCHANGE_ORDER,
