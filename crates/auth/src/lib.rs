@@ -115,7 +115,7 @@ impl Service for App {
         app.app_data(web::Data::new(self.backlog.clone()));
     }
 
-    async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
+    fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
         let sealer = Arc::new(Sealer::new(&settings.sealing)?);
         let verifier = Arc::new(Verifier::new(&settings.tokens.issuer, process.clock.clone()));
         let topology = Topology::of_service(NAME, &[], &settings.broker.namespace);

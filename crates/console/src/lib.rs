@@ -73,7 +73,7 @@ impl Service for App {
         routes::configure(app);
     }
 
-    async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
+    fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
         let app = Self { api: Api::new(settings.services)?, clock: process.clock.clone() };
         Ok((app, Arc::new(Verifier::disabled(process.clock.clone()))))
     }

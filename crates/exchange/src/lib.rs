@@ -93,7 +93,7 @@ impl Service for App {
         app.app_data(web::Data::from(self.proof_keys.clone()));
     }
 
-    async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
+    fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
         let Settings { broker, identity, sealing, shopper, delivery, variants, placing } = settings;
         let sealer = Arc::new(Sealer::new(&sealing)?);
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));

@@ -5,7 +5,6 @@ use std::{collections::HashMap, path::Path, sync::Arc};
 
 use actix_web::web;
 use diesel_migrations::EmbeddedMigrations;
-use futures_util::future::{BoxFuture, FutureExt as _};
 use utoipa::openapi::OpenApi;
 use utoipa_actix_web::service_config::ServiceConfig;
 
@@ -35,8 +34,7 @@ type ReadSettings =
     fn(&mut Faults, Option<&Path>, HashMap<String, String>) -> Option<(Settings, Start)>;
 
 /// Starts a service with the settings that were read.
-pub(crate) type Start =
-    Box<dyn for<'a> FnOnce(&'a Process) -> BoxFuture<'a, anyhow::Result<Started>> + Send>;
+pub(crate) type Start = Box<dyn FnOnce(&Process) -> anyhow::Result<Started> + Send>;
 
 /// A service whose tasks run.
 pub(crate) struct Started {
@@ -103,16 +101,13 @@ impl Definition {
 }
 
 pub(crate) fn start<S: Service>(settings: S::Settings) -> Start {
-    Box::new(move |process| {
-        async move {
-            let (service, verifier) = S::start(process, settings).await?;
-            let service = web::Data::new(service);
-            let share = move |app: &mut web::ServiceConfig| {
-                app.app_data(service.clone());
-                service.share(app);
-            };
-            Ok(Started { share: Arc::new(share), verifier })
-        }
-        .boxed()
+    Box::new(|process| {
+        let (service, verifier) = S::start(process, settings)?;
+        let service = web::Data::new(service);
+        let share = move |app: &mut web::ServiceConfig| {
+            app.app_data(service.clone());
+            service.share(app);
+        };
+        Ok(Started { share: Arc::new(share), verifier })
     })
 }

@@ -52,7 +52,7 @@ impl Running {
         let (tasks, health) = (Tasks::default(), Health::started(clock.now()));
         let pool = open_database(definition, &settings.database, &tasks, &health).await?;
         let process = Process { pool, tasks, clock, health, http: settings.http };
-        let Started { share, verifier } = start(&process).await?;
+        let Started { share, verifier } = start(&process)?;
         let Process { tasks, clock, health, http, .. } = process;
         add_token_checks(&verifier, &health);
         let limits = Arc::new(PerAddress::new(settings.limits, clock));

@@ -1,6 +1,6 @@
 //! The definition of a service, and the resources that it gets.
 
-use std::{future::Future, sync::Arc};
+use std::sync::Arc;
 
 use actix_web::web;
 use diesel_migrations::EmbeddedMigrations;
@@ -45,10 +45,9 @@ pub trait Service: Send + Sync + Sized + 'static {
     }
     /// Starts the tasks of the service. Must not need the database or the broker to be available yet. A
     /// service whose operations need no token returns [`Verifier::disabled`].
-    fn start(
-        process: &Process,
-        settings: Self::Settings,
-    ) -> impl Future<Output = anyhow::Result<(Self, Arc<Verifier>)>> + Send;
+    ///
+    /// The function is not async: the body of an async function is compiled in each program that polls it.
+    fn start(process: &Process, settings: Self::Settings) -> anyhow::Result<(Self, Arc<Verifier>)>;
 }
 
 /// Resources that the platform gives to a service at startup.

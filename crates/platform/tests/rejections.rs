@@ -57,7 +57,7 @@ impl Service for Console {
         config.service(list_orders).service(show_page);
     }
 
-    async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
+    fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
         let Some(key) = settings.key else {
             return Ok((Self, Arc::new(Verifier::disabled(process.clock.clone()))));
         };
@@ -102,8 +102,8 @@ impl Service for WithTables {
 
     fn routes(_: &mut ServiceConfig<'_>) {}
 
-    async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
-        Console::start(process, settings).await.map(|(_, verifier)| (Self, verifier))
+    fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
+        Console::start(process, settings).map(|(_, verifier)| (Self, verifier))
     }
 }
 

@@ -74,7 +74,7 @@ impl Service for App {
         routes::configure(app);
     }
 
-    async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
+    fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
         let ServiceUrls { auth, returns, exchange } = settings.services;
         let api = Api::new([
             (ApiService::Auth, auth),

@@ -125,7 +125,7 @@ impl Service for App {
         app.app_data(web::Data::from(self.proof_keys.clone()));
     }
 
-    async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
+    fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
         let Settings { broker, delivery, identity, idempotency: keys, .. } = settings;
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.start_refreshing_keys(&identity, &process.tasks)?;

@@ -129,7 +129,7 @@ impl Service for App {
         app.app_data(web::Data::new(self.backlog.clone()));
     }
 
-    async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
+    fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
         let Settings { broker, identity, sealing, delivery, idempotency: keys } = settings;
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.start_refreshing_keys(&identity, &process.tasks)?;

@@ -56,7 +56,7 @@ impl Service for DeliveryEngine {
         app.route("/write", web::post().to(write));
     }
 
-    async fn start(process: &Process, own: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
+    fn start(process: &Process, own: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
         let topology = topology(&own.broker.namespace);
         let broker = Broker::start(NAME, process, own.broker, topology);
         let outbox = broker.start_relay(NAME, process);

@@ -52,7 +52,7 @@ impl Service for DeliveringService {
         app.route("/messages", web::post().to(append_message));
     }
 
-    async fn start(process: &Process, own: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
+    fn start(process: &Process, own: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
         let Settings { broker, delivery, identity, sealing } = own;
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.start_refreshing_keys(&identity, &process.tasks)?;

@@ -99,7 +99,7 @@ async fn nothing_is_sent_before_the_merchants_are_loaded() {
     store_merchant(&pool, &merchant("acme", 1, &sandbox.url(""))).await;
     let mut locker = pool.get().await.unwrap();
     locker.batch_execute("BEGIN; LOCK TABLE replica_merchants").await.unwrap();
-    let replica = Replica::launch(&database, &namespace, &[]).await;
+    let replica = Replica::launch(&database, &namespace, &[]);
     let now = platform::Clock::system().now();
     eventually("the partition of today exists", TIMEOUT, async || {
         let conn = pool.get().await.unwrap();

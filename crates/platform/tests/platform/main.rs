@@ -77,7 +77,7 @@ impl Service for EchoService {
             .service(address);
     }
 
-    async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
+    fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
         let issuer = settings.identity.as_ref().map_or("test", |identity| &identity.issuer);
         let verifier = Arc::new(Verifier::new(issuer, process.clock.clone()));
         if let Some(identity) = &settings.identity {

@@ -45,7 +45,7 @@ impl Service for Deliverer {
         app.app_data(actix_web::web::Data::new(self.0.clone()));
     }
 
-    async fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
+    fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
         let topology = topology(&settings.broker.namespace);
         let broker = Broker::start(Self::NAME, process, settings.broker, topology);
         let outbox = broker.start_relay(Self::NAME, process);

@@ -49,7 +49,7 @@ pub(crate) struct Replica {
 
 impl Replica {
     /// Starts a replica, ready or not.
-    pub(crate) async fn launch(
+    pub(crate) fn launch(
         database: &Database,
         namespace: &Namespace,
         settings: &[(&str, &str)],
@@ -59,7 +59,7 @@ impl Replica {
             settings::load::<Settings>(Deliverer::NAME, Deliverer::DEFAULTS, None, environment)
                 .unwrap();
         let process = testkit::process(database);
-        let (Deliverer(deliveries), _) = Deliverer::start(&process, settings).await.unwrap();
+        let (Deliverer(deliveries), _) = Deliverer::start(&process, settings).unwrap();
         Self { process, deliveries }
     }
 
@@ -68,7 +68,7 @@ impl Replica {
         namespace: &Namespace,
         settings: &[(&str, &str)],
     ) -> Self {
-        let replica = Self::launch(database, namespace, settings).await;
+        let replica = Self::launch(database, namespace, settings);
         replica.ready().await;
         replica
     }

@@ -83,7 +83,7 @@ impl TestEngine {
         let (_, own) =
             settings::load::<Settings>(App::NAME, App::DEFAULTS, None, environment).unwrap();
         let process = testkit::process(&database);
-        let (app, _) = App::start(&process, own).await.unwrap();
+        let (app, _) = App::start(&process, own).unwrap();
         eventually("the service is ready", Duration::from_secs(300), || async {
             process.health.report().await.ready.then_some(())
         })
