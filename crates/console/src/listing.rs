@@ -1,6 +1,6 @@
 //! Lists of records of one merchant or, for staff, of all merchants.
 
-use pages::api::{ApiError, Query, Service};
+use pages::api::{ApiError, Part, Query, Service};
 use serde::{Deserialize, de::DeserializeOwned, de::IgnoredAny};
 use url::form_urlencoded;
 
@@ -25,13 +25,9 @@ pub(crate) enum Listed<T> {
 impl<T> Listed<T> {
     /// Errors other than an invalid filter and an unavailable service concern the whole page.
     pub(crate) fn new(result: Result<T, ApiError>) -> Result<Self, PageError> {
-        match result {
-            Ok(list) => Ok(Self::Loaded(list)),
-            Err(
-                ApiError::Unavailable { service }
-                | ApiError::Unauthenticated { service }
-                | ApiError::TooManyRequests { service, .. },
-            ) => Ok(Self::Missing(service)),
+        match Part::new(result) {
+            Ok(Part::Loaded(list)) => Ok(Self::Loaded(list)),
+            Ok(Part::Missing(service)) => Ok(Self::Missing(service)),
             Err(ApiError::Invalid(body)) => Ok(Self::Invalid(filter_problem(&body.message))),
             Err(ApiError::NotFound) => Ok(Self::Invalid("there is no such merchant".to_owned())),
             Err(error) => Err(error.into()),
