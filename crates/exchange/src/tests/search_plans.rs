@@ -32,7 +32,8 @@ fn fill(rows: i64) -> String {
 
 #[tokio::test]
 async fn a_search_reads_about_as_many_rows_as_it_shows() {
-    let rows = testkit::fill_rows();
+    // With fewer rows, PostgreSQL sorts them instead of reading an index in order.
+    let rows = testkit::fill_rows().max(10_000);
     let database = testkit::Database::create(App::migrations()).await;
     database.execute_raw(&fill(rows)).await;
     database.execute_raw("VACUUM ANALYZE").await;

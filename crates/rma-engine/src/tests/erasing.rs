@@ -308,7 +308,7 @@ async fn erased_return(app: &TestApp) -> String {
 
 #[tokio::test]
 async fn a_receipt_that_the_erasure_overtook_is_erased() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let rma = erased_return(&app).await;
     for (minutes, is_erased) in [(-10, true), (10, false)] {
         app.publish_event(rejected(&rma, minutes)).await;
@@ -326,7 +326,7 @@ async fn a_receipt_that_the_erasure_overtook_is_erased() {
 
 #[tokio::test]
 async fn a_dead_lettered_receipt_of_an_erased_return_is_removed() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let rma = erased_return(&app).await;
     let queue = format!("{}.{}.dead", App::NAME, UnitReceived::TYPE);
     let without_text = UnitReceived { reject_reason: None, ..rejected(&rma, -10) };
@@ -340,7 +340,7 @@ async fn a_dead_lettered_receipt_of_an_erased_return_is_removed() {
 
 #[tokio::test]
 async fn a_late_erasure_keeps_newer_notes_of_discrepancies() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     app.store("acme", &bodies_order("A")).await;
     // Two of an order, of which one was resolved after the erasure, and one of a newer return of the order.
     let insert = "INSERT INTO discrepancies (merchant, at, kind, order_identifier, rma_identifier, detail, \
@@ -361,7 +361,7 @@ async fn a_late_erasure_keeps_newer_notes_of_discrepancies() {
 
 #[tokio::test]
 async fn an_erasure_deletes_failed_look_ups_of_its_orders() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     app.store("acme", &bodies_order("A")).await;
     let insert = "INSERT INTO lookup_failures (at, merchant, order_digest, address) \
                   SELECT now() + minutes * interval '1 minute', 'acme', sha256(name::bytea), '192.0.2.0/24' \

@@ -144,7 +144,7 @@ fn fill() -> String {
 
 #[tokio::test]
 async fn plans_made_while_tables_were_empty_read_few_rows_of_full_ones() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let off = "DO $$ DECLARE name TEXT; BEGIN \
                    FOR name IN SELECT quote_ident(relname) FROM pg_class \
                        WHERE relnamespace = 'public'::regnamespace AND relkind = 'r' \

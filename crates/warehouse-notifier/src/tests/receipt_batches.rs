@@ -189,7 +189,7 @@ async fn a_locked_asn_delays_no_receipt_of_another() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn units_whose_messages_a_replay_has_locked_delay_no_other() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     app.register("acme", "IN-1", 5).await;
     for unit in [1, 2] {
         let mut rejected = receipt("IN-1", unit);
