@@ -26,6 +26,8 @@ pub use revocations::Revocations;
 
 use crate::{Clock, ErrorKind, Failure};
 
+/// Defaults of `[identity]`, for services that check tokens.
+pub const DEFAULTS: &str = include_str!("../identity.toml");
 /// The audience of tokens (`aud`).
 pub const AUDIENCE: &str = "backhaul";
 /// The type in a token's header (RFC 9068).
