@@ -1,7 +1,8 @@
 """Runs the shell examples of README.md, docs and examples against a running stack with the data of the demo scenario, for
 each page all examples together, top to bottom, and parses the JSON and TOML examples. Fails if a page has an example
 that no test runs and that has no comment with the reason: <!-- not run: needs Kubernetes -->
-Output of programs is `text`. Also fails if a link leads to a file or a heading that does not exist.
+Output of programs is `text`. Also fails if a link leads to a file or a heading that does not exist,
+or if the header of no module names a decision record.
 
 usage: documentation.py [--list]
 
@@ -101,6 +102,19 @@ def broken_links(page):
             yield f"the link {link} leads nowhere"
 
 
+def decisions():
+    """Decision records that no file names in its first lines, and names of records that do not exist."""
+    named = {}
+    for folder in ["crates", "tests", "scripts", "deploy"]:
+        for file in (ROOT / folder).rglob("*"):
+            if file.is_file() and file.suffix in (".rs", ".yaml", ".sql", ""):
+                start = "\n".join(file.read_text().splitlines()[:60])
+                named |= {name: file for name in re.findall(r"docs/decisions/([a-z-]+)\.md", start)}
+    records = {page.stem for page in (ROOT / "docs/decisions").glob("*.md")} - {"README"}
+    yield from (f"docs/decisions/{name}.md: no file that implements it names it" for name in sorted(records - set(named)))
+    yield from (f"{named[name].relative_to(ROOT)}: there is no decision {name}" for name in sorted(set(named) - records))
+
+
 def run_page(name, replaced, folder):
     parts = runnable(ROOT / name, "sh")
     text = "\n".join(parts)
@@ -122,6 +136,7 @@ def main():
     failed += [f"{page.relative_to(ROOT)}: {fault}" for page in pages() for fault in faulty(page)]
     linking = [*pages(), ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md"]
     failed += [f"{page.relative_to(ROOT)}: {fault}" for page in linking for fault in broken_links(page)]
+    failed += decisions()
     missing = [name for name in STACK_PAGES if not runnable(ROOT / name, "sh")]
     failed += [f"{name}: there is no example to run" for name in missing]
     if sys.argv[1:] != ["--list"]:

@@ -176,8 +176,7 @@ mod tests {
     fn the_guide_lists_the_versions_and_the_default_path_of_every_kind() {
         for kind in MessageKind::ALL {
             let versions: Vec<_> = kind.versions().iter().map(ToString::to_string).collect();
-            let row =
-                format!("| `{kind}` | {} | `{}` |", versions.join(", "), kind.default_path());
+            let row = format!("| `{kind}` | {} | `{}` |", versions.join(", "), kind.default_path());
             assert!(GUIDE.contains(&row), "{row}");
         }
     }

@@ -22,6 +22,8 @@
 //!
 //! An optional field that is `null` counts as absent. A required field that is `null` has the wrong
 //! type. Unknown keys are accepted unless the reader calls [`Object::reject_unknown`].
+//!
+//! See docs/decisions/json-readers.md.
 
 mod digest;
 mod document;

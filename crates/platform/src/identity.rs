@@ -2,6 +2,8 @@
 //!
 //! A request needs no call to auth. Keys are cached, and so are verified tokens, because clients use one
 //! token for a day. Revocations are checked on every request, after the cache.
+//!
+//! See docs/decisions/tokens.md.
 
 mod caller;
 mod keys;
