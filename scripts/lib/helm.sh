@@ -15,7 +15,7 @@ render_chart() {
         return
     fi
     if [[ ! -e $venv/installed || $(<"$venv/installed") != "${libraries[*]}" ]]; then
-        python3 -c 'import ensurepip, venv' 2>/dev/null || install_packages python3-venv
+        python3 -c 'import ensurepip, venv' 2>/dev/null || install_packages python3-venv >&2
         say "installing ${libraries[*]}" >&2
         rm -rf "$venv"
         python3 -m venv "$venv"
