@@ -9,8 +9,8 @@ FENCE = re.compile(r"(?:^ *<!-- not run: (.+?) -->\n)?^ *```(\w*)\n(.*?)^ *```$"
 
 def pages():
     """All pages with code."""
-    folders = [*sorted((ROOT / "docs").glob("**/*.md")), *sorted((ROOT / "examples").glob("**/*.md"))]
-    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *folders]
+    folders = ["docs/**/*.md", "examples/**/*.md", "crates/*/README.md", "tests/*/README.md"]
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(page for each in folders for page in sorted(ROOT.glob(each)))]
 
 
 def blocks(page):

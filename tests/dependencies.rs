@@ -1,5 +1,7 @@
 //! Checks which crates of the workspace may depend on which. ARCHITECTURE.md has the same rules as
 //! a diagram.
+//!
+//! See docs/decisions/workspace.md.
 
 #![expect(
     clippy::unwrap_used,

@@ -1,17 +1,19 @@
 """Runs the shell examples of README.md, docs and examples against a running stack with the data of the demo scenario, for
 each page all examples together, top to bottom, and parses the JSON and TOML examples. Fails if a page has an example
 that no test runs and that has no comment with the reason: <!-- not run: needs Kubernetes -->
-Output of programs is `text`.
+Output of programs is `text`. Also fails if a link leads to a file or a heading that does not exist,
+or if the header of no module names a decision record.
 
 usage: documentation.py [--list]
 
 Expects the variables of .run/env in the environment and the programs on the PATH.
 
-  --list  run nothing; check only that each example is run by a test or has a reason, and parse JSON and TOML
+  --list  run nothing; check only the links, and that each example is run by a test or has a reason, and parse JSON and TOML
 """
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -82,6 +84,37 @@ def faulty(page):
             yield f"{first}: no test runs examples in {language}"
 
 
+def anchors(page):
+    """The anchors of the headings of a page."""
+    text = re.sub(r"^ *```.*?^ *```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken_links(page):
+    """The links of a page to files or headings that do not exist."""
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        if ":" in path:
+            continue
+        if not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors(target)):
+            yield f"the link {link} leads nowhere"
+
+
+def decisions():
+    """Decision records that no file names in its first lines, and names of records that do not exist."""
+    named = {}
+    for folder in ["crates", "tests", "scripts", "deploy"]:
+        for file in (ROOT / folder).rglob("*"):
+            if file.is_file() and file.suffix in (".rs", ".yaml", ".sql", ""):
+                start = "\n".join(file.read_text().splitlines()[:60])
+                named |= {name: file for name in re.findall(r"docs/decisions/([a-z-]+)\.md", start)}
+    records = {page.stem for page in (ROOT / "docs/decisions").glob("*.md")} - {"README"}
+    yield from (f"docs/decisions/{name}.md: no file that implements it names it" for name in sorted(records - set(named)))
+    yield from (f"{named[name].relative_to(ROOT)}: there is no decision {name}" for name in sorted(set(named) - records))
+
+
 def run_page(name, replaced, folder):
     parts = runnable(ROOT / name, "sh")
     text = "\n".join(parts)
@@ -101,6 +134,9 @@ def run_page(name, replaced, folder):
 def main():
     failed = [f"{name}: no test runs its examples" for name in unrun()]
     failed += [f"{page.relative_to(ROOT)}: {fault}" for page in pages() for fault in faulty(page)]
+    linking = [*pages(), ROOT / "ARCHITECTURE.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md"]
+    failed += [f"{page.relative_to(ROOT)}: {fault}" for page in linking for fault in broken_links(page)]
+    failed += decisions()
     missing = [name for name in STACK_PAGES if not runnable(ROOT / name, "sh")]
     failed += [f"{name}: there is no example to run" for name in missing]
     if sys.argv[1:] != ["--list"]:

@@ -27,7 +27,7 @@ def check_archive(file):
         for program in [*SERVICES, "sandbox", "backhaul"]:
             printed = run(home / "bin" / program, "--version")
             assert VERSION in printed, f"{program} --version: {printed}"
-        for path in ["LICENSE", "CHANGELOG.md", "docs/deploy.md", "deploy/postgres/roles.sql", "man1/backhaul.1", "completions/backhaul.bash"]:
+        for path in ["LICENSE", "CHANGELOG.md", "docs/install-on-kubernetes.md", "deploy/postgres/roles.sql", "deploy/kubernetes/backhaul.yaml", "man1/backhaul.1", "completions/backhaul.bash"]:
             assert (home / path).exists(), f"the archive has no {path}"
 
 
@@ -65,6 +65,10 @@ def main(folder):
     check_bill(folder / f"backhaul-{VERSION}.cdx.json")
     with tarfile.open(folder / f"backhaul-{VERSION}.tgz") as chart:
         assert "backhaul/Chart.yaml" in chart.getnames(), chart.getnames()
+        # The chart has a link to the file, the archive its content.
+        assert chart.getmember("backhaul/files/grants.sql").isfile(), "grants.sql is a link"
+    objects = (folder / f"backhaul-{VERSION}-kubernetes.yaml").read_text()
+    assert f"registry.example/backhaul/auth:{VERSION}" in objects, "the rendered objects have another version"
     run("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=folder)
     listed = {line.split()[1] for line in (folder / "SHA256SUMS").read_text().splitlines()}
     assert listed == {file.name for file in folder.iterdir()} - {"SHA256SUMS"}, listed

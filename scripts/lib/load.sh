@@ -4,7 +4,7 @@
 
 umask 022
 lib=$root/scripts/lib
-for part in output settings processes urls http ports packages postgres rabbitmq databases provision build services; do
+for part in output settings processes urls http ports packages postgres rabbitmq databases provision build services helm; do
     # shellcheck source=/dev/null
     . "$lib/$part.sh"
 done

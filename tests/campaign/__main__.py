@@ -1,4 +1,4 @@
-"""The fault campaign: see docs/reliability.md. Started by scripts/campaign, which sets up the servers."""
+"""The fault campaign: see README.md. Started by scripts/campaign, which sets up the servers."""
 
 import argparse
 import asyncio

@@ -1,4 +1,4 @@
-"""Renders the Helm chart with Helm's own library and returns its objects."""
+"""Renders the Helm chart with Helm's own library and returns its objects, and reads those of the servers."""
 
 from pathlib import Path
 
@@ -6,9 +6,17 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "deploy/helm/backhaul"
-# Values of installations that differ from the default as much as possible.
+
+def values_file(name):
+    return yaml.safe_load((ROOT / f"deploy/helm/{name}.yaml").read_text())
+
+
+# The installations that docs/install-on-kubernetes.md describes.
+INSTALLATIONS = ["production", "sandbox"]
+# Values of further installations that differ from the default as much as possible.
 VARIANTS = {
     "default": {},
+    **{name: values_file(name) for name in INSTALLATIONS},
     "everything": {
         "image": {"tag": "9.9.9", "pullSecrets": [{"name": "registry"}]},
         "domain": "shop.example",
@@ -52,6 +60,30 @@ def library():
     except ImportError:
         return None
     return helm_python
+
+
+def documents(path):
+    return [document for document in yaml.safe_load_all(path.read_text()) if document]
+
+
+def servers():
+    """PostgreSQL and RabbitMQ, which the chart does not run."""
+    return [each for name in ("postgres", "rabbitmq") for each in documents(ROOT / f"deploy/kubernetes/{name}.yaml")]
+
+
+def monitors():
+    return [each for file in sorted((ROOT / "deploy/kubernetes/monitoring").glob("*.yaml")) for each in documents(file)]
+
+
+def find(objects, kind, name):
+    found = [each for each in objects if each["kind"] == kind and each["metadata"]["name"] == name]
+    assert len(found) == 1, f"there are {len(found)} objects {kind} {name}"
+    return found[0]
+
+
+def containers(document):
+    pod = document.get("spec", {}).get("template", {}).get("spec", {})
+    return pod.get("initContainers", []) + pod.get("containers", [])
 
 
 def render(values):

@@ -1,8 +1,10 @@
 """Checks the Helm chart: lint, the schema of its values, the schemas of Kubernetes, references between objects, and
-agreement with the Kubernetes overlays. Secrets that an upgrade keeps need a cluster and are not tested."""
+the files for installations without Helm. Secrets that an upgrade keeps need a cluster and are not tested."""
 
 import json
+import subprocess
 import sys
+import textwrap
 import tomllib
 from pathlib import Path
 
@@ -10,7 +12,6 @@ import chart
 import images
 import kubernetes
 import kubernetes_validate
-import kustomize
 import make_secrets
 import yaml
 
@@ -48,9 +49,6 @@ MONITOR = {"selector": {"matchExpressions": ...}, "endpoints": [kubernetes.ENDPO
 
 
 def check_chart(helm):
-    for file, original in [("grants.sql", "deploy/postgres/grants.sql"), ("definitions.json", "deploy/rabbitmq/definitions.json")]:
-        copy = (chart.CHART / "files" / file).read_text()
-        assert copy == (chart.ROOT / original).read_text(), f"{file} of the chart differs from {original}"
     metadata = yaml.safe_load((chart.CHART / "Chart.yaml").read_text())
     version = tomllib.loads((chart.ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
     assert metadata["version"] == metadata["appVersion"] == version, f"Chart.yaml: the version is {version}"
@@ -73,11 +71,30 @@ def check_values(helm):
 
 
 def check_documented_values():
-    """The chart accepts the values in docs/deploy.md."""
-    documented = [yaml.safe_load(text) for language, text, _ in code_blocks.blocks(chart.ROOT / "docs/deploy.md") if language == "yaml"]
-    assert any("domain" in values for values in documented), "docs/deploy.md has no values of an installation"
+    """The chart accepts the values in docs/install-on-kubernetes.md, whose other YAML is objects."""
+    page = chart.ROOT / "docs/install-on-kubernetes.md"
+    blocks = [yaml.safe_load_all(textwrap.dedent(text)) for language, text, _ in code_blocks.blocks(page) if language == "yaml"]
+    documented = [values for block in blocks for values in block if "kind" not in values]
+    assert any("domain" in values for values in documented), f"{page.name} has no values of an installation"
     for values in documented:
         chart.render(values)
+
+
+def check_linked_files(objects):
+    """The chart has the grants of deploy/postgres, to which it has a link."""
+    grants = chart.find(objects, "ConfigMap", "postgres-grants")["data"]["grants.sql"]
+    assert grants.strip() == (chart.ROOT / "deploy/postgres/grants.sql").read_text().strip()
+
+
+def check_rendered():
+    """The objects for installations without Helm are those of the chart, without secrets."""
+    command = [sys.executable, chart.ROOT / "scripts/lib/render_chart.py", chart.ROOT / "deploy/helm/production.yaml", "space"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = [each for each in yaml.safe_load_all(printed) if each]
+    names = lambda objects: sorted((each["kind"], each["metadata"]["name"]) for each in objects)
+    values = {**chart.VARIANTS["production"], "secrets": {"generate": False}}
+    assert names(found) == names(chart.render(values)), "the rendered file has other objects than the chart"
+    assert not [each for each in found if each["kind"] == "Secret"], "the rendered file has secrets"
 
 
 def check_objects(name, objects):
@@ -87,14 +104,14 @@ def check_objects(name, objects):
         if each["kind"] == "ServiceMonitor":
             unknown = list(kubernetes.unknown_fields(each["spec"], MONITOR, "ServiceMonitor"))
             assert not unknown, unknown
-        else:
+        elif not each["apiVersion"].startswith("keda.sh/"):
             kubernetes_validate.validate(each, kubernetes.VERSION, strict=True)
         if each["kind"] in ("Deployment", "Job"):
             kubernetes.check_security(each)
         if each["kind"] == "Ingress":
             kubernetes.check_references(each, names)
             assert len({rule["host"] for rule in each["spec"]["rules"]}) == len(each["spec"]["rules"]), f"{name}: a host has two rules"
-        for container in kustomize.containers(each):
+        for container in chart.containers(each):
             assert images.is_pinned(container["image"]), f"{name}: {container['image']}"
     if ("NetworkPolicy", "closed") in names:
         policies = [each["spec"] for each in objects if each["kind"] == "NetworkPolicy"]
@@ -129,11 +146,9 @@ def check_portal_certificates(objects):
 
 
 def check_server_access(objects, amqp):
-    """The chart does not run PostgreSQL and RabbitMQ. With the files that docs/deploy.md names, they have policies."""
-    files = [chart.ROOT / f"deploy/kubernetes/base/{server}.yaml" for server in ("postgres", "rabbitmq")]
-    servers = [each for file in files for each in kustomize.documents(file)]
+    """The chart does not run PostgreSQL and RabbitMQ. The files in deploy/kubernetes have their policies."""
     assert not [each for each in objects if each["kind"] == "StatefulSet"], "the chart runs a server"
-    kubernetes.check_server_access(objects + servers, amqp)
+    kubernetes.check_server_access(objects + chart.servers(), amqp)
 
 
 def check_secrets(name, objects, existing):
@@ -145,37 +160,6 @@ def check_secrets(name, objects, existing):
         assert secret in generated, f"{name}: the secret {secret} does not exist"
         assert key is None or key in generated[secret], f"{name}: {secret} has no key {key}"
     return generated
-
-
-def environment(objects, kind, service):
-    """The settings of the container of a service, without their values."""
-    maps = {each["metadata"]["name"]: each["data"] for each in objects if each["kind"] == "ConfigMap"}
-    (found,) = [each for each in objects if each["kind"] == kind and each["metadata"]["labels"]["app.kubernetes.io/name"] == service]
-    container = found["spec"]["template"]["spec"]["containers"][0]
-    names = {variable["name"] for variable in container.get("env", [])}
-    return names.union(*(maps[source["configMapRef"]["name"]] for source in container["envFrom"]))
-
-
-def check_agreement(objects):
-    """Chart and overlay have the same services, settings, secrets and public paths."""
-    overlay = kustomize.build(chart.ROOT / "deploy/kubernetes/overlays/production")
-    for service in [*kubernetes.SERVICES, *kubernetes.PAGES]:
-        for kind, name in [("Deployment", service), ("Job", f"{service}-migrate")]:
-            if kind == "Job" and service in kubernetes.PAGES:
-                continue
-            # The chart leaves the limit and the share of traces at their defaults.
-            wanted = {variable for variable in environment(overlay, kind, name) if not variable.endswith(("__SAMPLE_RATIO", "__REQUESTS_PER_MINUTE"))}
-            found = {variable for variable in environment(objects, kind, name) if not variable.endswith("__REQUESTS_PER_MINUTE")}
-            assert found == wanted, f"{name}: only in the overlay {wanted - found}; only in the chart {found - wanted}"
-    paths = [public_paths(each) for each in (overlay, objects)]
-    assert paths[0] == paths[1], f"the public paths differ: {paths[0] ^ paths[1]}"
-
-
-def public_paths(objects):
-    """The public paths of the APIs. The overlay lists the pages of the console, the chart routes all of them."""
-    rules = [rule for each in objects if each["kind"] == "Ingress" for rule in each["spec"]["rules"]]
-    routes = [(path["backend"]["service"]["name"], path["path"], path["pathType"]) for rule in rules for path in rule["http"]["paths"]]
-    return {route for route in routes if route[0] in kubernetes.SERVICES}
 
 
 def main():
@@ -197,7 +181,8 @@ def main():
         if name == "default":
             found = {secret: set(data) for secret, data in generated.items()}
             assert found == made, "the chart and make-secrets make different secrets"
-    check_agreement(rendered["everything"])
+    check_linked_files(rendered["default"])
+    check_rendered()
     check_issuers(rendered["everything"])
     check_portal_certificates(rendered["everything"])
     check_server_access(chart.render({"broker": {"administratorSecret": "rabbitmq-default-user"}}), amqp={5672})

@@ -6,7 +6,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-import kustomize
+import chart
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,11 +33,11 @@ def compose():
 
 
 def kubernetes():
-    for overlay in ["sandbox", "production"]:
-        for each in kustomize.build(ROOT / "deploy/kubernetes/overlays" / overlay):
-            location = f"{overlay}, {each['metadata']['name']}"
-            yield from ((location, container["image"]) for container in kustomize.containers(each))
-            yield from ((location, each["spec"][field]) for field in ["image", "imageName"] if field in each.get("spec", {}))
+    """The images of the servers and of the chart."""
+    for each in chart.servers() + (chart.render(chart.VARIANTS["production"]) if chart.library() else []):
+        location = f"Kubernetes, {each['metadata']['name']}"
+        yield from ((location, container["image"]) for container in chart.containers(each))
+        yield from ((location, each["spec"][field]) for field in ["image", "imageName"] if field in each.get("spec", {}))
 
 
 def dockerfile():

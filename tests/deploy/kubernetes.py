@@ -1,5 +1,5 @@
-"""Checks the Kubernetes overlays: schemas, references between objects, security settings, and agreement with
-the compose files."""
+"""Checks the installations on Kubernetes, which are the chart with values, the servers and the monitors: schemas,
+references between objects, security settings, sizes, and agreement with the compose files."""
 
 import json
 import re
@@ -7,8 +7,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import chart
 import kubernetes_validate
-import kustomize
 
 ROOT = Path(__file__).resolve().parents[2]
 VERSION = "1.31"
@@ -46,7 +46,7 @@ CUSTOM_RESOURCES = {
     ("monitoring.coreos.com/v1", "PodMonitor"): {"selector": {"matchLabels": ..., "matchExpressions": ...}, "podMetricsEndpoints": [ENDPOINT]},
     ("monitoring.coreos.com/v1", "PrometheusRule"): {"groups": ...},
 }
-# Created during the installation, see docs/deploy.md, or by the operators of the servers.
+# Created during the installation, see docs/install-on-kubernetes.md, or by the operators of the servers.
 SECRETS = {"sealing", "shopper", "first-operator", "portal", "rabbitmq-definitions", "rabbitmq-default-user", "postgres-ca"} | {
     f"{service}-{what}" for service in SERVICES for what in ["database", "database-migrate", "broker"]
 }
@@ -74,9 +74,9 @@ OPERATOR_PODS = {
 }
 
 
-def check(overlay):
-    objects = kustomize.build(ROOT / "deploy/kubernetes/overlays" / overlay)
-    monitors = kustomize.build(ROOT / "deploy/kubernetes/monitoring")
+def check(installation):
+    objects = chart.render(chart.VARIANTS[installation]) + chart.servers()
+    monitors = chart.monitors()
     for each in objects + monitors:
         known = CUSTOM_RESOURCES.get((each["apiVersion"], each["kind"]))
         if known is None:
@@ -88,15 +88,13 @@ def check(overlay):
     assert len(names) == len(objects), "two objects have the same name"
     for each in objects:
         check_references(each, names)
-        space = each["metadata"].get("namespace")
-        assert each["kind"] == "Namespace" or ("Namespace", space) in names, f"there is no namespace {space}"
     for service in [*SERVICES, *PAGES]:
         for kind in ["Deployment", "Service", "PodDisruptionBudget", "ConfigMap"]:
             assert (kind, service) in names, f"{service} has no {kind}"
-        assert service in PAGES or ("Job", f"{service}-migrate") in names, f"{service} has no migration job"
+        assert service in PAGES or ("Job", f"{service}-migrate-1") in names, f"{service} has no migration job"
         scaled = {(kind, service) for kind in SCALERS} & names
         assert len(scaled) == 1, f"{service} is scaled by {scaled}"
-        deployment = kustomize.find(objects, "Deployment", service)
+        deployment = chart.find(objects, "Deployment", service)
         spread = deployment["spec"]["template"]["spec"]["topologySpreadConstraints"]
         ignored = [each for each in spread if each.get("nodeTaintsPolicy") != "Honor"]
         assert not ignored, f"{service}: nodes with taints must not count in the topology spread"
@@ -104,9 +102,8 @@ def check(overlay):
     for each in objects:
         if each["kind"] in ("Deployment", "Job"):
             check_security(each)
-    check_console_paths(objects)
     check_dns_access(objects)
-    check_server_access(objects, amqp={5671, 5672})
+    check_server_access(objects, amqp={5672})
     check_queue_scaling(objects)
     check_broker_settings(objects)
     check_certificate_alerts(objects)
@@ -161,7 +158,7 @@ def public_private_paths(paths):
 def check_security(each):
     pod = each["spec"]["template"]["spec"]
     assert pod["securityContext"]["runAsNonRoot"] is True
-    for container in kustomize.containers(each):
+    for container in chart.containers(each):
         name = f"{each['metadata']['name']}/{container['name']}"
         context = container["securityContext"]
         assert context["readOnlyRootFilesystem"] and not context["allowPrivilegeEscalation"], name
@@ -172,15 +169,6 @@ def check_security(each):
                 assert not (shown and "valueFrom" in variable), f"{name}: the command line contains a secret: {line}"
         if each["kind"] == "Deployment":
             assert {"startupProbe", "livenessProbe", "readinessProbe"} <= set(container), name
-
-
-def check_console_paths(objects):
-    """The ingress routes all pages of the console."""
-    rules = kustomize.find(objects, "Ingress", "console")["spec"]["rules"]
-    routed = {path["path"] for rule in rules for path in rule["http"]["paths"]}
-    sources = "".join(file.read_text() for crate in ["console", "pages"] for file in (ROOT / "crates" / crate / "src").rglob("*.rs"))
-    served = set(re.findall(r'(?:#\[(?:get|post)|\.route|web::resource)\(\s*"(/(?!v1/)[a-z-]*)', sources))
-    assert routed == served, f"only in the ingress: {routed - served}; only in the console: {served - routed}"
 
 
 def check_dns_access(objects):
@@ -259,7 +247,7 @@ def allows_peer(peers, labels):
 
 def check_connection_limits(objects):
     """PostgreSQL has enough connections with all autoscalers at their maximum during a rolling update."""
-    cluster = kustomize.find(objects, "Cluster", "postgres")["spec"]
+    cluster = chart.find(objects, "Cluster", "postgres")["spec"]
     limits = {role["name"]: role.get("connectionLimit", 0) for role in cluster["managed"]["roles"]}
     total = 0
     for service in SERVICES:
@@ -274,7 +262,7 @@ def check_connection_limits(objects):
 def connections(objects, service):
     """The connections of all replicas: pools, dedicated connections of workers, and leader tasks."""
     (scaler,) = [each["spec"] for each in objects if each["kind"] in SCALERS and each["metadata"]["name"] == service]
-    surge = kustomize.find(objects, "Deployment", service)["spec"]["strategy"]["rollingUpdate"]["maxSurge"]
+    surge = chart.find(objects, "Deployment", service)["spec"]["strategy"]["rollingUpdate"]["maxSurge"]
     replicas = scaler.get("maxReplicas") or scaler["maxReplicaCount"]
     # The sender of each message kind and the writer of order-intake have dedicated connections.
     dedicated = len(work_queues(scaler)) + (service == "order-intake")
@@ -300,7 +288,7 @@ def check_event_memory(objects):
 
 
 def memory(objects, service):
-    (container,) = kustomize.containers(kustomize.find(objects, "Deployment", service))
+    (container,) = chart.containers(chart.find(objects, "Deployment", service))
     number, unit = re.fullmatch(r"(\d+)(Mi|Gi)", container["resources"]["limits"]["memory"]).groups()
     return int(number) * 1024 ** {"Mi": 2, "Gi": 3}[unit]
 
@@ -320,7 +308,7 @@ def check_queue_scaling(objects):
 
 def check_broker_settings(objects):
     """RabbitMQ has the same settings in Kubernetes and in compose, except for a few."""
-    broker = kustomize.find(objects, "RabbitmqCluster", "rabbitmq")["spec"]["rabbitmq"]
+    broker = chart.find(objects, "RabbitmqCluster", "rabbitmq")["spec"]["rabbitmq"]
     # A job loads the definitions. The operator creates users and knows the memory limit.
     excepted = ("load_definitions", "loopback_users.", "vm_memory_high_watermark.", "prometheus.")
     files = [(ROOT / "deploy/rabbitmq/rabbitmq.conf").read_text(), broker["additionalConfig"]]
@@ -352,10 +340,10 @@ def check_certificate_alerts(objects):
 
 def check_scraping(objects, monitors):
     """Kubernetes has the same scrape jobs, services and rules as compose."""
-    (rules,) = kustomize.documents(ROOT / "deploy/prometheus/rules/backhaul.yml")
-    copy = kustomize.find(monitors, "PrometheusRule", "backhaul")["spec"]
+    (rules,) = chart.documents(ROOT / "deploy/prometheus/rules/backhaul.yml")
+    copy = chart.find(monitors, "PrometheusRule", "backhaul")["spec"]
     assert copy == rules, "deploy/kubernetes/monitoring/rules.yaml differs from deploy/prometheus/rules/backhaul.yml"
-    (compose,) = kustomize.documents(ROOT / "deploy/prometheus/prometheus.yml")
+    (compose,) = chart.documents(ROOT / "deploy/prometheus/prometheus.yml")
     wanted = {
         (job["job_name"], job.get("metrics_path", "/metrics"), repr(job.get("params", {})), target["labels"]["service"])
         for job in compose["scrape_configs"]
@@ -386,7 +374,7 @@ def relabelled(endpoint, pod):
 def setting(objects, service, section, name):
     """The value of a setting: from the ConfigMap, or from the defaults of the service or of a shared crate."""
     variable = "__".join([service.replace("-", "_"), section, name]).upper()
-    data = kustomize.find(objects, "ConfigMap", service)["data"]
+    data = chart.find(objects, "ConfigMap", service)["data"]
     if variable in data:
         return int(data[variable])
     for crate in [service, "delivery", "messaging", "platform"]:
@@ -397,12 +385,13 @@ def setting(objects, service, section, name):
 
 
 def main():
-    copies = ["deploy/postgres/grants.sql", "deploy/kubernetes/base/grants.sql"]
-    assert len({(ROOT / copy).read_text() for copy in copies}) == 1, f"{copies} differ"
-    for document in kustomize.documents(ROOT / "deploy/kubernetes/ingress-controller/config.yaml"):
+    for document in chart.documents(ROOT / "deploy/kubernetes/ingress-controller/config.yaml"):
         kubernetes_validate.validate(document, VERSION, strict=True)
-    for overlay in ["sandbox", "production"]:
-        print(f"{overlay}: {check(overlay)} objects")
+    if chart.library() is None:
+        print("skipped: the package of Helm's library exists for x86-64 only")
+        return
+    for installation in chart.INSTALLATIONS:
+        print(f"{installation}: {check(installation)} objects")
 
 
 if __name__ == "__main__":

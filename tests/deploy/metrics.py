@@ -40,7 +40,7 @@ def exported():
 def mentioned():
     """Metrics of ours in the documentation and in the tests of the rules. A histogram has no suffix in prose. The
     databases have names like metrics."""
-    databases = set(re.findall(r"\bbackhaul_\w+", (ROOT / "deploy/kubernetes/base/postgres.yaml").read_text()))
+    databases = set(re.findall(r"\bbackhaul_\w+", (ROOT / "deploy/kubernetes/postgres.yaml").read_text()))
     for file in sorted([*ROOT.glob("docs/**/*.md"), *ROOT.glob("deploy/prometheus/tests/*.yml")]):
         for name in sorted(set(re.findall(r"\bbackhaul_\w+", file.read_text())) - databases):
             yield file.name, name

@@ -11,7 +11,6 @@ import tomllib
 from pathlib import Path
 
 import chart
-import kustomize
 import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -119,7 +118,7 @@ def defaults(service):
 def kubernetes(services, location, objects):
     maps = {each["metadata"]["name"]: each["data"] for each in objects if each["kind"] == "ConfigMap"}
     for each in objects:
-        for container in kustomize.containers(each) if each["kind"] in ("Deployment", "Job") else []:
+        for container in chart.containers(each) if each["kind"] in ("Deployment", "Job") else []:
             service = container["image"].split("/")[-1].split(":")[0]
             if service not in [*services, *PAGES]:
                 continue
@@ -144,8 +143,6 @@ for service in SERVICES:
         defaults(service)
 with tempfile.TemporaryDirectory() as folder:
     compose(here, folder)
-for overlay in ["sandbox", "production"]:
-    kubernetes(here, overlay, kustomize.build(ROOT / "deploy/kubernetes/overlays" / overlay))
 for variant, values in chart.VARIANTS.items() if chart.library() else []:
     kubernetes(here, f"Helm, {variant}", chart.render(values))
 print("\n".join(failures) or f"{', '.join(here)}: every setting is known")

@@ -33,7 +33,7 @@ pub(crate) struct BruteForceGuard {
     /// Addresses of nobody count too, so that the wait does not reveal which people exist.
     person_failures: Cache<String, (u32, Timestamp)>,
     free_failures: u32,
-    min_failure_latency: Duration,
+    failure_latency_step: Duration,
     clock: Clock,
 }
 
@@ -48,7 +48,7 @@ impl BruteForceGuard {
                 .time_to_idle(MEMORY)
                 .build(),
             free_failures: settings.account_failures_per_minute.get(),
-            min_failure_latency: settings.min_failure_latency,
+            failure_latency_step: settings.min_failure_latency,
             clock,
         }
     }
@@ -89,7 +89,7 @@ impl BruteForceGuard {
     /// does not reveal how far the check went.
     pub(crate) async fn refuse(&self, address: IpAddr, account: Option<&str>, started_at: Instant) {
         self.record_failure(address, account);
-        let time = rounded_up(started_at.elapsed(), self.min_failure_latency);
+        let time = rounded_up(started_at.elapsed(), self.failure_latency_step);
         tokio::time::sleep_until(started_at + time).await;
     }
 
@@ -149,7 +149,7 @@ mod tests {
     fn guard(per_account: u32) -> BruteForceGuard {
         let settings = settings::BruteForce {
             account_failures_per_minute: std::num::NonZeroU32::new(per_account).unwrap(),
-            min_failure_latency: Duration::ZERO,
+            failure_latency_step: Duration::ZERO,
         };
         BruteForceGuard::new(&settings, Clock::system())
     }

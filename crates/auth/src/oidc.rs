@@ -2,6 +2,8 @@
 //!
 //! State, nonce and PKCE verifier are sealed into the flow, which the console keeps in a cookie. A flow
 //! works as often as its code, and a provider accepts a code once.
+//!
+//! See docs/decisions/openid-connect.md.
 
 mod id_token;
 mod keys;

@@ -1,6 +1,8 @@
 //! People: find, create, change, disable and enable them.
 //!
 //! Other merchants' people do not exist for the manager of a merchant.
+//!
+//! See docs/decisions/people-and-sessions.md.
 
 mod request;
 

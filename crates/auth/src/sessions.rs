@@ -2,6 +2,8 @@
 //!
 //! A session ends after its lifetime or when it was idle for too long. A person exchanges the session for
 //! access tokens that live for a few minutes, so most requests to other services need no session.
+//!
+//! See docs/decisions/people-and-sessions.md.
 
 use std::{net::IpAddr, time::Duration};
 

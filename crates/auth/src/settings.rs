@@ -85,7 +85,7 @@ pub(crate) struct Secrets {
 pub(crate) struct BruteForce {
     pub(crate) account_failures_per_minute: NonZeroU32,
     #[serde(deserialize_with = "range::time::<0, MAX_LATENCY, _>")]
-    pub(crate) min_failure_latency: Duration,
+    pub(crate) failure_latency_step: Duration,
 }
 
 /// The sign-in of people.
@@ -215,7 +215,7 @@ mod tests {
             ("KEYS__PUBLISH_AHEAD", "2years", "must be a duration from 0s to 1year"),
             ("KEYS__ROTATE_EVERY", "0s", "must be a duration from 1h to 100years"),
             ("SECRETS__OVERLAP", "31days", "must be a duration from 0s to 30days"),
-            ("BRUTE_FORCE__MIN_FAILURE_LATENCY", "1m", "must be a duration from 0s to 10s"),
+            ("BRUTE_FORCE__FAILURE_LATENCY_STEP", "1m", "must be a duration from 0s to 10s"),
         ] {
             let name = format!("AUTH__{name}");
             let error = read(&name, value).unwrap_err();

@@ -2,6 +2,8 @@
 //!
 //! All failed authentications get the same response after the same minimum time, so that a caller
 //! cannot find out which clients exist.
+//!
+//! See docs/decisions/tokens.md.
 
 use std::{net::IpAddr, num::NonZeroU32, sync::Arc, time::Duration};
 

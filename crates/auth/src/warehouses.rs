@@ -1,4 +1,6 @@
 //! Warehouse records of merchants.
+//!
+//! See docs/decisions/warehouse-records.md.
 
 use domain::merchant::Merchant;
 use domain::warehouse::{MAX_WAREHOUSES, Warehouse};

@@ -2,6 +2,8 @@
 //!
 //! A dead letter is in the broker before the database marks its delivery dead. It is purged once
 //! the delivery is replayed or delivered after all, the message is erased, or its retention ended.
+//!
+//! See docs/decisions/dead-letters-and-replay.md.
 
 use std::collections::{HashMap, HashSet};
 

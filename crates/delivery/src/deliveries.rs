@@ -1,4 +1,6 @@
 //! Entry point of the crate: starts the engine and appends messages.
+//!
+//! See docs/decisions/ordering-and-sequences.md.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -4,6 +4,8 @@
 //! One replica at a time dispatches, the one whose connection holds the advisory lock. A delivery is
 //! marked as queued before it is published. If publishing fails the claim is released; if the process
 //! dies in between, the lease expires.
+//!
+//! See docs/decisions/delivery-scheduling.md.
 
 mod in_flight;
 mod schedule;

@@ -2,6 +2,8 @@
 //!
 //! A message is attempted at most `1 + retries` times. Nothing here reads a clock or draws random
 //! numbers: the caller passes both in.
+//!
+//! See docs/decisions/delivery-outcomes.md.
 
 mod retry_after;
 mod schedule;

@@ -1,5 +1,7 @@
 //! Advances the replays that operators requested, each at its own rate, and purges outdated dead
 //! letters.
+//!
+//! See docs/decisions/dead-letters-and-replay.md.
 
 use std::sync::Arc;
 use std::time::Duration;

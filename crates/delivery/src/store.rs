@@ -2,6 +2,8 @@
 //!
 //! Invariant: a message is either in `deliveries`, or one of its attempts settled it. A single
 //! transaction moves it from one to the other. The functions here open no transactions; callers do.
+//!
+//! See docs/decisions/delivery-log.md.
 
 mod advance_replay;
 mod append;

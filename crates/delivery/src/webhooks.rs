@@ -161,17 +161,33 @@ mod tests {
     /// The page that tells merchants about messages.
     const GUIDE: &str = include_str!("../../../docs/receive-messages.md");
 
+    /// The page with sample bodies, which `scripts/make-api-files` writes.
+    const SAMPLES: &str = include_str!("../../../docs/sample-messages.md");
+
     #[test]
-    fn the_guide_lists_every_event_and_the_sample_of_every_kind() {
+    fn the_guide_lists_every_event() {
         for event in EVENTS {
             let row = format!("| `{}` | {} | {} |", event.name, event.kind, event.about);
             assert!(GUIDE.contains(&row), "{row}");
         }
-        let blocks = GUIDE.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next());
+    }
+
+    #[test]
+    fn the_guide_lists_the_versions_and_the_default_path_of_every_kind() {
+        for kind in MessageKind::ALL {
+            let versions: Vec<_> = kind.versions().iter().map(ToString::to_string).collect();
+            let row = format!("| `{kind}` | {} | `{}` |", versions.join(", "), kind.default_path());
+            assert!(GUIDE.contains(&row), "{row}");
+        }
+    }
+
+    #[test]
+    fn the_sample_of_every_kind_is_among_the_sample_messages() {
+        let blocks = SAMPLES.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next());
         let bodies: Vec<Value> = blocks.map(|text| serde_json::from_str(text).unwrap()).collect();
         for kind in MessageKind::ALL {
             let sample: Value = serde_json::from_str(sample(kind)).unwrap();
-            assert!(bodies.contains(&sample), "the sample of {kind} is not in the guide");
+            assert!(bodies.contains(&sample), "the sample of {kind} is not among the messages");
         }
     }
 

@@ -8,6 +8,8 @@
 //!
 //! Messages in flight are rate times latency (Little's law). An endpoint that responds slowly therefore
 //! gets a smaller window, so that it holds no more memory than a fast endpoint that gets more messages.
+//!
+//! See docs/decisions/windows-and-slow-endpoints.md.
 
 use std::num::NonZeroU32;
 use std::time::Duration;

@@ -4,6 +4,8 @@
 //! system. Amounts, identifiers, times and country codes stay, and the JSON stays valid for its type.
 //! order-intake publishes [`ShopperErased`], rma-engine decides which returns are erased and publishes
 //! [`ReturnsErased`] to the other services, and each service reports with [`ErasureConfirmed`].
+//!
+//! See docs/decisions/erasing-shoppers.md.
 
 mod email_digest;
 mod events;

@@ -23,6 +23,8 @@
 //! An optional field that is `null` counts as absent. A required field that is `null` has the wrong
 //! type. Unknown keys are accepted unless the reader writes `read_fields!(parcel => Parcel { … })` or
 //! calls [`Object::reject_unknown`].
+//!
+//! See docs/decisions/json-readers.md.
 
 mod digest;
 mod document;

@@ -2,6 +2,8 @@
 //!
 //! A kind determines the queue, the default path and the versions of its messages. Merchants and
 //! operators rely on these values: a row never changes, except that it gets a further version.
+//!
+//! See docs/decisions/message-versions.md.
 
 use std::fmt;
 

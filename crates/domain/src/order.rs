@@ -7,6 +7,8 @@
 //!
 //! An [`Order`] has no unknown fields, transactions or discounts. The service that stores an order
 //! also stores the original document.
+//!
+//! See docs/decisions/order-snapshots.md.
 
 mod address;
 mod customer;

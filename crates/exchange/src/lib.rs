@@ -32,7 +32,7 @@ use domain::message_kind::MessageKind;
 use merchants::Merchants;
 use messaging::{Backlog, Broker, Topology, consume, remove_erased_events};
 use platform::database::Pool;
-use platform::identity::Verifier;
+use platform::identity::{self, Verifier};
 use platform::sealing::Sealer;
 use platform::shopper_proof::ProofKeys;
 use platform::{Process, Service};
@@ -71,8 +71,12 @@ impl Service for App {
         ("exchange orders", "Orders for the units that shoppers get in exchange"),
         ("variants", "Variants that shoppers can choose"),
     ];
-    const DEFAULTS: &'static [&'static str] =
-        &[messaging::DEFAULTS, delivery::DEFAULTS, include_str!("../default.toml")];
+    const DEFAULTS: &'static [&'static str] = &[
+        messaging::DEFAULTS,
+        identity::DEFAULTS,
+        delivery::DEFAULTS,
+        include_str!("../default.toml"),
+    ];
     type Settings = Settings;
 
     fn migrations() -> Vec<EmbeddedMigrations> {

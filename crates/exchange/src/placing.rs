@@ -2,6 +2,8 @@
 //!
 //! Invariant: a confirmation is decided once, and its events are written in the same transaction. A
 //! replica leases the confirmations it works on; if it dies, another claims them when the lease expires.
+//!
+//! See docs/decisions/exchange-orders.md.
 
 mod check;
 mod in_flight;

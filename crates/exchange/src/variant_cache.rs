@@ -2,6 +2,8 @@
 //!
 //! Invariants: a lookup ends within the timeout, with variants or with the reason that there are none;
 //! concurrent lookups of one product share one request to the merchant.
+//!
+//! See docs/decisions/variants.md.
 
 mod breaker;
 mod offer;

@@ -2,6 +2,8 @@
 //!
 //! The numbers of the queues come over the service's own connection, so no service needs the password
 //! of the management API.
+//!
+//! See docs/decisions/backlog.md.
 
 use std::time::Duration;
 

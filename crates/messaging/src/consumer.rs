@@ -4,6 +4,8 @@
 //! the queue's delivery limit dead-letters it. While the database is unavailable the batch waits.
 //! If the database repeatedly times out, one of the events may be too expensive, and each event is
 //! handled on its own.
+//!
+//! See docs/decisions/event-consumers.md.
 
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 

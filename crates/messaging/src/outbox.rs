@@ -2,6 +2,8 @@
 //!
 //! The relay moves a row to the published events only after the broker confirmed that the event is in
 //! every queue bound to it. A relay that dies in between publishes the event again, under the same id.
+//!
+//! See docs/decisions/outbox-and-relay.md.
 
 mod age;
 mod cursor;

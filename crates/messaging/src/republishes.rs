@@ -1,4 +1,6 @@
 //! Requests to publish events again, and their progress. All times are the database's.
+//!
+//! See docs/decisions/publishing-events-again.md.
 
 use std::time::Duration;
 

@@ -8,6 +8,8 @@
 //!
 //! A restore is recognised by the row of `database_identity`: recovery starts a new timeline, a copy has
 //! another oid, and `pg_restore` writes the row in another transaction.
+//!
+//! See docs/decisions/publishing-events-again.md.
 
 use std::time::Duration;
 

@@ -1,4 +1,6 @@
 //! Erasures of shoppers' data: request, show and list.
+//!
+//! See docs/decisions/erasing-shoppers.md.
 
 use domain::access::MerchantId;
 use domain::erasure::EmailDigest;

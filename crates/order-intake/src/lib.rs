@@ -103,7 +103,7 @@ impl Service for App {
         ("orders", "Orders that merchants publish"),
     ];
     const DEFAULTS: &'static [&'static str] =
-        &[messaging::DEFAULTS, include_str!("../default.toml")];
+        &[messaging::DEFAULTS, identity::DEFAULTS, include_str!("../default.toml")];
     type Settings = Settings;
 
     fn migrations() -> Vec<EmbeddedMigrations> {

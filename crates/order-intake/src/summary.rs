@@ -1,4 +1,6 @@
 //! The summary of a merchant's orders.
+//!
+//! See docs/decisions/order-summary.md.
 
 use actix_web::HttpRequest;
 use chrono::{DateTime, TimeDelta, Utc};

@@ -2,6 +2,8 @@
 //!
 //! A publication gets its result after its transaction committed. If a batch cannot be written as a whole,
 //! its publications are written one by one, so that an invalid one fails alone.
+//!
+//! See docs/decisions/intake-write-path.md.
 
 mod metrics;
 mod publish_error;

@@ -5,6 +5,8 @@
 //! A batch waits for no row that another transaction has locked: requests about such rows, and all requests of
 //! a batch that failed, are processed alone, each in its own transaction. So an invalid or slow request delays
 //! no other. If the database is the cause, all requests of the batch fail.
+//!
+//! See docs/decisions/request-batches.md.
 
 mod metrics;
 mod queue;

@@ -2,6 +2,8 @@
 //!
 //! Every wait for the database has a bound. A database that is down or slow is
 //! [`ErrorKind::Unavailable`](crate::ErrorKind::Unavailable): callers get 503 and consumers try again.
+//!
+//! See docs/decisions/queries.md.
 
 mod connect;
 mod dedicated;

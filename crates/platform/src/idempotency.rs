@@ -3,6 +3,8 @@
 //! The transaction that does the work inserts the key first and stores the response last. A repeated
 //! request waits for that transaction and returns the stored response; work that failed leaves its
 //! key unused. Services that use this run [`MIGRATIONS`].
+//!
+//! See docs/decisions/idempotency.md.
 
 mod batch;
 mod erase;

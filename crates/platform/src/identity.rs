@@ -2,6 +2,8 @@
 //!
 //! A request needs no call to auth. Keys are cached, and so are verified tokens, because clients use one
 //! token for a day. Revocations are checked on every request, after the cache.
+//!
+//! See docs/decisions/tokens.md.
 
 mod caller;
 mod keys;
@@ -26,6 +28,8 @@ pub use revocations::Revocations;
 
 use crate::{Clock, ErrorKind, Failure};
 
+/// Defaults of `[identity]`, for services that check tokens.
+pub const DEFAULTS: &str = include_str!("../identity.toml");
 /// The audience of tokens (`aud`).
 pub const AUDIENCE: &str = "backhaul";
 /// The type in a token's header (RFC 9068).

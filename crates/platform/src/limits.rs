@@ -1,4 +1,6 @@
 //! Rate limits per key (an address, a client), counted in this process.
+//!
+//! See docs/decisions/rate-limits.md.
 
 use std::{
     collections::VecDeque,

@@ -1,4 +1,6 @@
 //! A byte semaphore: it bounds the memory that requests or messages in flight take together.
+//!
+//! See docs/decisions/memory-limits.md.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -2,6 +2,8 @@
 //!
 //! Handlers describe themselves. This module adds everything that is the same for all handlers: the
 //! responses of middleware and extractors, of scopes and of parameters, the rules of common headers, and security schemes.
+//!
+//! See docs/decisions/api-documents.md.
 
 mod headers;
 mod security;

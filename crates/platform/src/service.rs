@@ -1,4 +1,6 @@
 //! The definition of a service, and the resources that it gets.
+//!
+//! See docs/decisions/processes.md.
 
 use std::sync::Arc;
 

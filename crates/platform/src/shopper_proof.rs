@@ -3,6 +3,8 @@
 //! A token with the scope `shopper` allows nothing by itself: each request names its orders with proofs.
 //! A proof is sealed for one order of one merchant and expires after half an hour, so a portal that is
 //! broken into cannot list orders. rma-engine issues proofs; every service with the same keys accepts them.
+//!
+//! See docs/decisions/shopper-proofs.md.
 
 mod amounts;
 mod requester;

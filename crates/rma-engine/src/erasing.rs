@@ -5,6 +5,8 @@
 //!
 //! An erasure may come late. Snapshots with a higher sequence number than the erasure, and returns that were
 //! started from such snapshots, keep the data.
+//!
+//! See docs/decisions/erasing-shoppers.md.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};

@@ -55,7 +55,7 @@ use merchants::Merchants;
 use messaging::{Backlog, Broker, Outbox, Topology};
 use platform::batching::Batches;
 use platform::database::Pool;
-use platform::identity::Verifier;
+use platform::identity::{self, Verifier};
 use platform::sealing::Sealer;
 use platform::shopper_proof::ProofKeys;
 use platform::{Clock, Process, Service, idempotency};
@@ -96,8 +96,12 @@ impl Service for App {
         ("receiving", "Findings of the warehouse about returned units"),
         ("returns", "Returns and the units that can be returned"),
     ];
-    const DEFAULTS: &'static [&'static str] =
-        &[messaging::DEFAULTS, delivery::DEFAULTS, include_str!("../default.toml")];
+    const DEFAULTS: &'static [&'static str] = &[
+        messaging::DEFAULTS,
+        identity::DEFAULTS,
+        delivery::DEFAULTS,
+        include_str!("../default.toml"),
+    ];
     type Settings = Settings;
 
     fn migrations() -> Vec<EmbeddedMigrations> {

@@ -1,4 +1,6 @@
 //! Pages of returns and of timelines.
+//!
+//! See docs/decisions/look-up.md.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -1,5 +1,7 @@
 //! Carrier reports about parcels. The carrier's event identifier makes each report take effect
 //! once. A parcel may hold units of several returns; the report is applied to each of them.
+//!
+//! See docs/decisions/parcels-and-receiving.md.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,6 @@
 //! Receiving of returned units at our warehouse, for merchants with managed receiving.
+//!
+//! See docs/decisions/parcels-and-receiving.md.
 
 use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;

@@ -1,5 +1,7 @@
 //! Saves changed returns, enqueues the RMA messages for the merchants and adds the timeline entries.
 //! RMA messages are enqueued only here, so that the merchant receives each change exactly once.
+//!
+//! See docs/decisions/return-messages.md.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,6 @@
 //! Every query of this service. Row types are private; functions take and return domain types.
+//!
+//! See docs/decisions/return-storage.md.
 
 pub(crate) mod deep_links;
 pub(crate) mod discrepancies;

@@ -1,5 +1,7 @@
 //! Drop shipments. The merchant receives each confirmation and cancellation once, in order, and none
 //! after the whole order was cancelled.
+//!
+//! See docs/decisions/drop-shipments.md.
 
 use chrono::{DateTime, Utc};
 use delivery::NewMessage;

@@ -1,4 +1,6 @@
 //! Handlers: parse, call, respond.
+//!
+//! See docs/decisions/warehouse-interfaces.md.
 
 pub(crate) mod drop_shipments;
 pub(crate) mod inbound;

@@ -88,8 +88,12 @@ impl Service for App {
         ("receipts", "Units that arrive in a warehouse"),
         ("records", "Search for ASNs, shipments and drop shipments"),
     ];
-    const DEFAULTS: &'static [&'static str] =
-        &[messaging::DEFAULTS, delivery::DEFAULTS, include_str!("../default.toml")];
+    const DEFAULTS: &'static [&'static str] = &[
+        messaging::DEFAULTS,
+        identity::DEFAULTS,
+        delivery::DEFAULTS,
+        include_str!("../default.toml"),
+    ];
     type Settings = Settings;
 
     fn migrations() -> Vec<EmbeddedMigrations> {

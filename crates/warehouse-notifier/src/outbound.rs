@@ -1,4 +1,6 @@
 //! Outbound shipments. The merchant receives a shipment when it is reported and whenever it changes.
+//!
+//! See docs/decisions/outbound-shipments.md.
 
 mod inbound_facts;
 mod views;

@@ -1,4 +1,6 @@
 //! Receipts: units that arrive at a warehouse, checked against the ASNs of their merchant.
+//!
+//! See docs/decisions/receipts.md.
 
 use chrono::{DateTime, Utc};
 use domain::access::MerchantId;

@@ -1,4 +1,6 @@
 //! Finds records by ASN number, tracking number or order identifier.
+//!
+//! See docs/decisions/look-up.md.
 
 use chrono::{DateTime, Utc};
 use domain::access::MerchantId;

@@ -3,6 +3,8 @@
 //! Orders are validated before they are sent, so that an invalid order does not cause its batch to be
 //! rejected. If the order intake rejects some orders, the others are sent again. Every order of the
 //! file is stored or listed in the report.
+//!
+//! See docs/decisions/order-import.md.
 
 mod progress;
 mod send;

@@ -1,4 +1,6 @@
 //! The errors of invalid fields, and the report that collects them.
+//!
+//! See docs/decisions/json-validation.md.
 
 use std::cell::RefCell;
 use std::collections::HashSet;

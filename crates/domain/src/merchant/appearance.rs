@@ -1,4 +1,6 @@
 //! The appearance of a merchant's returns portal.
+//!
+//! See docs/decisions/portal-appearance.md.
 
 mod change;
 mod color;

@@ -1,4 +1,6 @@
 //! The authentication of requests to a merchant's endpoint.
+//!
+//! See docs/decisions/endpoint-authentication.md.
 
 use std::fmt::Display;
 

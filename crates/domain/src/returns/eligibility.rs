@@ -3,6 +3,8 @@
 //!
 //! Facts are checked before the merchant's policy, so a code that staff can override is reported
 //! only when nothing else prevents the return.
+//!
+//! See docs/decisions/return-eligibility.md.
 
 use chrono::{DateTime, Days, NaiveTime, TimeDelta, TimeZone, Utc};
 use chrono_tz::Tz;

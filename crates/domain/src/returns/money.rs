@@ -2,6 +2,8 @@
 //!
 //! The shares of a line always sum to the line and its part of the order's discount, and the amounts
 //! of a unit never change.
+//!
+//! See docs/decisions/unit-amounts.md.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;

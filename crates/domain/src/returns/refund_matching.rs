@@ -3,6 +3,8 @@
 //! A refund that names a return covers units of that return; any other refund covers units of its
 //! line in the oldest open return first. The rest pays for units canceled before shipping, then
 //! for units in no return, then for units that ship later.
+//!
+//! See docs/decisions/refund-matching.md.
 
 mod balances;
 mod candidates;

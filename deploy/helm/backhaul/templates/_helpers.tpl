@@ -2,9 +2,12 @@
 {{- define "backhaul.traits" -}}
 auth: { port: 8081, prefix: AUTH, host: auth, database: true, delivers: false, sealing: true, shopper: false }
 order-intake: { port: 8082, prefix: ORDER_INTAKE, host: orders, database: true, delivers: false, sealing: false, shopper: false }
-rma-engine: { port: 8083, prefix: RMA_ENGINE, host: returns, database: true, delivers: true, sealing: true, shopper: true }
-exchange: { port: 8084, prefix: EXCHANGE, host: exchange, database: true, delivers: true, sealing: true, shopper: true }
-warehouse-notifier: { port: 8085, prefix: WAREHOUSE_NOTIFIER, host: warehouse, database: true, delivers: true, sealing: true, shopper: false }
+rma-engine: { port: 8083, prefix: RMA_ENGINE, host: returns, database: true, delivers: true, sealing: true, shopper: true, queues: [notify.rma] }
+exchange: { port: 8084, prefix: EXCHANGE, host: exchange, database: true, delivers: true, sealing: true, shopper: true, queues: [notify.exchange-order] }
+warehouse-notifier:
+  { port: 8085, prefix: WAREHOUSE_NOTIFIER, host: warehouse, database: true, delivers: true, sealing: true, shopper: false,
+    queues: [notify.outbound-asn, notify.inventory-receipt, notify.drop-shipment-confirmation,
+             notify.drop-shipment-cancellation, notify.drop-shipment-partial-cancellation] }
 console: { port: 8086, prefix: CONSOLE, host: console, database: false, delivers: false, sealing: false, shopper: false }
 portal: { port: 8080, prefix: PORTAL, host: portal, database: false, delivers: false, sealing: false, shopper: false }
 {{- end }}
