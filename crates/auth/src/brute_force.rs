@@ -48,7 +48,7 @@ impl BruteForceGuard {
                 .time_to_idle(MEMORY)
                 .build(),
             free_failures: settings.account_failures_per_minute.get(),
-            failure_latency_step: settings.min_failure_latency,
+            failure_latency_step: settings.failure_latency_step,
             clock,
         }
     }
