@@ -2,7 +2,7 @@
 
 mod authenticator;
 
-use actix_web::{HttpResponse, get, post, web};
+use actix_web::{get, post, web};
 use askama::Template;
 use pages::{
     api::{ApiError, ErrorBody, Part, Service},
@@ -13,12 +13,12 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    App,
-    error::{PageError, sentence},
+    Notice, Page, PageError, PageResult, Posted, Section, SignedIn,
+    error::sentence,
+    html,
     invitation::recovery_codes,
-    notice::Notice,
-    page::{Page, Section, html, rejected},
-    person::{Posted, SignedIn},
+    person::NoFields,
+    rejected,
     sessions::{self, SessionList, SessionRow},
     sign_in::{SIGN_IN_DEADLINE, signed_out},
 };
@@ -55,12 +55,8 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
         .service(authenticator::change_authenticator);
 }
 
-async fn load(
-    app: &App,
-    signed_in: &SignedIn,
-    errors: AccountErrors,
-) -> Result<AccountPage, PageError> {
-    let page = Page::new(app, signed_in, Section::Account);
+async fn load(signed_in: &SignedIn, errors: AccountErrors) -> Result<AccountPage, PageError> {
+    let page = signed_in.page(Section::Account);
     let sessions = match Part::new(SessionList::load(signed_in, "").await)? {
         Part::Loaded(list) => Part::Loaded(list.rows(&page)),
         Part::Missing(service) => Part::Missing(service),
@@ -69,25 +65,19 @@ async fn load(
 }
 
 #[get("/account")]
-async fn show_account(app: web::Data<App>, signed_in: SignedIn) -> Result<HttpResponse, PageError> {
-    html(&load(&app, &signed_in, AccountErrors::default()).await?)
+async fn show_account(signed_in: SignedIn) -> PageResult {
+    html(&load(&signed_in, AccountErrors::default()).await?)
 }
 
-#[derive(Deserialize)]
-struct NoFields {}
-
 #[post("/account/sessions/{id}/end")]
-async fn end_session(
-    posted: Posted<NoFields>,
-    id: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+async fn end_session(posted: Posted<NoFields>, id: web::Path<String>) -> PageResult {
     // If it was the current session, the next page is the one to sign in.
     sessions::end(&posted.signed_in, &id).await?;
     Ok(Notice::SessionEnded.redirect("/account"))
 }
 
 #[post("/account/sessions/end")]
-async fn end_all_sessions(posted: Posted<NoFields>) -> Result<HttpResponse, PageError> {
+async fn end_all_sessions(posted: Posted<NoFields>) -> PageResult {
     sessions::end_all(&posted.signed_in, None).await?;
     Ok(signed_out())
 }
@@ -103,10 +93,7 @@ struct PasswordForm {
 
 /// Changes the password. Auth ends all other sessions.
 #[post("/account/password")]
-async fn change_password(
-    app: web::Data<App>,
-    posted: Posted<PasswordForm>,
-) -> Result<HttpResponse, PageError> {
+async fn change_password(posted: Posted<PasswordForm>) -> PageResult {
     let Posted { signed_in, form } = posted;
     let mut errors = AccountErrors::default();
     let body = json!({
@@ -126,7 +113,7 @@ async fn change_password(
             errors.password_code.error = error(&body, "$.totp_code");
             errors.new_password.error = error(&body, "$.new_password");
             errors.password_again.error = error(&body, "$.new_password_again");
-            rejected(&load(&app, &signed_in, errors).await?)
+            rejected(&load(&signed_in, errors).await?)
         }
         Err(error) => Err(error.into()),
     }
@@ -149,10 +136,7 @@ struct NewCodes {
 }
 
 #[post("/account/recovery-codes")]
-async fn replace_recovery_codes(
-    app: web::Data<App>,
-    posted: Posted<CodesForm>,
-) -> Result<HttpResponse, PageError> {
+async fn replace_recovery_codes(posted: Posted<CodesForm>) -> PageResult {
     let Posted { signed_in, form } = posted;
     let body = json!({ "password": form.password, "totp_code": form.recovery_code });
     let replaced: Result<NewCodes, _> = signed_in
@@ -170,7 +154,7 @@ async fn replace_recovery_codes(
             if errors.recovery_code.is_valid() && errors.password.is_valid() {
                 errors.password.reject(sentence(&body.message));
             }
-            rejected(&load(&app, &signed_in, errors).await?)
+            rejected(&load(&signed_in, errors).await?)
         }
         Err(error) => Err(error.into()),
     }

@@ -3,7 +3,7 @@
 mod filter;
 mod sentence;
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use pages::{
@@ -13,12 +13,7 @@ use pages::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{
-    App,
-    error::PageError,
-    page::{Page, Section, html},
-    person::SignedIn,
-};
+use crate::{Page, PageResult, Section, SignedIn, html};
 
 pub(crate) use filter::AuditFilter;
 
@@ -127,13 +122,9 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
 }
 
 #[get("/audit")]
-async fn list_audit(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    filter: web::Query<AuditFilter>,
-) -> Result<HttpResponse, PageError> {
+async fn list_audit(signed_in: SignedIn, filter: web::Query<AuditFilter>) -> PageResult {
     let filter = filter.into_inner().trimmed().in_zone(signed_in.zone.name());
-    let page = Page::new(&app, &signed_in, Section::Audit);
+    let page = signed_in.page(Section::Audit);
     if !filter.merchant.is_empty() {
         signed_in.merchant(&filter.merchant)?;
     }

@@ -5,7 +5,7 @@ mod search;
 mod times;
 mod view;
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use futures_util::future::{join, join_all};
 use pages::{api::Service, text::Moment};
@@ -14,12 +14,11 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::{
-    App,
-    error::{PageError, sentence},
+    Page, PageResult, Section, SignedIn,
+    error::sentence,
+    html,
     listing::{Sorted, load, merchant_filter},
     lookup::spellings,
-    page::{Page, Section, html},
-    person::SignedIn,
 };
 
 pub(crate) use filter::{DeliveryFilter, FilterErrors, OUTCOMES, kinds, outcome_words};
@@ -106,16 +105,12 @@ async fn returns_of_order(signed_in: &SignedIn, filter: &DeliveryFilter) -> Vec<
 }
 
 #[get("/deliveries")]
-async fn list_deliveries(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    filter: web::Query<DeliveryFilter>,
-) -> Result<HttpResponse, PageError> {
+async fn list_deliveries(signed_in: SignedIn, filter: web::Query<DeliveryFilter>) -> PageResult {
     let filter = filter.into_inner().trimmed().in_zone(signed_in.zone);
     if !filter.merchant.is_empty() {
         signed_in.merchant(&filter.merchant)?;
     }
-    let page = Page::new(&app, &signed_in, Section::Deliveries);
+    let page = signed_in.page(Section::Deliveries);
     let errors = filter.errors();
     let (found, returns) = if errors.is_empty() {
         let search = Search::new(&filter).load(&signed_in);

@@ -6,7 +6,7 @@ mod request;
 mod sentence;
 mod subjects;
 
-use actix_web::{HttpResponse, get, http::StatusCode, post, web};
+use actix_web::{get, http::StatusCode, post, web};
 use askama::Template;
 use futures_util::future::join;
 use pages::{
@@ -20,13 +20,8 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
-    App,
-    deliveries::Delivery,
-    error::{self, PageError},
-    listing::indented,
-    notice::Notice,
-    page::{Page, Section, html, html_with},
-    person::{Posted, SignedIn},
+    Notice, Page, PageError, PageResult, Posted, Section, SignedIn, deliveries::Delivery, error,
+    html, html_with, listing::indented,
 };
 
 use attempts::{Attempt, AttemptView};
@@ -69,19 +64,14 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
 }
 
 #[get("/deliveries/{service}/{id}")]
-async fn show_delivery(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: web::Path<(String, Uuid)>,
-) -> Result<HttpResponse, PageError> {
+async fn show_delivery(signed_in: SignedIn, path: web::Path<(String, Uuid)>) -> PageResult {
     let (service, id) = delivery_of(path)?;
-    let shown = load(&app, &signed_in, service, id, None).await?;
+    let shown = load(&signed_in, service, id, None).await?;
     html(&shown)
 }
 
 /// Loads everything about a delivery. The message decides about the other calls.
 async fn load(
-    app: &App,
     signed_in: &SignedIn,
     service: Service,
     id: Uuid,
@@ -92,10 +82,10 @@ async fn load(
     let Details { delivery, body, attempts, max_attempts } = details;
     let (request, neighbours) = join(
         Request::load(signed_in, &delivery, attempts.last(), &body),
-        Neighbours::load(app, signed_in, service, &delivery),
+        Neighbours::load(signed_in, service, &delivery),
     )
     .await;
-    let page = Page::new(app, signed_in, Section::Deliveries);
+    let page = signed_in.page(Section::Deliveries);
     Ok(DeliveryPage {
         sentence: sentence(&page, &delivery, &attempts, max_attempts),
         created: page.moment(delivery.created_at),
@@ -120,10 +110,9 @@ struct ReplayForm {
 /// Replays a settled delivery, or sends a pending one now.
 #[post("/deliveries/{service}/{id}/replay")]
 async fn replay_delivery(
-    app: web::Data<App>,
     posted: Posted<ReplayForm>,
     path: web::Path<(String, Uuid)>,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     let Posted { signed_in, form } = posted;
     let (service, id) = delivery_of(path)?;
     let text = id.to_string();
@@ -140,7 +129,7 @@ async fn replay_delivery(
         Ok(_) => Ok(notice.redirect(&format!("/deliveries/{service}/{id}"))),
         Err(ApiError::Conflict(body)) => {
             let problem = Some(error::sentence(&body.message));
-            let shown = load(&app, &signed_in, service, id, problem).await?;
+            let shown = load(&signed_in, service, id, problem).await?;
             html_with(StatusCode::CONFLICT, &shown)
         }
         Err(error) => Err(error.into()),

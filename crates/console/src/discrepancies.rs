@@ -3,18 +3,15 @@
 mod resolve;
 mod row;
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use pages::api::Service;
 use serde::Deserialize;
 
 use crate::{
-    App,
-    error::PageError,
+    Page, PageResult, Section, SignedIn, html,
     listing::{Chip, Listed, ORDER, Order, PAGE, Sorted, chips, load, merchant_filter},
-    page::{Page, Section, html},
-    person::SignedIn,
 };
 
 pub(crate) use row::DiscrepancyRow;
@@ -163,14 +160,10 @@ struct DiscrepanciesPage {
 }
 
 #[get("/discrepancies")]
-async fn list_discrepancies(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    filter: web::Query<Filter>,
-) -> Result<HttpResponse, PageError> {
+async fn list_discrepancies(signed_in: SignedIn, filter: web::Query<Filter>) -> PageResult {
     let filter = filter.into_inner();
     let merchant = merchant_filter(&signed_in, &filter.merchant)?;
-    let page = Page::new(&app, &signed_in, Section::Discrepancies);
+    let page = signed_in.page(Section::Discrepancies);
     let [kind, order, rma] = filter.pairs();
     let state = ("state", filter.wanted_state());
     let sort = (ORDER, Order::of(&filter.order).value());

@@ -10,7 +10,7 @@ use pages::{
 };
 use serde::Deserialize;
 
-use crate::page::Page;
+use crate::Page;
 
 /// An endpoint as the services describe it.
 #[derive(Debug, Clone, Deserialize)]

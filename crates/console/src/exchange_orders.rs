@@ -3,7 +3,7 @@
 mod abandon;
 mod details;
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use futures_util::future::join3;
@@ -16,11 +16,8 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::{
-    App,
-    error::PageError,
+    Page, PageResult, Section, SignedIn, html,
     listing::{Chip, Listed, ORDER, Order, PAGE, Sorted, chips, load, merchant_filter, words},
-    page::{Page, Section, html},
-    person::SignedIn,
 };
 
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
@@ -181,14 +178,10 @@ struct ExchangeOrdersPage {
 }
 
 #[get("/exchange-orders")]
-async fn list_exchange_orders(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    filter: web::Query<Filter>,
-) -> Result<HttpResponse, PageError> {
+async fn list_exchange_orders(signed_in: SignedIn, filter: web::Query<Filter>) -> PageResult {
     let filter = filter.into_inner();
     let merchant = merchant_filter(&signed_in, &filter.merchant)?;
-    let page = Page::new(&app, &signed_in, Section::ExchangeOrders);
+    let page = signed_in.page(Section::ExchangeOrders);
     let [state, order, exchange] = filter.pairs();
     let sort = (ORDER, Order::of(&filter.order).value());
     let query = [state, order, exchange, sort, ("after", filter.after.as_str()), ("limit", PAGE)];

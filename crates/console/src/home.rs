@@ -6,7 +6,6 @@ mod facts;
 mod step;
 mod steps;
 
-use actix_web::HttpResponse;
 use askama::Template;
 use futures_util::future::{join, join4};
 use pages::{
@@ -15,13 +14,11 @@ use pages::{
 };
 
 use crate::{
-    App,
+    Page, PageError, PageResult, Section, SignedIn,
     deliveries::{Delivery, DeliveryFilter, Entry, Search},
     endpoint_health::{Endpoint, EndpointList, EndpointRow},
-    error::PageError,
-    page::{Page, Section, html},
+    html,
     parts::{Loaded, each},
-    person::SignedIn,
 };
 
 use checklist::Checklist;
@@ -41,11 +38,7 @@ struct HomePage {
     failures: Loaded<Entry>,
 }
 
-pub(crate) async fn show(
-    app: &App,
-    signed_in: &SignedIn,
-    merchant: &str,
-) -> Result<HttpResponse, PageError> {
+pub(crate) async fn show(signed_in: &SignedIn, merchant: &str) -> PageResult {
     let (facts, (endpoints, failures)) = join(
         load_facts(signed_in, merchant),
         join(load_endpoints(signed_in, merchant), load_failures(signed_in)),
@@ -56,7 +49,7 @@ pub(crate) async fn show(
         Part::Loaded(merchant) => merchant.time_zone.as_str(),
         Part::Missing(_) => "",
     };
-    let page = Page::new(app, signed_in, Section::Overview).in_zone(zone);
+    let page = signed_in.page(Section::Overview).in_zone(zone);
     let entry = |(service, delivery)| Entry::new(&page, service, delivery);
     let failures = Loaded {
         entries: failures.entries.into_iter().map(entry).collect(),

@@ -53,6 +53,13 @@ use utoipa_actix_web::service_config::ServiceConfig;
 
 pub use settings::Settings;
 
+pub(crate) use self::{
+    error::{PageError, PageResult},
+    notice::Notice,
+    page::{Page, Section, html, html_with, rejected},
+    person::{Posted, SignedIn},
+};
+
 /// The running console.
 pub struct App {
     api: Api,

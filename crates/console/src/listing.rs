@@ -4,7 +4,7 @@ use pages::api::{ApiError, Part, Query, Service};
 use serde::{Deserialize, de::DeserializeOwned, de::IgnoredAny};
 use url::form_urlencoded;
 
-use crate::{error::PageError, person::SignedIn};
+use crate::{PageError, SignedIn};
 
 mod sorted;
 

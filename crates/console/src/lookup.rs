@@ -4,19 +4,16 @@
 mod hits;
 mod targets;
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use futures_util::future::join_all;
 use pages::api::{ApiError, Service};
 use serde::Deserialize;
 
 use crate::{
-    App,
-    error::PageError,
+    Page, PageError, PageResult, Section, SignedIn, html,
     listing::{load, merchant_filter},
     notice::redirect,
-    page::{Page, Section, html},
-    person::SignedIn,
 };
 use hits::{Found, Group, Hit, groups};
 pub(crate) use targets::spellings;
@@ -57,15 +54,11 @@ struct LookupPage {
 }
 
 #[get("/lookup")]
-async fn look_up(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    lookup: web::Query<Lookup>,
-) -> Result<HttpResponse, PageError> {
+async fn look_up(signed_in: SignedIn, lookup: web::Query<Lookup>) -> PageResult {
     let mut lookup = lookup.into_inner();
     lookup.q = lookup.q.trim().to_owned();
     lookup.merchant = lookup.merchant.trim().to_owned();
-    let page = Page::new(&app, &signed_in, Section::Lookup);
+    let page = signed_in.page(Section::Lookup);
     let within = merchant_filter(&signed_in, &lookup.merchant)?;
     let mut wanted = targets(&lookup.q);
     let mut results = search(&signed_in, &page, within, &wanted).await?;

@@ -32,13 +32,7 @@ use pages::{
 };
 use serde::Deserialize;
 
-use crate::{
-    App,
-    error::PageError,
-    notice::redirect,
-    page::{Page, Section},
-    person::{Person, SignedIn},
-};
+use crate::{Page, PageError, PageResult, Section, SignedIn, notice::redirect, person::Person};
 
 pub(crate) use settings_form::Settings;
 
@@ -183,13 +177,13 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
         .configure(audit::routes);
 }
 
-fn page(app: &App, signed_in: &SignedIn) -> Page {
-    Page::new(app, signed_in, Section::Merchants)
+fn page(signed_in: &SignedIn) -> Page {
+    signed_in.page(Section::Merchants)
 }
 
 /// A page of a merchant, with times in its zone.
-fn page_of(app: &App, signed_in: &SignedIn, merchant: &Merchant) -> Page {
-    page(app, signed_in).in_zone(&merchant.settings.time_zone)
+fn page_of(signed_in: &SignedIn, merchant: &Merchant) -> Page {
+    page(signed_in).in_zone(&merchant.settings.time_zone)
 }
 
 /// Rejects a person who may not change the merchant, before a form is filled in for nothing.
@@ -212,7 +206,7 @@ async fn show_own_page(
     request: HttpRequest,
     signed_in: SignedIn,
     path: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     // The path goes into a URL, so it may only have the characters of our own pages.
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_/".contains(c);
     if !path.chars().all(is_plain) {

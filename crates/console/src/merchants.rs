@@ -3,7 +3,7 @@
 mod health;
 mod new;
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use futures_util::future::join;
 use pages::{
@@ -14,13 +14,10 @@ use serde::Deserialize;
 
 use self::health::HealthOfAll;
 use crate::{
-    App,
-    error::PageError,
+    Page, PageError, PageResult, Section, SignedIn, html,
     listing::{PAGE, query_string},
     merchant::Merchant,
     notice::redirect,
-    page::{Page, Section, html},
-    person::SignedIn,
 };
 
 /// The number of suggestions.
@@ -75,16 +72,12 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
 }
 
 #[get("/merchants")]
-async fn list_merchants(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    filter: web::Query<MerchantFilter>,
-) -> Result<HttpResponse, PageError> {
+async fn list_merchants(signed_in: SignedIn, filter: web::Query<MerchantFilter>) -> PageResult {
     if !signed_in.person.is_staff() {
         return Ok(redirect("/merchant"));
     }
     let filter = filter.into_inner();
-    let page = Page::new(&app, &signed_in, Section::Merchants);
+    let page = signed_in.page(Section::Merchants);
     let request = filter.request();
     let (found, health) = join(
         signed_in.api.get::<MerchantPage>(Service::Auth, "v1/merchants", &request),
@@ -116,10 +109,7 @@ struct OptionsPage {
 
 /// Merchants that begin with a text, as suggestions for a field.
 #[get("/merchant-options")]
-async fn list_options(
-    signed_in: SignedIn,
-    filter: web::Query<MerchantFilter>,
-) -> Result<HttpResponse, PageError> {
+async fn list_options(signed_in: SignedIn, filter: web::Query<MerchantFilter>) -> PageResult {
     if !signed_in.person.is_staff() {
         return Err(PageError::NotFound);
     }

@@ -4,7 +4,7 @@ mod document;
 mod snapshot;
 mod units;
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use futures_util::future::join5;
 use pages::{
@@ -13,13 +13,11 @@ use pages::{
 };
 
 use crate::{
-    App,
+    Page, PageResult, Section, SignedIn,
     discrepancies::{DiscrepancyPage, DiscrepancyRow},
-    error::PageError,
     exchange_orders::{ExchangeOrderPage, ExchangeOrderRow},
+    html,
     listing::{found, load},
-    page::{Page, Section, html},
-    person::SignedIn,
     warehouse::{WarehouseRecord, find_records},
 };
 use snapshot::{Snapshot, StoredOrder};
@@ -44,11 +42,7 @@ struct OrderPage {
 }
 
 #[get("/merchants/{merchant}/orders/{order}")]
-async fn show_order(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: web::Path<(String, String)>,
-) -> Result<HttpResponse, PageError> {
+async fn show_order(signed_in: SignedIn, path: web::Path<(String, String)>) -> PageResult {
     let (merchant, identifier) = path.into_inner();
     let own = Some(signed_in.merchant(&merchant)?);
     let order_path = path!("v1", "orders", identifier);
@@ -74,7 +68,7 @@ async fn show_order(
         find_records(&signed_in, &merchant, "order_identifier", &identifier),
     )
     .await;
-    let page = Page::new(&app, &signed_in, Section::Lookup);
+    let page = signed_in.page(Section::Lookup);
     let exchange_orders = exchange_orders.map(|list| list.rows(&page));
     let discrepancies = discrepancies.map(|list| list.rows(&page));
     html(&OrderPage {

@@ -9,19 +9,16 @@ mod latency;
 mod services;
 mod traffic;
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use futures_util::future::join5;
 use pages::api::Service;
 
 use crate::{
-    App,
+    Page, PageResult, Section, SignedIn,
     endpoint_health::{EndpointRow, WorstEndpoints},
-    error::PageError,
-    home,
-    page::{Page, Section, html},
+    home, html,
     parts::{Loaded, each},
-    person::SignedIn,
     replays::{ReplayEntry, ReplayList},
 };
 
@@ -52,15 +49,15 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
 
 /// The overview for staff, the home page for a merchant's people.
 #[get("/")]
-async fn show_start(app: web::Data<App>, signed_in: SignedIn) -> Result<HttpResponse, PageError> {
+async fn show_start(signed_in: SignedIn) -> PageResult {
     match signed_in.person.merchant.clone() {
-        Some(merchant) => home::show(&app, &signed_in, &merchant).await,
-        None => show_overview(&app, &signed_in).await,
+        Some(merchant) => home::show(&signed_in, &merchant).await,
+        None => show_overview(&signed_in).await,
     }
 }
 
-async fn show_overview(app: &App, signed_in: &SignedIn) -> Result<HttpResponse, PageError> {
-    let (api, page) = (&signed_in.api, Page::new(app, signed_in, Section::Overview));
+async fn show_overview(signed_in: &SignedIn) -> PageResult {
+    let (api, page) = (&signed_in.api, signed_in.page(Section::Overview));
     let (services, backlogs, hours, endpoints, replays) = join5(
         ServiceRow::load(api, &page),
         each::<Backlog>(api, &Service::ALL, "v1/backlog", &[]),

@@ -6,7 +6,7 @@ mod actions;
 mod invite;
 mod show;
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use pages::{
@@ -16,12 +16,7 @@ use pages::{
 use serde::Deserialize;
 use url::form_urlencoded;
 
-use crate::{
-    App,
-    error::PageError,
-    page::{Page, Section, html},
-    person::{Role, SignedIn},
-};
+use crate::{Page, PageResult, Section, SignedIn, html, person::Role};
 
 /// A person as auth describes it.
 #[derive(Debug, Clone, Deserialize)]
@@ -129,13 +124,9 @@ fn list_url(signed_in: &SignedIn) -> &'static str {
 }
 
 #[get("/people")]
-async fn list_people(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    filter: web::Query<PeopleFilter>,
-) -> Result<HttpResponse, PageError> {
+async fn list_people(signed_in: SignedIn, filter: web::Query<PeopleFilter>) -> PageResult {
     let filter = filter.into_inner();
-    let page = Page::new(&app, &signed_in, section(&signed_in));
+    let page = signed_in.page(section(&signed_in));
     let list = PersonPage::load(&signed_in, filter.merchant.trim(), &filter.after).await?;
     let (people, next) = list.rows(&page);
     let next = next.map(|after| {

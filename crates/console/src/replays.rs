@@ -9,7 +9,7 @@ mod wire;
 
 use std::cmp::Reverse;
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use futures_util::future::join_all;
 use pages::{
@@ -19,12 +19,8 @@ use pages::{
 use serde::Deserialize;
 
 use crate::{
-    App,
-    deliveries::explain,
-    error::{PageError, sentence},
+    Page, PageResult, Section, SignedIn, deliveries::explain, error::sentence, html,
     listing::query_string,
-    page::{Page, Section, html},
-    person::SignedIn,
 };
 
 pub(crate) use wire::{Replay, ReplayList};
@@ -85,16 +81,12 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
 }
 
 #[get("/replays")]
-async fn list_replays(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    filter: web::Query<ListFilter>,
-) -> Result<HttpResponse, PageError> {
+async fn list_replays(signed_in: SignedIn, filter: web::Query<ListFilter>) -> PageResult {
     let filter = filter.into_inner();
     if !filter.merchant.is_empty() {
         signed_in.merchant(&filter.merchant)?;
     }
-    let page = Page::new(&app, &signed_in, Section::Replays);
+    let page = signed_in.page(Section::Replays);
     let mut shown = ReplaysPage {
         page,
         filter,

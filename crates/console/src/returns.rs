@@ -5,7 +5,7 @@ mod timeline;
 mod units;
 mod waiting;
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use domain::returns::Withdrawal;
@@ -18,13 +18,11 @@ use pages::{
 use serde::Deserialize;
 
 use crate::{
-    App,
+    Page, PageResult, Section, SignedIn,
     discrepancies::{DiscrepancyPage, DiscrepancyRow},
-    error::PageError,
     exchange_orders::{ExchangeOrderPage, ExchangeOrderRow},
+    html,
     listing::{amount, load, words},
-    page::{Page, Section, html},
-    person::SignedIn,
 };
 use timeline::{Deliveries, Step, Timeline};
 use units::{Parcel, Unit, UnitRow, parcels};
@@ -107,14 +105,13 @@ struct ReturnPage {
 
 #[get("/merchants/{merchant}/returns/{rma}")]
 async fn show_return(
-    app: web::Data<App>,
     signed_in: SignedIn,
     path: web::Path<(String, String)>,
     later: web::Query<Later>,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     let (merchant, identifier) = path.into_inner();
     let own = Some(signed_in.merchant(&merchant)?);
-    let page = Page::new(&app, &signed_in, Section::Lookup);
+    let page = signed_in.page(Section::Lookup);
     let of_return = [("rma_identifier", identifier.as_str())];
     let open = [("rma_identifier", identifier.as_str()), ("state", "open")];
     let timeline_path = path!("v1", "returns", identifier, "timeline");

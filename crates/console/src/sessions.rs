@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
-use crate::{page::Page, person::SignedIn};
+use crate::{Page, SignedIn};
 
 #[derive(Deserialize)]
 pub(crate) struct SessionList {

@@ -14,12 +14,10 @@ use pages::{
 use serde::Deserialize;
 
 use crate::{
+    Page, PageError, PageResult, SignedIn,
     deliveries::{DeliveryList, Entry},
-    error::PageError,
     listing::{PAGE, load, query_string},
     notice::redirect,
-    page::Page,
-    person::SignedIn,
 };
 
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
@@ -135,10 +133,7 @@ pub(crate) async fn find_records(
 
 /// Leads to the ASN with this number. An outbound and an inbound ASN can have the same number.
 #[get("/merchants/{merchant}/asns/{number}")]
-async fn find_asn(
-    signed_in: SignedIn,
-    path: web::Path<(String, String)>,
-) -> Result<HttpResponse, PageError> {
+async fn find_asn(signed_in: SignedIn, path: web::Path<(String, String)>) -> PageResult {
     let (merchant, number) = path.into_inner();
     let own = signed_in.merchant(&merchant)?;
     let found = find_records(&signed_in, own, "asn_number", &number).await?;

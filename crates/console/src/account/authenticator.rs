@@ -1,6 +1,6 @@
 //! The own authenticator app: set it up or change it.
 
-use actix_web::{HttpResponse, get, post, web};
+use actix_web::{get, post};
 use askama::Template;
 use pages::{
     api::{ApiError, ErrorBody, Service},
@@ -13,11 +13,11 @@ use serde_json::json;
 
 use super::{NewCodes, error};
 use crate::{
-    App,
-    error::{PageError, sentence},
+    Page, PageError, PageResult, Posted, Section, SignedIn,
+    error::sentence,
+    html,
     invitation::{Totp, recovery_codes},
-    page::{Page, Section, html, rejected},
-    person::{Posted, SignedIn},
+    rejected,
     sign_in::SIGN_IN_DEADLINE,
 };
 
@@ -59,7 +59,6 @@ impl AuthenticatorErrors {
 
 /// Loads a new secret. A form that was rejected shows the secret of its `setup` again.
 async fn load(
-    app: &App,
     signed_in: &SignedIn,
     setup: Option<&str>,
     errors: AuthenticatorErrors,
@@ -68,16 +67,13 @@ async fn load(
     let totp: Totp =
         signed_in.api.send_json(Service::Auth, Method::POST, None, "v1/totp/setup", &body).await?;
     let picture = qr::svg(&totp.uri, "QR code for your authenticator app");
-    let page = Page::new(app, signed_in, Section::Account);
+    let page = signed_in.page(Section::Account);
     Ok(AuthenticatorPage { page, totp, picture, errors })
 }
 
 #[get("/account/authenticator")]
-pub(super) async fn show_authenticator(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-) -> Result<HttpResponse, PageError> {
-    html(&load(&app, &signed_in, None, AuthenticatorErrors::default()).await?)
+pub(super) async fn show_authenticator(signed_in: SignedIn) -> PageResult {
+    html(&load(&signed_in, None, AuthenticatorErrors::default()).await?)
 }
 
 #[derive(Deserialize)]
@@ -90,10 +86,7 @@ struct AuthenticatorForm {
 }
 
 #[post("/account/authenticator")]
-pub(super) async fn change_authenticator(
-    app: web::Data<App>,
-    posted: Posted<AuthenticatorForm>,
-) -> Result<HttpResponse, PageError> {
+pub(super) async fn change_authenticator(posted: Posted<AuthenticatorForm>) -> PageResult {
     let Posted { signed_in, form } = posted;
     let body = json!({
         "password": form.password, "totp_code": form.code.trim(),
@@ -109,7 +102,7 @@ pub(super) async fn change_authenticator(
         Ok(new) => recovery_codes(signed_in.person.email, new.recovery_codes),
         Err(ApiError::Invalid(body)) => {
             let errors = AuthenticatorErrors::of(&body);
-            rejected(&load(&app, &signed_in, Some(&form.totp_setup), errors).await?)
+            rejected(&load(&signed_in, Some(&form.totp_setup), errors).await?)
         }
         Err(error) => Err(error.into()),
     }

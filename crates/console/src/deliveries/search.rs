@@ -11,9 +11,8 @@ use uuid::Uuid;
 
 use super::{Delivery, DeliveryFilter, DeliveryList};
 use crate::{
-    error::PageError,
+    PageError, SignedIn,
     listing::{Order, filter_problem},
-    person::SignedIn,
 };
 
 /// The number of deliveries on a page.

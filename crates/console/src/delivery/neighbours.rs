@@ -3,10 +3,8 @@
 use pages::api::{ApiError, Part, Service};
 
 use crate::{
-    App,
+    Section, SignedIn,
     deliveries::{Delivery, DeliveryList, Entry},
-    page::{Page, Section},
-    person::SignedIn,
 };
 
 /// The deliveries on each side.
@@ -23,7 +21,6 @@ pub(super) struct Neighbours {
 impl Neighbours {
     /// Loads the neighbours. A delivery without an ordering key has none.
     pub(super) async fn load(
-        app: &App,
         signed_in: &SignedIn,
         service: Service,
         delivery: &Delivery,
@@ -42,7 +39,7 @@ impl Neighbours {
         let (newer, older) =
             futures_util::future::join(search("", SEARCHED), search(&id, &each)).await;
         let found = newer.and_then(|newer| Ok((newer.deliveries, older?.deliveries)));
-        let page = Page::new(app, signed_in, Section::Deliveries);
+        let page = signed_in.page(Section::Deliveries);
         let entries = |(newer, older)| Self {
             entries: around(newer, delivery, older)
                 .into_iter()

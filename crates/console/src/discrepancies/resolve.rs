@@ -1,6 +1,6 @@
 //! One discrepancy, and the form that resolves it with a note or assigns its refund to a return.
 
-use actix_web::{HttpResponse, get, post, web};
+use actix_web::{get, post, web};
 use askama::Template;
 use pages::{
     api::{ApiError, Service},
@@ -13,12 +13,8 @@ use serde_json::{Value, json};
 
 use super::{Discrepancy, DiscrepancyPage, DiscrepancyRow, PATH, url};
 use crate::{
-    App,
-    error::{PageError, sentence},
-    listing::load,
-    notice::Notice,
-    page::{Page, Section, html, rejected},
-    person::{Posted, SignedIn},
+    Notice, Page, PageError, PageResult, Posted, Section, SignedIn, error::sentence, html,
+    listing::load, rejected,
 };
 
 pub(super) fn routes(app: &mut web::ServiceConfig) {
@@ -42,14 +38,10 @@ struct ResolveFields {
 }
 
 #[get("/merchants/{merchant}/discrepancies/{position}")]
-async fn show_discrepancy(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: web::Path<(String, i64)>,
-) -> Result<HttpResponse, PageError> {
+async fn show_discrepancy(signed_in: SignedIn, path: web::Path<(String, i64)>) -> PageResult {
     let (merchant, position) = path.into_inner();
     let discrepancy = find(&signed_in, &merchant, position).await?;
-    let page = Page::new(&app, &signed_in, Section::Discrepancies);
+    let page = signed_in.page(Section::Discrepancies);
     let row = discrepancy.row(&page);
     html(&DiscrepancyDetailsPage { page, row, form: ResolveFields::default() })
 }
@@ -64,10 +56,9 @@ struct ResolveForm {
 
 #[post("/merchants/{merchant}/discrepancies/{position}")]
 async fn resolve_discrepancy(
-    app: web::Data<App>,
     posted: Posted<ResolveForm>,
     path: web::Path<(String, i64)>,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     let Posted { signed_in, form } = posted;
     let (merchant, position) = path.into_inner();
     let own = signed_in.merchant(&merchant)?;
@@ -94,7 +85,7 @@ async fn resolve_discrepancy(
         Err(error) => return Err(error.into()),
     }
     let discrepancy = find(&signed_in, &merchant, position).await?;
-    let page = Page::new(&app, &signed_in, Section::Discrepancies);
+    let page = signed_in.page(Section::Discrepancies);
     let row = discrepancy.row(&page);
     rejected(&DiscrepancyDetailsPage { page, row, form: fields })
 }

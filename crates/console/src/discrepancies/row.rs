@@ -3,7 +3,7 @@
 use pages::text::Moment;
 
 use super::{Discrepancy, DiscrepancyPage, url};
-use crate::{error::sentence, listing::words, page::Page};
+use crate::{Page, error::sentence, listing::words};
 
 /// A discrepancy in a list.
 pub(crate) struct DiscrepancyRow {

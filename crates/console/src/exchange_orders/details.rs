@@ -1,6 +1,6 @@
 //! One exchange order with its units and its message.
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use pages::{
     api::{ApiError, Service},
@@ -12,11 +12,8 @@ use serde_json::value::RawValue;
 
 use super::{ExchangeOrder, state_sentence, state_tone};
 use crate::{
-    App,
-    error::PageError,
+    Page, PageResult, Section, SignedIn, html,
     listing::{amount, indented, load, words},
-    page::{Page, Section, html},
-    person::SignedIn,
 };
 
 pub(super) fn routes(app: &mut web::ServiceConfig) {
@@ -109,15 +106,11 @@ struct ExchangeOrderPage {
 }
 
 #[get("/merchants/{merchant}/exchange-orders/{order}")]
-async fn show_exchange_order(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: web::Path<(String, String)>,
-) -> Result<HttpResponse, PageError> {
+async fn show_exchange_order(signed_in: SignedIn, path: web::Path<(String, String)>) -> PageResult {
     let (merchant, original_order) = path.into_inner();
     let (order, extra) =
         load_order(&signed_in, signed_in.merchant(&merchant)?, &original_order).await?;
-    let page = Page::new(&app, &signed_in, Section::ExchangeOrders);
+    let page = signed_in.page(Section::ExchangeOrders);
     let currency = extra.currency();
     html(&ExchangeOrderPage {
         state: words(&order.state),

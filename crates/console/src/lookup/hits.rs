@@ -5,7 +5,7 @@ use pages::{path, text::Moment};
 use serde::Deserialize;
 
 use crate::{
-    exchange_orders::state_tone, listing::words, page::Page, returns::status_tone,
+    Page, exchange_orders::state_tone, listing::words, returns::status_tone,
     warehouse::WarehouseRecord,
 };
 

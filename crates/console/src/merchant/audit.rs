@@ -1,15 +1,13 @@
 //! The audit log of a merchant.
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 
 use super::{Frame, Merchant, Tab, page_of};
 use crate::{
-    App,
+    Page, PageResult, SignedIn,
     audit::{AuditFilter, AuditList, AuditRow},
-    error::PageError,
-    page::{Page, html},
-    person::SignedIn,
+    html,
 };
 
 #[derive(Template)]
@@ -29,18 +27,17 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 
 #[get("/merchants/{merchant}/audit")]
 async fn list_audit(
-    app: web::Data<App>,
     signed_in: SignedIn,
     merchant: web::Path<String>,
     filter: web::Query<AuditFilter>,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     let id = signed_in.merchant(&merchant)?;
     let mut filter = filter.into_inner().trimmed();
     id.clone_into(&mut filter.merchant);
     let found = Merchant::load(&signed_in, id).await?;
     let filter = filter.in_zone(&found.settings.time_zone);
     let list = AuditList::load(&signed_in, &filter).await?;
-    let page = page_of(&app, &signed_in, &found);
+    let page = page_of(&signed_in, &found);
     let (records, next) = list.rows(&page);
     let older = next.map(|after| filter.older(&after));
     let merchant = Frame::new(&signed_in.person, &found, Tab::Audit);

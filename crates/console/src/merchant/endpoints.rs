@@ -1,6 +1,6 @@
 //! The endpoints of a merchant: one row for each interface, with state and health.
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use domain::{endpoint_state::EndpointState, merchant::Interface, message_kind::MessageKind};
@@ -12,12 +12,10 @@ use pages::{
 
 use super::{EndpointView, Frame, Merchant, Tab, page_of};
 use crate::{
-    App,
+    Page, PageError, PageResult, SignedIn,
     endpoint_health::{Endpoint, EndpointList, tone},
-    error::{PageError, sentence},
-    page::{Page, html},
-    parts,
-    person::SignedIn,
+    error::sentence,
+    html, parts,
 };
 
 /// One row of the table.
@@ -74,11 +72,7 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 }
 
 #[get("/merchants/{merchant}/endpoints")]
-async fn list_endpoints(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    merchant: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+async fn list_endpoints(signed_in: SignedIn, merchant: web::Path<String>) -> PageResult {
     let id = signed_in.merchant(&merchant)?;
     let query = [("merchant", id), ("limit", "200")];
     let (found, health) = join(
@@ -87,12 +81,12 @@ async fn list_endpoints(
     )
     .await;
     let (found, health) = (found?, health?);
-    let page = page_of(&app, &signed_in, &found);
+    let page = page_of(&signed_in, &found);
     let list = HealthList {
         endpoints: health.entries.into_iter().flat_map(|(_, list)| list.endpoints).collect(),
         unavailable: health.missing,
     };
-    let now = app.clock.now();
+    let now = signed_in.now;
     let rows =
         Interface::all().map(|interface| row(&page, now, &found, &list, interface)).collect();
     let merchant = Frame::new(&signed_in.person, &found, Tab::Endpoints);

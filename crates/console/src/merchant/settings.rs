@@ -1,6 +1,6 @@
 //! The settings of a merchant: a form for operators, facts for others.
 
-use actix_web::{HttpResponse, get, http::StatusCode, post, web};
+use actix_web::{get, http::StatusCode, post, web};
 use askama::Template;
 use pages::{
     api::{ApiError, Service},
@@ -17,12 +17,10 @@ use super::{
     version::{Version, is_outdated},
 };
 use crate::{
-    App,
+    Notice, Page, PageResult, Posted, SignedIn,
     changes::{self, Change},
-    error::{PageError, sentence},
-    notice::Notice,
-    page::{Page, html, html_with, rejected},
-    person::{Posted, SignedIn},
+    error::sentence,
+    html, html_with, rejected,
 };
 
 #[derive(Template)]
@@ -42,24 +40,19 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 }
 
 #[get("/merchants/{merchant}")]
-async fn show_settings(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    merchant: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+async fn show_settings(signed_in: SignedIn, merchant: web::Path<String>) -> PageResult {
     let found = Merchant::load(&signed_in, signed_in.merchant(&merchant)?).await?;
-    html(&settings_page(&app, &signed_in, &found, None))
+    html(&settings_page(&signed_in, &found, None))
 }
 
 /// The page; `form` is a rejected form, if there is one.
 fn settings_page(
-    app: &App,
     signed_in: &SignedIn,
     merchant: &Merchant,
     form: Option<SettingsForm>,
 ) -> SettingsPage {
     SettingsPage {
-        page: page_of(app, signed_in, merchant),
+        page: page_of(signed_in, merchant),
         merchant: Frame::new(&signed_in.person, merchant, Tab::Settings),
         form: form.unwrap_or_else(|| SettingsForm::of(&merchant.settings)),
         facts: facts(&merchant.settings),
@@ -69,11 +62,7 @@ fn settings_page(
 }
 
 #[post("/merchants/{merchant}")]
-async fn change_settings(
-    app: web::Data<App>,
-    posted: Posted<Fields>,
-    merchant: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+async fn change_settings(posted: Posted<Fields>, merchant: web::Path<String>) -> PageResult {
     let Posted { signed_in, form } = posted;
     let id = signed_in.merchant(&merchant)?;
     let (version, mut form) = (Version::read(&form), SettingsForm::read(&form));
@@ -91,7 +80,7 @@ async fn change_settings(
             let found = Merchant::load(&signed_in, id).await?;
             let typed: Settings = serde_json::from_value(body).unwrap_or_default();
             let changes = changes::between(facts(&found.settings), facts(&typed));
-            let shown = settings_page(&app, &signed_in, &found, Some(form));
+            let shown = settings_page(&signed_in, &found, Some(form));
             return html_with(StatusCode::CONFLICT, &SettingsPage { changes, ..shown });
         }
         Err(ApiError::Invalid(body)) => form.reject(&body),
@@ -99,7 +88,7 @@ async fn change_settings(
         Err(error) => return Err(error.into()),
     }
     let found = Merchant::load(&signed_in, id).await?;
-    let shown = settings_page(&app, &signed_in, &found, Some(form));
+    let shown = settings_page(&signed_in, &found, Some(form));
     rejected(&SettingsPage { version, ..shown })
 }
 

@@ -2,7 +2,7 @@
 
 mod form;
 
-use actix_web::{HttpResponse, get, post, web};
+use actix_web::{get, post, web};
 use askama::Template;
 use domain::warehouse::Warehouse;
 use futures_util::future::join;
@@ -18,12 +18,8 @@ use serde_json::{Value, json};
 use self::form::WarehouseForm;
 use super::{Frame, Merchant, Tab, page, require_manage};
 use crate::{
-    App,
-    confirm::Confirmation,
-    error::PageError,
-    notice::Notice,
-    page::{Page, html, rejected},
-    person::{Posted, SignedIn},
+    Notice, Page, PageError, PageResult, Posted, SignedIn, confirm::Confirmation, html,
+    person::NoFields, rejected,
 };
 
 /// The merchant and the warehouse in a URL.
@@ -73,22 +69,17 @@ fn list_url(merchant: &str) -> String {
 }
 
 #[get("/merchants/{merchant}/warehouses")]
-async fn list_warehouses(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    merchant: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+async fn list_warehouses(signed_in: SignedIn, merchant: web::Path<String>) -> PageResult {
     let id = signed_in.merchant(&merchant)?;
     let url = path!("v1", "merchants", id, "warehouses");
     let list = signed_in.api.get::<WarehouseList>(Service::Auth, &url, &[]);
     let (found, list) = join(Merchant::load(&signed_in, id), list).await;
     let merchant = Frame::new(&signed_in.person, &found?, Tab::Warehouses);
-    let page = page(&app, &signed_in);
+    let page = page(&signed_in);
     html(&WarehousesPage { page, merchant, warehouses: list?.warehouses })
 }
 
 async fn form_page(
-    app: &App,
     signed_in: &SignedIn,
     merchant: &str,
     is_set: bool,
@@ -96,40 +87,28 @@ async fn form_page(
 ) -> Result<WarehousePage, PageError> {
     let found = Merchant::load(signed_in, merchant).await?;
     let merchant = Frame::new(&signed_in.person, &found, Tab::Warehouses);
-    Ok(WarehousePage { page: page(app, signed_in), merchant, is_set, form })
+    Ok(WarehousePage { page: page(signed_in), merchant, is_set, form })
 }
 
 #[get("/merchants/{merchant}/new-warehouse")]
-async fn show_new(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    merchant: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+async fn show_new(signed_in: SignedIn, merchant: web::Path<String>) -> PageResult {
     let id = signed_in.merchant(&merchant)?;
     require_manage(&signed_in)?;
-    html(&form_page(&app, &signed_in, id, false, WarehouseForm::default()).await?)
+    html(&form_page(&signed_in, id, false, WarehouseForm::default()).await?)
 }
 
 #[get("/merchants/{merchant}/warehouses/{warehouse}")]
-async fn show_warehouse(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: WarehousePath,
-) -> Result<HttpResponse, PageError> {
+async fn show_warehouse(signed_in: SignedIn, path: WarehousePath) -> PageResult {
     let id = signed_in.merchant(&path.0)?;
     require_manage(&signed_in)?;
     let url = path!("v1", "merchants", id, "warehouses", path.1);
     let stored: WarehouseView = signed_in.api.get(Service::Auth, &url, &[]).await?;
     let form = WarehouseForm::of(&stored.identifier, &stored.warehouse);
-    html(&form_page(&app, &signed_in, id, true, form).await?)
+    html(&form_page(&signed_in, id, true, form).await?)
 }
 
 #[post("/merchants/{merchant}/warehouses")]
-async fn set_warehouse(
-    app: web::Data<App>,
-    posted: Posted<Fields>,
-    merchant: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+async fn set_warehouse(posted: Posted<Fields>, merchant: web::Path<String>) -> PageResult {
     let Posted { signed_in, form: fields } = posted;
     let id = signed_in.merchant(&merchant)?;
     require_manage(&signed_in)?;
@@ -145,19 +124,15 @@ async fn set_warehouse(
         Err(ApiError::Invalid(body) | ApiError::Conflict(body)) => form.reject(&body),
         Err(error) => return Err(error.into()),
     }
-    rejected(&form_page(&app, &signed_in, id, fields.is_checked("is_set"), form).await?)
+    rejected(&form_page(&signed_in, id, fields.is_checked("is_set"), form).await?)
 }
 
 #[get("/merchants/{merchant}/warehouses/{warehouse}/delete")]
-async fn ask_to_delete(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: WarehousePath,
-) -> Result<HttpResponse, PageError> {
+async fn ask_to_delete(signed_in: SignedIn, path: WarehousePath) -> PageResult {
     let id = signed_in.merchant(&path.0)?;
     require_manage(&signed_in)?;
     Confirmation {
-        page: page(&app, &signed_in),
+        page: page(&signed_in),
         title: format!("Delete the warehouse {} of {id}?", path.1),
         effects: vec![
             "Reports of shipments that name it are rejected.".to_owned(),
@@ -170,14 +145,8 @@ async fn ask_to_delete(
     .show()
 }
 
-#[derive(Deserialize)]
-struct NoFields {}
-
 #[post("/merchants/{merchant}/warehouses/{warehouse}/delete")]
-async fn delete_warehouse(
-    posted: Posted<NoFields>,
-    path: WarehousePath,
-) -> Result<HttpResponse, PageError> {
+async fn delete_warehouse(posted: Posted<NoFields>, path: WarehousePath) -> PageResult {
     let signed_in = posted.signed_in;
     let id = signed_in.merchant(&path.0)?;
     require_manage(&signed_in)?;

@@ -1,6 +1,6 @@
 //! The form for a new merchant, for operators.
 
-use actix_web::{HttpResponse, get, post, web};
+use actix_web::{get, post, web};
 use askama::Template;
 use pages::{
     api::{ApiError, Service},
@@ -11,11 +11,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    App,
-    error::{PageError, sentence},
-    notice::Notice,
-    page::{Page, Section, html, rejected},
-    person::{Posted, SignedIn},
+    Notice, Page, PageError, PageResult, Posted, Section, SignedIn, error::sentence, html, rejected,
 };
 
 #[derive(Template)]
@@ -94,12 +90,12 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
     app.service(show_form).service(create);
 }
 
-fn page(app: &App, signed_in: &SignedIn, form: NewMerchantForm) -> NewMerchantPage {
-    NewMerchantPage { page: Page::new(app, signed_in, Section::Merchants), form }
+fn page(signed_in: &SignedIn, form: NewMerchantForm) -> NewMerchantPage {
+    NewMerchantPage { page: signed_in.page(Section::Merchants), form }
 }
 
 #[get("/new-merchant")]
-async fn show_form(app: web::Data<App>, signed_in: SignedIn) -> Result<HttpResponse, PageError> {
+async fn show_form(signed_in: SignedIn) -> PageResult {
     if !signed_in.person.is_operator() {
         return Err(PageError::Denied("only an operator can create a merchant".to_owned()));
     }
@@ -108,14 +104,11 @@ async fn show_form(app: web::Data<App>, signed_in: SignedIn) -> Result<HttpRespo
         currency: Field::new("USD"),
         ..NewMerchantForm::default()
     };
-    html(&page(&app, &signed_in, form))
+    html(&page(&signed_in, form))
 }
 
 #[post("/new-merchant")]
-async fn create(
-    app: web::Data<App>,
-    posted: Posted<NewMerchantFields>,
-) -> Result<HttpResponse, PageError> {
+async fn create(posted: Posted<NewMerchantFields>) -> PageResult {
     let Posted { signed_in, form } = posted;
     let mut form = NewMerchantForm::new(&form);
     let created: Result<Value, _> = signed_in
@@ -129,7 +122,7 @@ async fn create(
         }
         Err(error) => {
             form.reject(error)?;
-            rejected(&page(&app, &signed_in, form))
+            rejected(&page(&signed_in, form))
         }
     }
 }

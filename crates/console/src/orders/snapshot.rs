@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 
 use super::document::{Address, Customer, Document, Line, Refund};
 use crate::{
+    Page,
     listing::{indented, web_url},
-    page::Page,
 };
 
 /// A longer document is not shown.

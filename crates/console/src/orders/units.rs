@@ -5,7 +5,7 @@ use pages::text::{Moment, money};
 use serde::Deserialize;
 
 use crate::{
-    page::Page,
+    Page,
     returns::{status_tone, status_words},
 };
 

@@ -7,7 +7,7 @@ use pages::{
 };
 
 use super::{backlog::Backlog, services::ServiceRow, traffic::Traffic};
-use crate::{endpoint_health::WorstEndpoints, page::Page, parts::Loaded};
+use crate::{Page, endpoint_health::WorstEndpoints, parts::Loaded};
 
 /// Deliveries that are due are sent within moments, so a longer wait needs attention.
 const LATE: TimeDelta = TimeDelta::minutes(1);

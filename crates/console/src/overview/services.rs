@@ -6,7 +6,7 @@ use pages::{
     text::Moment,
 };
 
-use crate::page::Page;
+use crate::Page;
 
 pub(super) struct ServiceRow {
     pub(super) service: Service,

@@ -1,6 +1,6 @@
 //! The form that invites a person.
 
-use actix_web::{HttpResponse, get, post, web};
+use actix_web::{get, post, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use pages::{
@@ -13,11 +13,8 @@ use serde_json::{Value, json};
 
 use super::{PersonView, list_url, section, url_of};
 use crate::{
-    App,
-    confirm::SecretPage,
-    error::{PageError, sentence},
-    page::{Page, html, rejected},
-    person::{Posted, Role, SignedIn},
+    Page, PageResult, Posted, SignedIn, confirm::SecretPage, error::sentence, html, person::Role,
+    rejected,
 };
 
 /// The roles with their meaning.
@@ -156,27 +153,20 @@ struct InviteQuery {
     merchant: String,
 }
 
-fn page(app: &App, signed_in: &SignedIn, form: PersonForm) -> InvitePage {
-    let page = Page::new(app, signed_in, section(signed_in));
+fn page(signed_in: &SignedIn, form: PersonForm) -> InvitePage {
+    let page = signed_in.page(section(signed_in));
     InvitePage { page, list: list_url(signed_in), roles: roles_for(signed_in), form }
 }
 
 #[get("/people/new")]
-async fn show_form(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    query: web::Query<InviteQuery>,
-) -> Result<HttpResponse, PageError> {
+async fn show_form(signed_in: SignedIn, query: web::Query<InviteQuery>) -> PageResult {
     let merchant = Field::new(query.merchant.as_str());
     let role = Field::new(Role::MerchantAdmin.value());
-    html(&page(&app, &signed_in, PersonForm { merchant, role, ..PersonForm::default() }))
+    html(&page(&signed_in, PersonForm { merchant, role, ..PersonForm::default() }))
 }
 
 #[post("/people/new")]
-async fn invite(
-    app: web::Data<App>,
-    posted: Posted<PersonFields>,
-) -> Result<HttpResponse, PageError> {
+async fn invite(posted: Posted<PersonFields>) -> PageResult {
     let Posted { signed_in, form } = posted;
     let mut form = PersonForm::new(&form);
     let mut body = form.body();
@@ -186,18 +176,18 @@ async fn invite(
     let invited: Result<Invited, _> =
         signed_in.api.send_json(Service::Auth, Method::POST, None, "v1/people", &body).await;
     match invited {
-        Ok(invited) => show_link(&app, &signed_in, invited),
+        Ok(invited) => show_link(&signed_in, invited),
         Err(ApiError::Invalid(body)) => {
             form.reject(&body);
-            rejected(&page(&app, &signed_in, form))
+            rejected(&page(&signed_in, form))
         }
         Err(ApiError::Conflict(body)) => {
             form.email.reject(sentence(&body.message));
-            rejected(&page(&app, &signed_in, form))
+            rejected(&page(&signed_in, form))
         }
         Err(ApiError::NotFound) => {
             form.merchant.reject("There is no such merchant.");
-            rejected(&page(&app, &signed_in, form))
+            rejected(&page(&signed_in, form))
         }
         Err(error) => Err(error.into()),
     }
@@ -205,11 +195,10 @@ async fn invite(
 
 /// Shows a new link once.
 pub(super) fn show_link(
-    app: &App,
     signed_in: &SignedIn,
     Invited { person, invitation }: Invited,
-) -> Result<HttpResponse, PageError> {
-    let page = Page::new(app, signed_in, section(signed_in));
+) -> PageResult {
+    let page = signed_in.page(section(signed_in));
     let expires = page.moment(invitation.expires_at);
     let text = format!(
         "Pass this link on to {} yourself, for example by e-mail: it is shown only now and is not \
@@ -228,15 +217,11 @@ pub(super) fn show_link(
 }
 
 /// Makes a new link for a person and shows it once.
-pub(super) async fn renew(
-    app: &App,
-    signed_in: &SignedIn,
-    email: &str,
-) -> Result<HttpResponse, PageError> {
+pub(super) async fn renew(signed_in: &SignedIn, email: &str) -> PageResult {
     let path = pages::path!("v1", "people", email, "invitation");
     let invited: Invited =
         signed_in.api.send_json(Service::Auth, Method::POST, None, &path, &json!({})).await?;
-    show_link(app, signed_in, invited)
+    show_link(signed_in, invited)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The page of one person, and changes of name, role and merchant.
 
-use actix_web::{HttpResponse, get, http::StatusCode, post, web};
+use actix_web::{get, http::StatusCode, post, web};
 use askama::Template;
 use futures_util::future::join;
 use pages::{
@@ -16,12 +16,12 @@ use super::{
     list_url, section, url_of,
 };
 use crate::{
-    App,
+    Notice, Page, PageError, PageResult, Posted, SignedIn,
     changes::{self, Change},
-    error::{PageError, sentence},
-    notice::Notice,
-    page::{Page, html, html_with, rejected},
-    person::{Posted, Role, SignedIn},
+    error::sentence,
+    html, html_with,
+    person::Role,
+    rejected,
     sessions::{SessionList, SessionRow},
 };
 
@@ -48,7 +48,6 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 
 /// Loads a person; `form` is a rejected form, if there is one.
 async fn load(
-    app: &App,
     signed_in: &SignedIn,
     email: &str,
     form: Option<PersonForm>,
@@ -59,7 +58,7 @@ async fn load(
         SessionList::load(signed_in, email),
     )
     .await;
-    let (view, page) = (view?, Page::new(app, signed_in, section(signed_in)));
+    let (view, page) = (view?, signed_in.page(section(signed_in)));
     let sessions = match Part::new(sessions)? {
         Part::Loaded(list) => Part::Loaded(list.rows(&page)),
         Part::Missing(service) => Part::Missing(service),
@@ -79,12 +78,8 @@ async fn load(
 }
 
 #[get("/people/{email}")]
-async fn show_person(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    email: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
-    html(&load(&app, &signed_in, &email, None).await?)
+async fn show_person(signed_in: SignedIn, email: web::Path<String>) -> PageResult {
+    html(&load(&signed_in, &email, None).await?)
 }
 
 /// A changed person. New rights can end a link or the credentials; then there is a new link.
@@ -96,18 +91,14 @@ struct Changed {
 }
 
 #[post("/people/{email}")]
-async fn change_person(
-    app: web::Data<App>,
-    posted: Posted<PersonFields>,
-    email: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+async fn change_person(posted: Posted<PersonFields>, email: web::Path<String>) -> PageResult {
     let Posted { signed_in, form } = posted;
     let mut form = PersonForm::new(&form);
     let path = path!("v1", "people", email.as_str());
     let stored: PersonView = signed_in.api.get(Service::Auth, &path, &[]).await?;
     let stored = PersonForm::of(&stored);
     if stored.opened != form.opened {
-        return outdated(&app, &signed_in, &email, &stored, form).await;
+        return outdated(&signed_in, &email, &stored, form).await;
     }
     let mut body = form.change();
     // The admin of a merchant cannot move people to another merchant, so the form has no such field.
@@ -120,28 +111,27 @@ async fn change_person(
         signed_in.api.send_json(Service::Auth, Method::PATCH, None, &path, &body).await;
     match changed {
         Ok(Changed { person, invitation: Some(invitation) }) => {
-            return show_link(&app, &signed_in, Invited { person, invitation });
+            return show_link(&signed_in, Invited { person, invitation });
         }
         Ok(_) => return Ok(Notice::PersonChanged.redirect(&url_of(&email))),
         Err(ApiError::Invalid(body)) => form.reject(&body),
         Err(ApiError::Conflict(body)) => form.message = Some(sentence(&body.message)),
         Err(error) => return Err(error.into()),
     }
-    rejected(&load(&app, &signed_in, &email, Some(form)).await?)
+    rejected(&load(&signed_in, &email, Some(form)).await?)
 }
 
 /// Shows the values that are stored now beside those of the form. Saving again replaces them.
 async fn outdated(
-    app: &App,
     signed_in: &SignedIn,
     email: &str,
     stored: &PersonForm,
     mut form: PersonForm,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     let changes = changes::between(stored.facts(), form.facts());
     form.message = Some(changes::message("person"));
     form.opened.clone_from(&stored.opened);
-    let shown = load(app, signed_in, email, Some(form)).await?;
+    let shown = load(signed_in, email, Some(form)).await?;
     html_with(StatusCode::CONFLICT, &PersonDetails { changes, ..shown })
 }
 

@@ -1,6 +1,6 @@
 //! Starts a replay: filter, dry run, confirmation by typing the number of deliveries.
 
-use actix_web::{HttpResponse, get, http::StatusCode, post, web};
+use actix_web::{get, http::StatusCode, post, web};
 use askama::Template;
 use pages::{
     api::{ApiError, Service},
@@ -16,12 +16,10 @@ use super::{
     wire::Replay,
 };
 use crate::{
-    App,
+    Notice, Page, PageError, PageResult, Posted, Section, SignedIn,
     deliveries::{DeliveryFilter, FilterErrors},
-    error::{PageError, sentence},
-    notice::Notice,
-    page::{Page, Section, html_with},
-    person::{Posted, SignedIn},
+    error::sentence,
+    html_with,
 };
 
 #[derive(Template)]
@@ -54,25 +52,20 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 }
 
 #[get("/replays/new")]
-async fn new_replay(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    form: web::Query<NewReplay>,
-) -> Result<HttpResponse, PageError> {
+async fn new_replay(signed_in: SignedIn, form: web::Query<NewReplay>) -> PageResult {
     let form = form.into_inner();
-    show(&app, &signed_in, form, Confirmation::default(), StatusCode::OK).await
+    show(&signed_in, form, Confirmation::default(), StatusCode::OK).await
 }
 
 /// Shows the form, and the deliveries that match if the form is valid.
 async fn show(
-    app: &App,
     signed_in: &SignedIn,
     form: NewReplay,
     confirmation: Confirmation,
     status: StatusCode,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     let form = checked(signed_in, form)?;
-    let page = Page::new(app, signed_in, Section::Replays);
+    let page = signed_in.page(Section::Replays);
     let problems = form.problems();
     let preview = if problems.is_empty() {
         Some(Preview::load(&page, signed_in, &form).await?)
@@ -121,10 +114,7 @@ struct StartForm {
 }
 
 #[post("/replays/new")]
-async fn start_replay(
-    app: web::Data<App>,
-    posted: Posted<StartForm>,
-) -> Result<HttpResponse, PageError> {
+async fn start_replay(posted: Posted<StartForm>) -> PageResult {
     let Posted { signed_in, form: StartForm { new, expected, typed } } = posted;
     let new = checked(&signed_in, new)?;
     let expected = read_expected(&expected).ok_or(PageError::BadForm)?;
@@ -133,7 +123,7 @@ async fn start_replay(
     if !new.problems().is_empty() || !is_confirmed(&confirmation.typed, total) {
         let error = format!("Type {} to confirm.", grouped(total));
         confirmation.typed_error = Some(error);
-        return show(&app, &signed_in, new, confirmation, StatusCode::UNPROCESSABLE_ENTITY).await;
+        return show(&signed_in, new, confirmation, StatusCode::UNPROCESSABLE_ENTITY).await;
     }
     for (service, matches) in expected {
         match start(&signed_in, &new, service, matches).await {
@@ -141,7 +131,7 @@ async fn start_replay(
             Err(error) => {
                 confirmation.problem = Some(confirmation.explain(service, matches, error)?);
                 confirmation.typed.clear();
-                return show(&app, &signed_in, new, confirmation, StatusCode::CONFLICT).await;
+                return show(&signed_in, new, confirmation, StatusCode::CONFLICT).await;
             }
         }
     }

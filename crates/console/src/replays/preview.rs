@@ -15,10 +15,8 @@ use super::{
     wire::{DryRun, Sample},
 };
 use crate::{
+    Page, PageError, SignedIn,
     deliveries::{explain, outcome_words},
-    error::PageError,
-    page::Page,
-    person::SignedIn,
 };
 
 const SAMPLES: usize = 10;

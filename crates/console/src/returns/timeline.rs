@@ -12,10 +12,9 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::{
+    Page, SignedIn,
     error::sentence,
     listing::{load, web_url, words},
-    page::Page,
-    person::SignedIn,
 };
 
 #[derive(Debug, Deserialize)]

@@ -6,8 +6,8 @@ use serde::Deserialize;
 
 use super::Return;
 use crate::{
+    Page,
     listing::{amount, web_url, words},
-    page::Page,
 };
 
 #[derive(Debug, Deserialize)]

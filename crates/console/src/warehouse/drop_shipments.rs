@@ -1,6 +1,6 @@
 //! Drop shipments: confirmations and cancellations of orders that a warehouse ships for a merchant.
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use futures_util::future::join;
@@ -12,12 +12,10 @@ use serde::Deserialize;
 
 use super::{TABS, entries, load_messages, record_url};
 use crate::{
-    App,
+    Page, PageError, PageResult, Section, SignedIn,
     deliveries::Entry,
-    error::PageError,
+    html,
     listing::{Listed, PAGE, load, merchant_filter, query_string, words},
-    page::{Page, Section, html},
-    person::SignedIn,
 };
 
 const PATH: &str = "v1/drop_shipments";
@@ -100,14 +98,10 @@ struct DropShipmentsPage {
 }
 
 #[get("/warehouse/drop-shipments")]
-async fn list_drop_shipments(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    filter: web::Query<Filter>,
-) -> Result<HttpResponse, PageError> {
+async fn list_drop_shipments(signed_in: SignedIn, filter: web::Query<Filter>) -> PageResult {
     let filter = filter.into_inner();
     let within = merchant_filter(&signed_in, &filter.merchant)?;
-    let page = Page::new(&app, &signed_in, Section::Warehouse);
+    let page = signed_in.page(Section::Warehouse);
     let (order, mut next) = (filter.order.trim(), None);
     let list = if within.is_none() && !order.is_empty() {
         Listed::Invalid("name the merchant of the order, too".to_owned())
@@ -135,11 +129,7 @@ struct DropShipmentPage {
 
 /// The reports about one order.
 #[get("/merchants/{merchant}/drop-shipments/{order}")]
-async fn show_drop_shipment(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: web::Path<(String, String)>,
-) -> Result<HttpResponse, PageError> {
+async fn show_drop_shipment(signed_in: SignedIn, path: web::Path<(String, String)>) -> PageResult {
     let (merchant, order) = path.into_inner();
     let own = signed_in.merchant(&merchant)?;
     let (query, key) = ([("order_identifier", order.as_str())], format!("order:{order}"));
@@ -148,7 +138,7 @@ async fn show_drop_shipment(
         load_messages(&signed_in, own, &key),
     )
     .await;
-    let page = Page::new(&app, &signed_in, Section::Warehouse);
+    let page = signed_in.page(Section::Warehouse);
     let rows = list?.rows(&page);
     if rows.is_empty() {
         return Err(PageError::NotFound);

@@ -1,6 +1,6 @@
 //! Inbound ASNs: shipments that a warehouse expects, with the units that arrived.
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use futures_util::future::join3;
@@ -17,12 +17,10 @@ use super::{
     record_url,
 };
 use crate::{
-    App,
+    Page, PageResult, Section, SignedIn,
     deliveries::Entry,
-    error::PageError,
+    html,
     listing::{Identifier, Listed, load, merchant_filter},
-    page::{Page, Section, html},
-    person::SignedIn,
 };
 
 /// Large ASNs have thousands of lines.
@@ -154,17 +152,13 @@ struct AsnsPage {
 }
 
 #[get("/warehouse/inbound")]
-async fn list_asns(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    filter: web::Query<Filter>,
-) -> Result<HttpResponse, PageError> {
+async fn list_asns(signed_in: SignedIn, filter: web::Query<Filter>) -> PageResult {
     let filter = filter.into_inner();
     if let Some(lookup) = filter.lookup() {
         return Ok(lookup);
     }
     let within = merchant_filter(&signed_in, &filter.merchant)?;
-    let page = Page::new(&app, &signed_in, Section::Warehouse);
+    let page = signed_in.page(Section::Warehouse);
     let (service, path) = (Service::WarehouseNotifier, "v1/inbound_asns");
     let list: Result<AsnList, _> = load(&signed_in, service, within, path, &filter.request()).await;
     let next = list.as_ref().ok().and_then(|list| list.next.clone());
@@ -191,11 +185,7 @@ struct AsnPage {
 }
 
 #[get("/merchants/{merchant}/inbound-asns/{number}")]
-async fn show_asn(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: web::Path<(String, String)>,
-) -> Result<HttpResponse, PageError> {
+async fn show_asn(signed_in: SignedIn, path: web::Path<(String, String)>) -> PageResult {
     let (merchant, number) = path.into_inner();
     let own = Some(signed_in.merchant(&merchant)?);
     let (asn_path, key) = (path!("v1", "inbound_asns", number), format!("inbound_asn:{number}"));
@@ -206,7 +196,7 @@ async fn show_asn(
         load_messages(&signed_in, &merchant, &key),
     )
     .await;
-    let page = Page::new(&app, &signed_in, Section::Warehouse);
+    let page = signed_in.page(Section::Warehouse);
     let mut asn = asn?;
     let hidden = asn.lines.len().saturating_sub(MAX_LINES);
     asn.lines.truncate(MAX_LINES);

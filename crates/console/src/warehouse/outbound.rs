@@ -1,6 +1,6 @@
 //! Outbound ASNs: shipments that leave a warehouse.
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use futures_util::future::join;
@@ -13,12 +13,10 @@ use serde::Deserialize;
 
 use super::{Filter, TABS, entries, load_messages, record_url};
 use crate::{
-    App,
+    Page, PageResult, Section, SignedIn,
     deliveries::Entry,
-    error::PageError,
+    html,
     listing::{Listed, load, merchant_filter, words},
-    page::{Page, Section, html},
-    person::SignedIn,
 };
 
 pub(super) fn routes(app: &mut web::ServiceConfig) {
@@ -102,17 +100,13 @@ struct ShipmentsPage {
 }
 
 #[get("/warehouse")]
-async fn list_shipments(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    filter: web::Query<Filter>,
-) -> Result<HttpResponse, PageError> {
+async fn list_shipments(signed_in: SignedIn, filter: web::Query<Filter>) -> PageResult {
     let filter = filter.into_inner();
     if let Some(lookup) = filter.lookup() {
         return Ok(lookup);
     }
     let within = merchant_filter(&signed_in, &filter.merchant)?;
-    let page = Page::new(&app, &signed_in, Section::Warehouse);
+    let page = signed_in.page(Section::Warehouse);
     let (service, path) = (Service::WarehouseNotifier, "v1/outbound_shipments");
     let list: Result<ShipmentList, _> =
         load(&signed_in, service, within, path, &filter.request()).await;
@@ -132,11 +126,7 @@ struct ShipmentPage {
 }
 
 #[get("/merchants/{merchant}/outbound-asns/{number}")]
-async fn show_shipment(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: web::Path<(String, String)>,
-) -> Result<HttpResponse, PageError> {
+async fn show_shipment(signed_in: SignedIn, path: web::Path<(String, String)>) -> PageResult {
     let (merchant, number) = path.into_inner();
     let own = Some(signed_in.merchant(&merchant)?);
     let shipment_path = path!("v1", "outbound_shipments", number);
@@ -146,7 +136,7 @@ async fn show_shipment(
         load_messages(&signed_in, &merchant, &key),
     )
     .await;
-    let page = Page::new(&app, &signed_in, Section::Warehouse);
+    let page = signed_in.page(Section::Warehouse);
     let row = ShipmentRow::new(shipment?, own, &page);
     let messages = entries(messages, &page)?;
     html(&ShipmentPage { page, row, messages })

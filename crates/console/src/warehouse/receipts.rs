@@ -1,6 +1,6 @@
 //! Receipts: units that arrived in a warehouse.
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use pages::{api::Service, text::Moment};
@@ -9,11 +9,8 @@ use serde_json::value::RawValue;
 
 use super::{Filter, TABS, lookup_url, record_url};
 use crate::{
-    App,
-    error::PageError,
+    Page, PageResult, Section, SignedIn, html,
     listing::{Identifier, Listed, indented, load, merchant_filter},
-    page::{Page, Section, html},
-    person::SignedIn,
 };
 
 pub(super) const PATH: &str = "v1/receipts";
@@ -132,14 +129,10 @@ struct ReceiptsPage {
 }
 
 #[get("/warehouse/receipts")]
-async fn list_receipts(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    filter: web::Query<Filter>,
-) -> Result<HttpResponse, PageError> {
+async fn list_receipts(signed_in: SignedIn, filter: web::Query<Filter>) -> PageResult {
     let filter = filter.into_inner();
     let within = merchant_filter(&signed_in, &filter.merchant)?;
-    let page = Page::new(&app, &signed_in, Section::Warehouse);
+    let page = signed_in.page(Section::Warehouse);
     let (asn_number, mut next) = (filter.asn_number.trim(), None);
     let list = if within.is_none() && !asn_number.is_empty() {
         Listed::Invalid("name the merchant of the ASN, too".to_owned())
