@@ -19,7 +19,7 @@ use crate::{
     invitation::recovery_codes,
     person::NoFields,
     rejected,
-    sessions::{self, SessionList, SessionRow},
+    sessions::{self, SessionView},
     sign_in::{SIGN_IN_DEADLINE, signed_out},
 };
 
@@ -27,7 +27,7 @@ use crate::{
 #[template(path = "account.html")]
 struct AccountPage {
     page: Page,
-    sessions: Part<Vec<SessionRow>>,
+    sessions: Part<Vec<SessionView>>,
     /// The URL under which sessions are ended.
     end_session: &'static str,
     errors: AccountErrors,
@@ -57,10 +57,7 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
 
 async fn load(signed_in: &SignedIn, errors: AccountErrors) -> Result<AccountPage, PageError> {
     let page = signed_in.page(Section::Account);
-    let sessions = match Part::new(SessionList::load(signed_in, "").await)? {
-        Part::Loaded(list) => Part::Loaded(list.rows(&page)),
-        Part::Missing(service) => Part::Missing(service),
-    };
+    let sessions = sessions::load(signed_in, "").await?;
     Ok(AccountPage { page, sessions, end_session: "/account/sessions", errors })
 }
 

@@ -12,7 +12,6 @@ use futures_util::future::join;
 use pages::{
     api::{ApiError, Part, Service},
     path,
-    text::Moment,
 };
 use reqwest::Method;
 use serde::Deserialize;
@@ -21,11 +20,10 @@ use uuid::Uuid;
 
 use crate::{
     Notice, Page, PageError, PageResult, Posted, Section, SignedIn, deliveries::Delivery, error,
-    html, html_with, listing::indented,
+    html, html_with, listing::indented, table::Table,
 };
 
 use attempts::{Attempt, AttemptView};
-use neighbours::Neighbours;
 use request::Request;
 use sentence::sentence;
 use subjects::{Subject, subjects};
@@ -49,12 +47,12 @@ struct DeliveryPage {
     delivery: Delivery,
     /// One sentence: the state of the delivery and what happens next.
     sentence: String,
-    created: Moment,
     attempts: Vec<Attempt>,
     body: String,
     request: Request,
     subjects: Vec<Subject>,
-    neighbours: Part<Neighbours>,
+    /// The messages of the ordering key, if there are several.
+    neighbours: Part<Option<Table>>,
     /// The reason why the message was not sent again.
     problem: Option<String>,
 }
@@ -82,18 +80,24 @@ async fn load(
     let Details { delivery, body, attempts, max_attempts } = details;
     let (request, neighbours) = join(
         Request::load(signed_in, &delivery, attempts.last(), &body),
-        Neighbours::load(signed_in, service, &delivery),
+        neighbours::load(signed_in, service, &delivery),
     )
     .await;
     let page = signed_in.page(Section::Deliveries);
+    let neighbours = match neighbours? {
+        Part::Loaded(entries) => {
+            let table = || neighbours::table(&entries, delivery.id, &page);
+            Part::Loaded((entries.len() > 1).then(table))
+        }
+        Part::Missing(service) => Part::Missing(service),
+    };
     Ok(DeliveryPage {
         sentence: sentence(&page, &delivery, &attempts, max_attempts),
-        created: page.moment(delivery.created_at),
         attempts: Attempt::list(&page, attempts),
         subjects: subjects(&delivery, &body),
         body: indented(&body),
         request: request?,
-        neighbours: neighbours?,
+        neighbours,
         page,
         service,
         delivery,

@@ -15,10 +15,13 @@ use pages::{
 
 use crate::{
     Page, PageError, PageResult, Section, SignedIn,
-    deliveries::{Delivery, DeliveryFilter, Entry, Search},
-    endpoint_health::{Endpoint, EndpointList, EndpointRow},
+    deliveries::{Entry, Found, Search},
+    endpoint_health::Endpoint,
     html,
+    listing::Records,
+    markup::{link, text},
     parts::{Loaded, each},
+    table::Table,
 };
 
 use checklist::Checklist;
@@ -34,8 +37,11 @@ struct HomePage {
     merchant: String,
     name: String,
     checklist: Checklist,
-    endpoints: Loaded<EndpointRow>,
-    failures: Loaded<Entry>,
+    endpoints: Loaded<Endpoint>,
+    endpoint_table: Table,
+    failures: Table,
+    /// The services whose failures are not known.
+    failures_missing: Vec<Service>,
 }
 
 pub(crate) async fn show(signed_in: &SignedIn, merchant: &str) -> PageResult {
@@ -50,25 +56,46 @@ pub(crate) async fn show(signed_in: &SignedIn, merchant: &str) -> PageResult {
         Part::Missing(_) => "",
     };
     let page = signed_in.page(Section::Overview).in_zone(zone);
-    let entry = |(service, delivery)| Entry::new(&page, service, delivery);
-    let failures = Loaded {
-        entries: failures.entries.into_iter().map(entry).collect(),
-        missing: failures.missing,
-    };
     let checklist = Checklist::new(&page, merchant, &facts, &endpoints);
     let name = match &facts.merchant {
         Part::Loaded(merchant) => merchant.name.clone(),
         Part::Missing(_) => merchant.to_owned(),
     };
-    let rows = endpoints.entries.into_iter().map(|endpoint| EndpointRow::new(&page, endpoint));
+    let endpoint_table = endpoint_table(&endpoints.entries, merchant, &page);
     html(&HomePage {
-        endpoints: Loaded { entries: rows.collect(), missing: endpoints.missing },
+        failures: failure_table(&failures.deliveries, &page),
+        failures_missing: failures.unavailable,
         merchant: merchant.to_owned(),
         page,
         name,
         checklist,
-        failures,
+        endpoints,
+        endpoint_table,
     })
+}
+
+fn endpoint_table(endpoints: &[Endpoint], merchant: &str, page: &Page) -> Table {
+    let url = format!("/{}", path!("merchants", merchant, "endpoints"));
+    Table::of("Endpoints", endpoints)
+        .head("Message", |it| link(&url, &it.kind))
+        .cell("State", |it| {
+            let reason = it.reason.as_ref().map(|reason| text(reason).classed("small"));
+            let since = it.since.map(|at| text("since").and(page.time(at)).classed("small"));
+            it.badge().and_some(reason).and_some(since)
+        })
+        .health()
+        .cell("Last success", |it| {
+            page.time_or(it.last_success.as_ref().map(|last| last.at), "never")
+        })
+        .table()
+}
+
+fn failure_table(entries: &[Entry], page: &Page) -> Table {
+    Table::of("Recent failures", entries)
+        .head("Event", |it| link(it.url(), &it.delivery.event))
+        .ordering_key()
+        .response(page)
+        .table()
 }
 
 async fn load_facts(signed_in: &SignedIn, merchant: &str) -> Result<Facts, PageError> {
@@ -95,14 +122,13 @@ async fn load_endpoints(
     merchant: &str,
 ) -> Result<Loaded<Endpoint>, PageError> {
     let query = [("merchant", merchant), ("limit", "200")];
-    let lists: Loaded<(Service, EndpointList)> =
+    let lists: Loaded<(Service, Records<Endpoint>)> =
         each(&signed_in.api, &Service::DELIVERING, "v1/endpoints", &query).await?;
-    let entries = lists.entries.into_iter().flat_map(|(_, list)| list.endpoints);
+    let entries = lists.entries.into_iter().flat_map(|(_, list)| list.records);
     Ok(Loaded { entries: entries.collect(), missing: lists.missing })
 }
 
-async fn load_failures(signed_in: &SignedIn) -> Result<Loaded<(Service, Delivery)>, PageError> {
-    let filter = DeliveryFilter { state: "dead".to_owned(), ..DeliveryFilter::default() };
-    let found = Search::new(&filter).limit(FAILURES).load(signed_in).await?;
-    Ok(Loaded { entries: found.deliveries, missing: found.unavailable })
+async fn load_failures(signed_in: &SignedIn) -> Result<Found, PageError> {
+    let dead = vec![("state", "dead".to_owned())];
+    Search::new(dead).limit(FAILURES).load(signed_in).await
 }

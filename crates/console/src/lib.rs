@@ -19,12 +19,15 @@ mod error_summary;
 mod events;
 mod exchange_orders;
 mod failed_form;
+mod filter;
 #[cfg(test)]
 mod fixtures;
 mod home;
 mod invitation;
+mod list;
 mod listing;
 mod lookup;
+mod markup;
 mod merchant;
 mod merchants;
 mod notice;
@@ -42,6 +45,8 @@ mod sent_form;
 mod sessions;
 mod settings;
 mod sign_in;
+mod table;
+mod time_field;
 mod warehouse;
 
 use std::sync::Arc;

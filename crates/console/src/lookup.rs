@@ -14,8 +14,9 @@ use crate::{
     Page, PageError, PageResult, Section, SignedIn, html,
     listing::{load, merchant_filter},
     notice::redirect,
+    table::Table,
 };
-use hits::{Found, Group, Hit, groups};
+use hits::{Found, Hit, groups};
 pub(crate) use targets::spellings;
 use targets::{Target, broader, targets};
 
@@ -44,7 +45,8 @@ struct Results {
 struct LookupPage {
     page: Page,
     lookup: Lookup,
-    groups: Vec<Group>,
+    /// Names and tables.
+    groups: Vec<(&'static str, Table)>,
     /// The searches, in words.
     searched: Vec<String>,
     /// The merchant in which everything was searched, if it was only one.
@@ -61,15 +63,15 @@ async fn look_up(signed_in: SignedIn, lookup: web::Query<Lookup>) -> PageResult 
     let page = signed_in.page(Section::Lookup);
     let within = merchant_filter(&signed_in, &lookup.merchant)?;
     let mut wanted = targets(&lookup.q);
-    let mut results = search(&signed_in, &page, within, &wanted).await?;
+    let mut results = search(&signed_in, within, &wanted).await?;
     if let ([hit], true, true) =
         (results.hits.as_slice(), results.unavailable.is_empty(), results.rejected.is_empty())
     {
-        return Ok(redirect(&hit.url));
+        return Ok(redirect(&hit.url()));
     }
     if results.hits.is_empty() {
         let more = broader(&lookup.q);
-        results.merge(search(&signed_in, &page, within, &more).await?);
+        results.merge(search(&signed_in, within, &more).await?);
         wanted.extend(more);
     }
     let mut searched: Vec<String> = wanted.iter().map(Target::words).collect();
@@ -77,9 +79,9 @@ async fn look_up(signed_in: SignedIn, lookup: web::Query<Lookup>) -> PageResult 
     let within = within.map(str::to_owned);
     let Results { hits, unavailable, rejected } = results;
     html(&LookupPage {
+        groups: groups(hits, &page),
         page,
         lookup,
-        groups: groups(hits),
         searched,
         within,
         unavailable,
@@ -89,7 +91,6 @@ async fn look_up(signed_in: SignedIn, lookup: web::Query<Lookup>) -> PageResult 
 
 async fn search(
     signed_in: &SignedIn,
-    page: &Page,
     within: Option<&str>,
     targets: &[Target],
 ) -> Result<Results, PageError> {
@@ -102,7 +103,7 @@ async fn search(
     let mut results = Results::default();
     for (service, found) in join_all(targets.iter().map(ask)).await {
         match found {
-            Ok(found) => results.add(found.hits(within, page)),
+            Ok(found) => results.add(found.hits(within)),
             Err(
                 ApiError::Unavailable { service }
                 | ApiError::Unauthenticated { service }
@@ -125,7 +126,7 @@ impl Results {
     /// Adds the hits that another search has not found already.
     fn add(&mut self, hits: Vec<Hit>) {
         for hit in hits {
-            if !self.hits.iter().any(|known| known.url == hit.url) {
+            if !self.hits.iter().any(|known| known.url() == hit.url()) {
                 self.hits.push(hit);
             }
         }

@@ -11,10 +11,13 @@ use reqwest::Method;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};
 
-use super::{Discrepancy, DiscrepancyPage, DiscrepancyRow, PATH, url};
+use super::{Discrepancy, PATH, url};
 use crate::{
-    Notice, Page, PageError, PageResult, Posted, Section, SignedIn, error::sentence, html,
-    listing::load, rejected,
+    Notice, Page, PageError, PageResult, Posted, Section, SignedIn,
+    error::sentence,
+    html,
+    listing::{Records, load},
+    rejected,
 };
 
 pub(super) fn routes(app: &mut web::ServiceConfig) {
@@ -25,7 +28,7 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 #[template(path = "discrepancy.html")]
 struct DiscrepancyDetailsPage {
     page: Page,
-    row: DiscrepancyRow,
+    discrepancy: Discrepancy,
     form: ResolveFields,
 }
 
@@ -42,8 +45,7 @@ async fn show_discrepancy(signed_in: SignedIn, path: web::Path<(String, i64)>) -
     let (merchant, position) = path.into_inner();
     let discrepancy = find(&signed_in, &merchant, position).await?;
     let page = signed_in.page(Section::Discrepancies);
-    let row = discrepancy.row(&page);
-    html(&DiscrepancyDetailsPage { page, row, form: ResolveFields::default() })
+    html(&DiscrepancyDetailsPage { page, discrepancy, form: ResolveFields::default() })
 }
 
 #[derive(Deserialize)]
@@ -86,8 +88,7 @@ async fn resolve_discrepancy(
     }
     let discrepancy = find(&signed_in, &merchant, position).await?;
     let page = signed_in.page(Section::Discrepancies);
-    let row = discrepancy.row(&page);
-    rejected(&DiscrepancyDetailsPage { page, row, form: fields })
+    rejected(&DiscrepancyDetailsPage { page, discrepancy, form: fields })
 }
 
 impl ResolveForm {
@@ -118,9 +119,9 @@ async fn find(
     let own = signed_in.merchant(merchant)?;
     let after = position.saturating_add(1).to_string();
     let query = [("after", after.as_str()), ("limit", "1")];
-    let list: DiscrepancyPage =
+    let list: Records<Discrepancy> =
         load(signed_in, Service::RmaEngine, Some(own), PATH, &query).await?;
-    let found = list.discrepancies.into_iter().find(|one| one.position == position);
+    let found = list.records.into_iter().find(|one| one.position == position);
     found.ok_or(PageError::NotFound)
 }
 

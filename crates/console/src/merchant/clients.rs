@@ -7,7 +7,6 @@ use futures_util::future::join;
 use pages::{
     api::{ApiError, Service},
     path,
-    text::Moment,
 };
 use reqwest::Method;
 use serde::Deserialize;
@@ -18,7 +17,10 @@ use crate::{
     Notice, Page, PageError, PageResult, Posted, SignedIn,
     confirm::{Confirmation, RotateForm, SecretPage},
     html,
+    listing::{PAGE, Records},
+    markup::{Markup, badge, button, code, or_dash, row, text},
     person::NoFields,
+    table::Table,
 };
 
 /// A client as auth describes it.
@@ -52,31 +54,12 @@ impl ClientView {
     }
 }
 
-#[derive(Deserialize)]
-struct ClientList {
-    clients: Vec<ClientView>,
-    next: Option<String>,
-}
-
-struct ClientRow {
-    view: ClientView,
-    created: Moment,
-    revoked: Option<Moment>,
-    last_used: Option<Moment>,
-}
-
-impl ClientRow {
-    fn scopes(&self) -> impl Iterator<Item = &str> {
-        self.view.scope.split_ascii_whitespace()
-    }
-}
-
 #[derive(Template)]
 #[template(path = "merchant_clients.html")]
 struct ClientsPage {
     page: Page,
     merchant: Frame,
-    clients: Vec<ClientRow>,
+    table: Table,
     next: Option<String>,
 }
 
@@ -95,23 +78,40 @@ async fn list_clients(
     query: web::Query<After>,
 ) -> PageResult {
     let id = signed_in.merchant(&merchant)?;
-    let query = [("merchant", id), ("after", query.after.as_str()), ("limit", "50")];
+    let query = [("merchant", id), ("after", query.after.as_str()), ("limit", PAGE)];
     let (found, list) = join(
         Merchant::load(&signed_in, id),
-        signed_in.api.get::<ClientList>(Service::Auth, "v1/clients", &query),
+        signed_in.api.get::<Records<ClientView>>(Service::Auth, "v1/clients", &query),
     )
     .await;
-    let (found, list) = (found?, list?);
+    let (found, Records { records, next }) = (found?, list?);
     let page = page_of(&signed_in, &found);
-    let row = |view: ClientView| ClientRow {
-        created: page.moment(view.created_at),
-        revoked: view.revoked_at.map(|at| page.moment(at)),
-        last_used: view.last_used_at.map(|at| page.moment(at)),
-        view,
-    };
-    let clients = list.clients.into_iter().map(row).collect();
     let merchant = Frame::new(&signed_in.person, &found, Tab::Clients);
-    html(&ClientsPage { page, merchant, clients, next: list.next })
+    let table = client_table(&records, &merchant, &page);
+    html(&ClientsPage { page, merchant, table, next })
+}
+
+fn client_table(clients: &[ClientView], merchant: &Frame, page: &Page) -> Table {
+    Table::of("Clients", clients)
+        .head("Client", |it| text(&it.name).below(code(&it.client_id)))
+        .cell("Scopes", |it| {
+            let scopes = it.scope.split_ascii_whitespace().map(|scope| badge("", scope));
+            scopes.reduce(Markup::and).unwrap_or_default()
+        })
+        .cell("Created", |it| page.time(it.created_at))
+        .cell("Last used", |it| page.time_or(it.last_used_at, "never"))
+        .cell("State", |it| match it.revoked_at {
+            Some(at) => badge("bad", "revoked").and(page.time(at).classed("small")),
+            None => badge("good", "active"),
+        })
+        .cell_if(page.person.may_manage(), "Actions", |it| {
+            let url = merchant.entry_url("clients", &it.client_id);
+            let rotation =
+                button(format!("{url}/rotate"), "Rotate secret …", format!(" of {}", it.name));
+            let revocation = button(format!("{url}/revoke"), "Revoke …", format!(" {}", it.name));
+            or_dash(it.revoked_at.is_none().then(|| row([rotation, revocation])))
+        })
+        .table()
 }
 
 /// The merchant and the client in a URL.

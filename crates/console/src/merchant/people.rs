@@ -7,7 +7,9 @@ use futures_util::future::join;
 use super::{After, Frame, Merchant, Tab, page_of};
 use crate::{
     Page, PageResult, SignedIn, html,
-    people::{PersonPage, PersonRow},
+    listing::Records,
+    people::{load_people, people_table},
+    table::Table,
 };
 
 #[derive(Template)]
@@ -15,7 +17,7 @@ use crate::{
 struct PeoplePage {
     page: Page,
     merchant: Frame,
-    people: Vec<PersonRow>,
+    table: Table,
     next: Option<String>,
 }
 
@@ -31,10 +33,11 @@ async fn list_people(
 ) -> PageResult {
     let id = signed_in.merchant(&merchant)?;
     let (found, list) =
-        join(Merchant::load(&signed_in, id), PersonPage::load(&signed_in, id, &query.after)).await;
+        join(Merchant::load(&signed_in, id), load_people(&signed_in, id, &query.after)).await;
     let found = found?;
     let page = page_of(&signed_in, &found);
-    let (people, next) = list?.rows(&page);
+    let Records { records, next } = list?;
+    let table = people_table(&records, &page);
     let merchant = Frame::new(&signed_in.person, &found, Tab::People);
-    html(&PeoplePage { page, merchant, people, next })
+    html(&PeoplePage { page, merchant, table, next })
 }

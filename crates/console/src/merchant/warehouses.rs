@@ -4,7 +4,7 @@ mod form;
 
 use actix_web::{get, post, web};
 use askama::Template;
-use domain::warehouse::Warehouse;
+use domain::warehouse::{ReceiverAddress, Warehouse};
 use futures_util::future::join;
 use pages::{
     api::{ApiError, Service},
@@ -18,8 +18,14 @@ use serde_json::{Value, json};
 use self::form::WarehouseForm;
 use super::{Frame, Merchant, Tab, page, require_manage};
 use crate::{
-    Notice, Page, PageError, PageResult, Posted, SignedIn, confirm::Confirmation, html,
-    person::NoFields, rejected,
+    Notice, Page, PageError, PageResult, Posted, SignedIn,
+    confirm::Confirmation,
+    html,
+    listing::Records,
+    markup::{button, or_dash, row, text, text_or_dash},
+    person::NoFields,
+    rejected,
+    table::Table,
 };
 
 /// The merchant and the warehouse in a URL.
@@ -32,17 +38,12 @@ struct WarehouseView {
     warehouse: Warehouse,
 }
 
-#[derive(Deserialize)]
-struct WarehouseList {
-    warehouses: Vec<WarehouseView>,
-}
-
 #[derive(Template)]
 #[template(path = "merchant_warehouses.html")]
 struct WarehousesPage {
     page: Page,
     merchant: Frame,
-    warehouses: Vec<WarehouseView>,
+    table: Table,
 }
 
 #[derive(Template)]
@@ -72,11 +73,33 @@ fn list_url(merchant: &str) -> String {
 async fn list_warehouses(signed_in: SignedIn, merchant: web::Path<String>) -> PageResult {
     let id = signed_in.merchant(&merchant)?;
     let url = path!("v1", "merchants", id, "warehouses");
-    let list = signed_in.api.get::<WarehouseList>(Service::Auth, &url, &[]);
+    let list = signed_in.api.get::<Records<WarehouseView>>(Service::Auth, &url, &[]);
     let (found, list) = join(Merchant::load(&signed_in, id), list).await;
     let merchant = Frame::new(&signed_in.person, &found?, Tab::Warehouses);
-    let page = page(&signed_in);
-    html(&WarehousesPage { page, merchant, warehouses: list?.warehouses })
+    let (page, warehouses) = (page(&signed_in), list?.records);
+    let table = warehouse_table(&warehouses, &merchant, page.person.may_manage());
+    html(&WarehousesPage { page, merchant, table })
+}
+
+fn warehouse_table(warehouses: &[WarehouseView], merchant: &Frame, may_manage: bool) -> Table {
+    let address = |address: &ReceiverAddress| {
+        let ReceiverAddress { name, street, city, state, zip, .. } = address;
+        text(format!("{name}, {street}, {city}, {state} {zip}"))
+    };
+    Table::of("Warehouses", warehouses)
+        .head("Warehouse", |it| text(&it.identifier))
+        .cell("External identifier", |it| text_or_dash(it.warehouse.external_identifier.as_ref()))
+        .cell("Stock transfers", |it| {
+            text_or_dash(it.warehouse.settings.stock_transfer_identifier.as_ref())
+        })
+        .cell("Address", |it| or_dash(it.warehouse.address.as_ref().map(address)))
+        .cell_if(may_manage, "Actions", |it| {
+            let url = merchant.entry_url("warehouses", &it.identifier);
+            let about = format!(" {}", it.identifier);
+            let delete = button(format!("{url}/delete"), "Delete …", &about);
+            row([button(url, "Change", &about), delete])
+        })
+        .table()
 }
 
 async fn form_page(

@@ -140,7 +140,7 @@ mod tests {
             is_ready,
             state: "",
             reason: String::new(),
-            started: None,
+            started_at: None,
         };
         let figure = ready(&[row(true), row(false)]);
         assert_eq!((figure.value.as_str(), figure.tone), ("1 of 2", "bad"));

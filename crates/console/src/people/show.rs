@@ -11,7 +11,7 @@ use reqwest::Method;
 use serde::Deserialize;
 
 use super::{
-    PersonRow, PersonView,
+    PersonView,
     invite::{Invited, Link, PersonFields, PersonForm, roles_for, show_link},
     list_url, section, url_of,
 };
@@ -22,7 +22,7 @@ use crate::{
     html, html_with,
     person::Role,
     rejected,
-    sessions::{SessionList, SessionRow},
+    sessions::{self, SessionView},
 };
 
 #[derive(Template)]
@@ -30,10 +30,10 @@ use crate::{
 struct PersonDetails {
     page: Page,
     list: &'static str,
-    person: PersonRow,
+    person: PersonView,
     /// Whether this is the signed-in person.
     is_self: bool,
-    sessions: Part<Vec<SessionRow>>,
+    sessions: Part<Vec<SessionView>>,
     /// The URL under which sessions are ended.
     end_session: String,
     roles: Vec<(Role, &'static str)>,
@@ -55,23 +55,19 @@ async fn load(
     let path = path!("v1", "people", email);
     let (view, sessions) = join(
         signed_in.api.get::<PersonView>(Service::Auth, &path, &[]),
-        SessionList::load(signed_in, email),
+        sessions::load(signed_in, email),
     )
     .await;
     let (view, page) = (view?, signed_in.page(section(signed_in)));
-    let sessions = match Part::new(sessions)? {
-        Part::Loaded(list) => Part::Loaded(list.rows(&page)),
-        Part::Missing(service) => Part::Missing(service),
-    };
     let form = form.unwrap_or_else(|| PersonForm::of(&view));
     Ok(PersonDetails {
         is_self: view.email == signed_in.person.email,
         end_session: format!("{}/sessions", url_of(&view.email)),
-        person: PersonRow::new(view, &page),
+        person: view,
         list: list_url(signed_in),
         roles: roles_for(signed_in),
+        sessions: sessions?,
         page,
-        sessions,
         form,
         changes: Vec::new(),
     })

@@ -4,22 +4,19 @@ use actix_web::{get, http::StatusCode, post, web};
 use askama::Template;
 use pages::{
     api::{ApiError, Service},
+    form::Fields,
     text::{count, grouped},
 };
 use reqwest::Method;
-use serde::Deserialize;
 
 use super::{
-    form::{NewReplay, Problems, STATES},
+    form::{NewReplay, Problems},
     preview::{DEADLINE, Preview, read_expected, tolerance},
     progress::replay_url,
     wire::Replay,
 };
 use crate::{
-    Notice, Page, PageError, PageResult, Posted, Section, SignedIn,
-    deliveries::{DeliveryFilter, FilterErrors},
-    error::sentence,
-    html_with,
+    Notice, Page, PageError, PageResult, Posted, Section, SignedIn, error::sentence, html_with,
 };
 
 #[derive(Template)]
@@ -27,11 +24,7 @@ use crate::{
 struct NewReplayPage {
     page: Page,
     form: NewReplay,
-    filter: DeliveryFilter,
-    states: &'static [(&'static str, &'static str)],
-    errors: FilterErrors,
-    per_second_error: Option<&'static str>,
-    hint: Option<&'static str>,
+    problems: Problems,
     preview: Option<Preview>,
     confirmation: Confirmation,
 }
@@ -52,8 +45,8 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 }
 
 #[get("/replays/new")]
-async fn new_replay(signed_in: SignedIn, form: web::Query<NewReplay>) -> PageResult {
-    let form = form.into_inner();
+async fn new_replay(signed_in: SignedIn, query: web::Query<Fields>) -> PageResult {
+    let form = read(&signed_in, &query)?;
     show(&signed_in, form, Confirmation::default(), StatusCode::OK).await
 }
 
@@ -64,7 +57,6 @@ async fn show(
     confirmation: Confirmation,
     status: StatusCode,
 ) -> PageResult {
-    let form = checked(signed_in, form)?;
     let page = signed_in.page(Section::Replays);
     let problems = form.problems();
     let preview = if problems.is_empty() {
@@ -72,52 +64,28 @@ async fn show(
     } else {
         None
     };
-    let Problems { fields: errors, per_second: per_second_error, hint } = problems;
-    let (filter, states) = (form.filter.clone(), STATES);
-    let shown = NewReplayPage {
-        page,
-        form,
-        filter,
-        states,
-        errors,
-        per_second_error,
-        hint,
-        preview,
-        confirmation,
-    };
-    html_with(status, &shown)
+    html_with(status, &NewReplayPage { page, form, problems, preview, confirmation })
 }
 
 /// Limits the form to the merchant of the person.
-fn checked(signed_in: &SignedIn, form: NewReplay) -> Result<NewReplay, PageError> {
+fn read(signed_in: &SignedIn, fields: &Fields) -> Result<NewReplay, PageError> {
     if !signed_in.person.may_replay() {
         return Err(PageError::Denied(
             "Your role can read deliveries, but not replay them".to_owned(),
         ));
     }
-    if !form.filter.merchant.is_empty() {
-        signed_in.merchant(&form.filter.merchant)?;
+    if !fields.text("merchant").is_empty() {
+        signed_in.merchant(fields.text("merchant"))?;
     }
-    let mut form = form.completed(signed_in.person.merchant.as_deref());
-    form.filter = form.filter.in_zone(signed_in.zone);
-    Ok(form)
-}
-
-#[derive(Deserialize)]
-struct StartForm {
-    #[serde(flatten)]
-    new: NewReplay,
-    #[serde(default)]
-    expected: String,
-    #[serde(default)]
-    typed: String,
+    Ok(NewReplay::read(signed_in, fields))
 }
 
 #[post("/replays/new")]
-async fn start_replay(posted: Posted<StartForm>) -> PageResult {
-    let Posted { signed_in, form: StartForm { new, expected, typed } } = posted;
-    let new = checked(&signed_in, new)?;
-    let expected = read_expected(&expected).ok_or(PageError::BadForm)?;
+async fn start_replay(posted: Posted<Fields>) -> PageResult {
+    let Posted { signed_in, form: fields } = posted;
+    let new = read(&signed_in, &fields)?;
+    let (expected, typed) = (fields.text("expected"), fields.text("typed").to_owned());
+    let expected = read_expected(expected).ok_or(PageError::BadForm)?;
     let total: u64 = expected.iter().map(|(_, matches)| matches).sum();
     let mut confirmation = Confirmation { typed, ..Confirmation::default() };
     if !new.problems().is_empty() || !is_confirmed(&confirmation.typed, total) {

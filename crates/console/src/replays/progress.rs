@@ -6,7 +6,6 @@ use futures_util::future::join_all;
 use pages::{
     api::{ApiError, Part, Service},
     path,
-    text::Moment,
 };
 use reqwest::Method;
 use serde::Deserialize;
@@ -23,9 +22,6 @@ use crate::{
 struct Progress {
     service: Service,
     replay: Replay,
-    words: String,
-    created: Moment,
-    finished: Option<Moment>,
 }
 
 #[derive(Template)]
@@ -90,7 +86,7 @@ async fn show(
     let others = others(&together.also).ok_or(PageError::NotFound)?;
     let loaded = join_all([own].into_iter().chain(others).map(async |(service, id)| {
         let replay = signed_in.api.get(service, &path!("v1", "replays", id.to_string()), &[]).await;
-        Part::new(replay.map(|replay| Progress::new(&page, service, replay)))
+        Part::new(replay.map(|replay| Progress { service, replay }))
     }))
     .await;
     let replays = loaded.into_iter().collect::<Result<_, ApiError>>()?;
@@ -107,16 +103,6 @@ fn others(also: &str) -> Option<Vec<(Service, Uuid)>> {
 }
 
 impl Progress {
-    fn new(page: &Page, service: Service, replay: Replay) -> Self {
-        Self {
-            service,
-            words: replay.filter.words(replay.created_at),
-            created: page.moment(replay.created_at),
-            finished: replay.finished_at.map(|at| page.moment(at)),
-            replay,
-        }
-    }
-
     fn action(&self, action: &str) -> String {
         format!("/replays/{}/{}/{action}", self.service, self.replay.id)
     }
@@ -175,7 +161,7 @@ async fn confirm_stop(signed_in: SignedIn, path: web::Path<(String, Uuid)>) -> P
     let replay: Replay =
         signed_in.api.get(service, &path!("v1", "replays", id.to_string()), &[]).await?;
     let effects = vec![
-        format!("The replay of {} ends.", replay.filter.words(replay.created_at)),
+        format!("The replay of {} ends.", replay.words()),
         format!("So far: {}. Deliveries that are sent again already continue.", replay.result()),
         "A stopped replay cannot be resumed. To continue later, pause it instead.".to_owned(),
     ];
