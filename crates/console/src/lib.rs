@@ -22,6 +22,7 @@ mod failed_form;
 mod filter;
 #[cfg(test)]
 mod fixtures;
+mod form;
 mod home;
 mod invitation;
 mod list;

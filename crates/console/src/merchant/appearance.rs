@@ -98,7 +98,7 @@ async fn outdated(signed_in: &SignedIn, id: &str, mut form: AppearanceForm) -> P
     let found = Merchant::load(signed_in, id).await?;
     let stored = AppearanceForm::of(&found.appearance, &found.settings.returns.reasons);
     let changes = changes::between(stored.facts(), form.facts());
-    form.message = Some(changes::message("merchant"));
+    form.inputs.message = Some(changes::message("merchant"));
     let shown = appearance_page(signed_in, &found, form);
     html_with(StatusCode::CONFLICT, &AppearancePage { changes, ..shown })
 }

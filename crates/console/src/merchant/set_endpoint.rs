@@ -74,7 +74,7 @@ async fn load(
         certificate_expires_at: endpoint.and_then(|endpoint| endpoint.certificate_expires_at),
         version: Version::of(&found),
         changes: Vec::new(),
-        form: form.unwrap_or_else(|| EndpointForm::of(&endpoint.cloned().unwrap_or_default())),
+        form: form.unwrap_or_else(|| EndpointForm::of(found.endpoint_json(interface.name()))),
     })
 }
 
@@ -108,8 +108,8 @@ async fn set_endpoint(posted: Posted<Fields>, path: EndpointPath) -> PageResult 
         Err(error) if is_outdated(&error) => {
             return outdated(&signed_in, (merchant, interface), form).await;
         }
-        Err(ApiError::Invalid(body)) => form.reject(&body),
-        Err(ApiError::Conflict(body)) => form.url.reject(sentence(&body.message)),
+        Err(ApiError::Invalid(body)) => form.inputs.reject_all(&body),
+        Err(ApiError::Conflict(body)) => form.inputs.reject("url", sentence(&body.message)),
         Err(error) => return Err(error.into()),
     }
     form.hide_headers();
@@ -125,7 +125,7 @@ async fn outdated(
 ) -> PageResult {
     let stored = load(signed_in, target, None).await?;
     let changes = changes::between(stored.form.facts(), form.facts());
-    form.message = Some(changes::message("merchant"));
+    form.inputs.message = Some(changes::message("merchant"));
     form.hide_headers();
     html_with(StatusCode::CONFLICT, &EndpointPage { form, changes, ..stored })
 }

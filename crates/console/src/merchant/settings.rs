@@ -76,7 +76,7 @@ async fn change_settings(posted: Posted<Fields>, merchant: web::Path<String>) ->
             return Ok(Notice::SettingsSaved.redirect(&url));
         }
         Err(error) if is_outdated(&error) => {
-            form.message = Some(changes::message("merchant"));
+            form.inputs.message = Some(changes::message("merchant"));
             let found = Merchant::load(&signed_in, id).await?;
             let typed: Settings = serde_json::from_value(body).unwrap_or_default();
             let changes = changes::between(facts(&found.settings), facts(&typed));
@@ -84,7 +84,7 @@ async fn change_settings(posted: Posted<Fields>, merchant: web::Path<String>) ->
             return html_with(StatusCode::CONFLICT, &SettingsPage { changes, ..shown });
         }
         Err(ApiError::Invalid(body)) => form.reject(&body),
-        Err(ApiError::Conflict(body)) => form.message = Some(sentence(&body.message)),
+        Err(ApiError::Conflict(body)) => form.inputs.message = Some(sentence(&body.message)),
         Err(error) => return Err(error.into()),
     }
     let found = Merchant::load(&signed_in, id).await?;
@@ -195,9 +195,9 @@ mod tests {
 
     #[test]
     fn a_text_that_is_no_number_is_reported_with_the_other_faults() {
-        let mut form = SettingsForm::of(&Settings::default());
-        form.return_window_days.value = "soon".to_owned();
-        form.express_max_weight.value = "NaN".to_owned();
+        let fields = [("return_window_days", "soon"), ("express_max_weight", "NaN")];
+        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let mut form = SettingsForm::read(&fields.into_iter().collect());
         let body = form.body();
         assert_eq!(
             (&body["return_window_days"], &body["express_max_weight"]),
@@ -207,9 +207,9 @@ mod tests {
             {"field": "$.time_zone", "code": "invalid", "detail": "is not known"},
             {"field": "$.return_window_days", "code": "invalid_type"}]}"#;
         form.reject(&serde_json::from_str(text).unwrap());
-        assert_eq!(form.time_zone.error.as_deref(), Some("Is not known."));
-        let days = form.return_window_days.error.as_deref();
+        assert_eq!(form.inputs.error("time_zone"), Some("Is not known."));
+        let days = form.inputs.error("return_window_days");
         assert_eq!(days, Some("Must be a whole number of days."));
-        assert!(!form.express_max_weight.is_valid());
+        assert!(form.inputs.error("express_max_weight").is_some());
     }
 }

@@ -1,7 +1,5 @@
 //! The warehouses of a merchant.
 
-mod form;
-
 use actix_web::{get, post, web};
 use askama::Template;
 use domain::warehouse::{ReceiverAddress, Warehouse};
@@ -15,11 +13,11 @@ use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::form::WarehouseForm;
 use super::{Frame, Merchant, Tab, page, require_manage};
 use crate::{
     Notice, Page, PageError, PageResult, Posted, SignedIn,
     confirm::Confirmation,
+    form::{Form, Input, null_if_empty},
     html,
     listing::Records,
     markup::{button, or_dash, row, text, text_or_dash},
@@ -27,6 +25,38 @@ use crate::{
     rejected,
     table::Table,
 };
+
+/// The inputs of the form.
+const INPUTS: &[Input] = &[
+    Input::text("identifier", "Our identifier")
+        .hint(
+            "1 to 63 letters, digits, hyphens or underscores. An existing warehouse with this identifier \
+             is replaced.",
+        )
+        .required(),
+    Input::text("external_identifier", "External identifier")
+        .hint("The identifier in the merchant’s systems, which messages have instead of ours."),
+    Input::text("stock_transfer_identifier", "Stock transfer identifier")
+        .at("settings.stock_transfer_identifier")
+        .hint("The identifier of this warehouse as the destination of stock transfers."),
+    Input::text("name", "Name")
+        .at("address.name")
+        .hint("Leave all fields empty for a warehouse without an address."),
+    Input::text("company", "Company").at("address.company"),
+    Input::text("street", "Street").at("address.street"),
+    Input::text("street2", "Second line of the street").at("address.street2"),
+    Input::text("city", "City").at("address.city"),
+    Input::text("state", "State").at("address.state"),
+    Input::text("zip", "ZIP code").at("address.zip"),
+];
+
+/// The request. The identifier is in its path, and an address whose fields are all empty is left out.
+fn body(form: &mut Form) -> Value {
+    let mut body = form.body();
+    body.remove("identifier");
+    null_if_empty(body.get_mut("address"));
+    body.into()
+}
 
 /// The merchant and the warehouse in a URL.
 type WarehousePath = web::Path<(String, String)>;
@@ -53,7 +83,7 @@ struct WarehousePage {
     merchant: Frame,
     /// Whether the warehouse exists.
     is_set: bool,
-    form: WarehouseForm,
+    form: Form,
 }
 
 pub(super) fn routes(app: &mut web::ServiceConfig) {
@@ -106,7 +136,7 @@ async fn form_page(
     signed_in: &SignedIn,
     merchant: &str,
     is_set: bool,
-    form: WarehouseForm,
+    form: Form,
 ) -> Result<WarehousePage, PageError> {
     let found = Merchant::load(signed_in, merchant).await?;
     let merchant = Frame::new(&signed_in.person, &found, Tab::Warehouses);
@@ -117,7 +147,7 @@ async fn form_page(
 async fn show_new(signed_in: SignedIn, merchant: web::Path<String>) -> PageResult {
     let id = signed_in.merchant(&merchant)?;
     require_manage(&signed_in)?;
-    html(&form_page(&signed_in, id, false, WarehouseForm::default()).await?)
+    html(&form_page(&signed_in, id, false, Form::empty(INPUTS)).await?)
 }
 
 #[get("/merchants/{merchant}/warehouses/{warehouse}")]
@@ -125,8 +155,8 @@ async fn show_warehouse(signed_in: SignedIn, path: WarehousePath) -> PageResult 
     let id = signed_in.merchant(&path.0)?;
     require_manage(&signed_in)?;
     let url = path!("v1", "merchants", id, "warehouses", path.1);
-    let stored: WarehouseView = signed_in.api.get(Service::Auth, &url, &[]).await?;
-    let form = WarehouseForm::of(&stored.identifier, &stored.warehouse);
+    let stored: Value = signed_in.api.get(Service::Auth, &url, &[]).await?;
+    let form = Form::of(INPUTS, &stored);
     html(&form_page(&signed_in, id, true, form).await?)
 }
 
@@ -135,16 +165,16 @@ async fn set_warehouse(posted: Posted<Fields>, merchant: web::Path<String>) -> P
     let Posted { signed_in, form: fields } = posted;
     let id = signed_in.merchant(&merchant)?;
     require_manage(&signed_in)?;
-    let mut form = WarehouseForm::read(&fields);
+    let mut form = Form::read(INPUTS, &fields);
     // A URL cannot end with an empty identifier. Auth rejects a space together with the faults of other fields.
-    let identifier = Some(form.identifier.value.as_str()).filter(|text| !text.is_empty());
+    let identifier = Some(form.value("identifier")).filter(|text| !text.is_empty());
     let url = path!("v1", "merchants", id, "warehouses", identifier.unwrap_or(" "));
-    let body = form.body();
+    let body = body(&mut form);
     let set: Result<Value, _> =
         signed_in.api.send_json(Service::Auth, Method::PUT, None, &url, &body).await;
     match set {
         Ok(_) => return Ok(Notice::WarehouseSet.redirect(&list_url(id))),
-        Err(ApiError::Invalid(body) | ApiError::Conflict(body)) => form.reject(&body),
+        Err(ApiError::Invalid(body) | ApiError::Conflict(body)) => form.reject_all(&body),
         Err(error) => return Err(error.into()),
     }
     rejected(&form_page(&signed_in, id, fields.is_checked("is_set"), form).await?)
@@ -177,4 +207,22 @@ async fn delete_warehouse(posted: Posted<NoFields>, path: WarehousePath) -> Page
     let _deleted: Value =
         signed_in.api.send_json(Service::Auth, Method::DELETE, None, &url, &json!({})).await?;
     Ok(Notice::WarehouseDeleted.redirect(&list_url(id)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stored_warehouse_is_sent_back_unchanged() {
+        let stored = json!({
+            "external_identifier": "DC-7", "settings": { "stock_transfer_identifier": null },
+            "address": {
+                "name": "Dock 7", "company": null, "street": "7 Dock Street", "street2": null,
+                "city": "Reno", "state": "NV", "zip": "89501",
+            },
+        });
+        assert_eq!(body(&mut Form::of(INPUTS, &stored)), stored);
+        assert_eq!(body(&mut Form::empty(INPUTS))["address"], Value::Null);
+    }
 }

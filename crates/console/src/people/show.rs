@@ -5,6 +5,7 @@ use askama::Template;
 use futures_util::future::join;
 use pages::{
     api::{ApiError, Part, Service},
+    form::Fields,
     path,
 };
 use reqwest::Method;
@@ -12,7 +13,7 @@ use serde::Deserialize;
 
 use super::{
     PersonView,
-    invite::{Invited, Link, PersonFields, PersonForm, roles_for, show_link},
+    invite::{Invited, Link, PersonForm, roles_for, show_link},
     list_url, section, url_of,
 };
 use crate::{
@@ -87,9 +88,9 @@ struct Changed {
 }
 
 #[post("/people/{email}")]
-async fn change_person(posted: Posted<PersonFields>, email: web::Path<String>) -> PageResult {
+async fn change_person(posted: Posted<Fields>, email: web::Path<String>) -> PageResult {
     let Posted { signed_in, form } = posted;
-    let mut form = PersonForm::new(&form);
+    let mut form = PersonForm::read(&form);
     let path = path!("v1", "people", email.as_str());
     let stored: PersonView = signed_in.api.get(Service::Auth, &path, &[]).await?;
     let stored = PersonForm::of(&stored);
@@ -110,8 +111,8 @@ async fn change_person(posted: Posted<PersonFields>, email: web::Path<String>) -
             return show_link(&signed_in, Invited { person, invitation });
         }
         Ok(_) => return Ok(Notice::PersonChanged.redirect(&url_of(&email))),
-        Err(ApiError::Invalid(body)) => form.reject(&body),
-        Err(ApiError::Conflict(body)) => form.message = Some(sentence(&body.message)),
+        Err(ApiError::Invalid(body)) => form.inputs.reject_all(&body),
+        Err(ApiError::Conflict(body)) => form.inputs.message = Some(sentence(&body.message)),
         Err(error) => return Err(error.into()),
     }
     rejected(&load(&signed_in, &email, Some(form)).await?)
@@ -124,8 +125,8 @@ async fn outdated(
     stored: &PersonForm,
     mut form: PersonForm,
 ) -> PageResult {
-    let changes = changes::between(stored.facts(), form.facts());
-    form.message = Some(changes::message("person"));
+    let changes = changes::between(stored.inputs.facts(), form.inputs.facts());
+    form.inputs.message = Some(changes::message("person"));
     form.opened.clone_from(&stored.opened);
     let shown = load(signed_in, email, Some(form)).await?;
     html_with(StatusCode::CONFLICT, &PersonDetails { changes, ..shown })
@@ -152,7 +153,7 @@ mod tests {
             ("opened", &opened.opened),
         ])
         .unwrap();
-        let sent = PersonForm::new(&serde_html_form::from_str(&query).unwrap());
+        let sent = PersonForm::read(&serde_html_form::from_str(&query).unwrap());
         assert_eq!(sent.change(), json!({ "name": "Joe Doe" }));
         assert_eq!(sent.opened, opened.opened);
         let promoted = PersonView { role: Role::MerchantAdmin, ..person };
