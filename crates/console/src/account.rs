@@ -2,24 +2,25 @@
 
 mod authenticator;
 
-use actix_web::{HttpResponse, get, post, web};
+use actix_web::{get, post, web};
 use askama::Template;
 use pages::{
-    api::{ApiError, ErrorBody, Part, Service},
-    form::Field,
+    api::{ApiError, Part, Service},
+    form::Fields,
 };
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    App,
-    error::{PageError, sentence},
+    Notice, Page, PageError, PageResult, Posted, Section, SignedIn,
+    error::sentence,
+    form::{Form, Input, Kind, untrimmed},
+    html,
     invitation::recovery_codes,
-    notice::Notice,
-    page::{Page, Section, html, rejected},
-    person::{Posted, SignedIn},
-    sessions::{self, SessionList, SessionRow},
+    person::NoFields,
+    rejected,
+    sessions::{self, SessionView},
     sign_in::{SIGN_IN_DEADLINE, signed_out},
 };
 
@@ -27,23 +28,37 @@ use crate::{
 #[template(path = "account.html")]
 struct AccountPage {
     page: Page,
-    sessions: Part<Vec<SessionRow>>,
+    sessions: Part<Vec<SessionView>>,
     /// The URL under which sessions are ended.
     end_session: &'static str,
-    errors: AccountErrors,
+    password: Form,
+    codes: Form,
 }
 
-/// The errors of the two forms. Passwords are never sent back.
-#[derive(Default)]
-struct AccountErrors {
-    current_password: Field,
-    password_code: Field,
-    new_password: Field,
-    password_again: Field,
-    /// The password in the form for new recovery codes.
-    password: Field,
-    recovery_code: Field,
-}
+/// The inputs of the form for a new password.
+const PASSWORD: &[Input] = &[
+    Input::new("current_password", "Current password", "current_password", Kind::Secret)
+        .required()
+        .autocomplete("current-password"),
+    Input::new("password_code", "Code of your authenticator app", "totp_code", Kind::Code)
+        .hint("Or a recovery code.")
+        .required(),
+    Input::new("new_password", "New password", "new_password", Kind::Secret)
+        .hint("8 to 128 characters.")
+        .required(),
+    Input::new("password_again", "The new password again", "new_password_again", Kind::Secret)
+        .required(),
+];
+
+/// The inputs of the form for new recovery codes.
+const CODES: &[Input] = &[
+    Input::new("password", "Your password", "password", Kind::Secret)
+        .required()
+        .autocomplete("current-password"),
+    Input::new("recovery_code", "Code of your authenticator app", "totp_code", Kind::Code)
+        .hint("Or one of your present recovery codes.")
+        .required(),
+];
 
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
     app.service(show_account)
@@ -55,63 +70,41 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
         .service(authenticator::change_authenticator);
 }
 
-async fn load(
-    app: &App,
-    signed_in: &SignedIn,
-    errors: AccountErrors,
-) -> Result<AccountPage, PageError> {
-    let page = Page::new(app, signed_in, Section::Account);
-    let sessions = match Part::new(SessionList::load(signed_in, "").await)? {
-        Part::Loaded(list) => Part::Loaded(list.rows(&page)),
-        Part::Missing(service) => Part::Missing(service),
-    };
-    Ok(AccountPage { page, sessions, end_session: "/account/sessions", errors })
+/// The page, with the errors of the two forms. Passwords and codes are never sent back.
+async fn load(signed_in: &SignedIn, password: Form, codes: Form) -> Result<AccountPage, PageError> {
+    let page = signed_in.page(Section::Account);
+    let sessions = sessions::load(signed_in, "").await?;
+    Ok(AccountPage { page, sessions, end_session: "/account/sessions", password, codes })
 }
 
 #[get("/account")]
-async fn show_account(app: web::Data<App>, signed_in: SignedIn) -> Result<HttpResponse, PageError> {
-    html(&load(&app, &signed_in, AccountErrors::default()).await?)
+async fn show_account(signed_in: SignedIn) -> PageResult {
+    html(&load(&signed_in, Form::empty(PASSWORD), Form::empty(CODES)).await?)
 }
 
-#[derive(Deserialize)]
-struct NoFields {}
-
 #[post("/account/sessions/{id}/end")]
-async fn end_session(
-    posted: Posted<NoFields>,
-    id: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+async fn end_session(posted: Posted<NoFields>, id: web::Path<String>) -> PageResult {
     // If it was the current session, the next page is the one to sign in.
     sessions::end(&posted.signed_in, &id).await?;
     Ok(Notice::SessionEnded.redirect("/account"))
 }
 
 #[post("/account/sessions/end")]
-async fn end_all_sessions(posted: Posted<NoFields>) -> Result<HttpResponse, PageError> {
+async fn end_all_sessions(posted: Posted<NoFields>) -> PageResult {
     sessions::end_all(&posted.signed_in, None).await?;
     Ok(signed_out())
 }
 
-#[derive(Deserialize)]
-struct PasswordForm {
-    current_password: String,
-    #[serde(default)]
-    password_code: String,
-    new_password: String,
-    password_again: String,
-}
-
 /// Changes the password. Auth ends all other sessions.
 #[post("/account/password")]
-async fn change_password(
-    app: web::Data<App>,
-    posted: Posted<PasswordForm>,
-) -> Result<HttpResponse, PageError> {
-    let Posted { signed_in, form } = posted;
-    let mut errors = AccountErrors::default();
+async fn change_password(posted: Posted<Fields>) -> PageResult {
+    let Posted { signed_in, form: fields } = posted;
+    let mut form = Form::empty(PASSWORD);
     let body = json!({
-        "current_password": form.current_password, "totp_code": form.password_code,
-        "new_password": form.new_password, "new_password_again": form.password_again,
+        "current_password": untrimmed(&fields, "current_password"),
+        "totp_code": untrimmed(&fields, "password_code"),
+        "new_password": untrimmed(&fields, "new_password"),
+        "new_password_again": untrimmed(&fields, "password_again"),
     });
     let changed: Result<Value, _> = signed_in
         .api
@@ -122,25 +115,11 @@ async fn change_password(
     match changed {
         Ok(_) => Ok(Notice::PasswordChanged.redirect("/account")),
         Err(ApiError::Invalid(body)) => {
-            errors.current_password.error = error(&body, "$.current_password");
-            errors.password_code.error = error(&body, "$.totp_code");
-            errors.new_password.error = error(&body, "$.new_password");
-            errors.password_again.error = error(&body, "$.new_password_again");
-            rejected(&load(&app, &signed_in, errors).await?)
+            form.reject_all(&body);
+            rejected(&load(&signed_in, form, Form::empty(CODES)).await?)
         }
         Err(error) => Err(error.into()),
     }
-}
-
-fn error(body: &ErrorBody, field: &str) -> Option<String> {
-    body.field(field).map(|text| sentence(&text))
-}
-
-#[derive(Deserialize)]
-struct CodesForm {
-    password: String,
-    #[serde(default)]
-    recovery_code: String,
 }
 
 #[derive(Deserialize)]
@@ -149,12 +128,11 @@ struct NewCodes {
 }
 
 #[post("/account/recovery-codes")]
-async fn replace_recovery_codes(
-    app: web::Data<App>,
-    posted: Posted<CodesForm>,
-) -> Result<HttpResponse, PageError> {
-    let Posted { signed_in, form } = posted;
-    let body = json!({ "password": form.password, "totp_code": form.recovery_code });
+async fn replace_recovery_codes(posted: Posted<Fields>) -> PageResult {
+    let Posted { signed_in, form: fields } = posted;
+    let body = json!({
+        "password": untrimmed(&fields, "password"), "totp_code": untrimmed(&fields, "recovery_code"),
+    });
     let replaced: Result<NewCodes, _> = signed_in
         .api
         .clone()
@@ -164,13 +142,12 @@ async fn replace_recovery_codes(
     match replaced {
         Ok(new) => recovery_codes(signed_in.person.email, new.recovery_codes),
         Err(ApiError::Invalid(body)) => {
-            let mut errors = AccountErrors::default();
-            errors.recovery_code.error = error(&body, "$.totp_code");
-            errors.password.error = error(&body, "$.password");
-            if errors.recovery_code.is_valid() && errors.password.is_valid() {
-                errors.password.reject(sentence(&body.message));
+            let mut form = Form::empty(CODES);
+            form.reject_all(&body);
+            if form.is_valid() {
+                form.reject("password", sentence(&body.message));
             }
-            rejected(&load(&app, &signed_in, errors).await?)
+            rejected(&load(&signed_in, Form::empty(PASSWORD), form).await?)
         }
         Err(error) => Err(error.into()),
     }
@@ -187,8 +164,9 @@ mod tests {
             let changes = json!({ "has_password": has_password, "totp": true });
             let signed_in = fixtures::signed_in("support", None, &changes);
             let page = fixtures::page(&signed_in);
-            let (sessions, errors) = (Part::Missing(Service::Auth), AccountErrors::default());
-            AccountPage { page, sessions, end_session: "/x", errors }.render().unwrap()
+            let sessions = Part::Missing(Service::Auth);
+            let (password, codes) = (Form::empty(PASSWORD), Form::empty(CODES));
+            AccountPage { page, sessions, end_session: "/x", password, codes }.render().unwrap()
         };
         for form in ["Change your password", "New recovery codes", "/account/authenticator"] {
             assert!(text(true).contains(form) && !text(false).contains(form), "{form}");

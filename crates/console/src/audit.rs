@@ -1,32 +1,29 @@
 //! The audit log: who changed what, for staff and for the merchant concerned.
 
-mod filter;
 mod sentence;
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use pages::{
     api::{ApiError, Service},
-    text::Moment,
+    form::Fields,
 };
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    App,
-    error::PageError,
-    page::{Page, Section, html},
-    person::SignedIn,
+    Page, PageResult, Section, SignedIn,
+    filter::{Condition, Filter, Kind},
+    html,
+    listing::{PAGE, Records},
 };
-
-pub(crate) use filter::AuditFilter;
 
 /// A record as auth describes it.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct AuditRecord {
     pub(crate) id: i64,
-    created_at: DateTime<Utc>,
+    pub(crate) created_at: DateTime<Utc>,
     pub(crate) actor: String,
     /// The name of the client that is the actor.
     pub(crate) actor_name: Option<String>,
@@ -39,7 +36,7 @@ pub(crate) struct AuditRecord {
 }
 
 /// Actions that the form suggests.
-pub(crate) const ACTIONS: [&str; 24] = [
+const ACTIONS: &[&str] = &[
     "client.created",
     "client.revoked",
     "client.secret_rotated",
@@ -66,41 +63,45 @@ pub(crate) const ACTIONS: [&str; 24] = [
     "totp.changed",
 ];
 
-#[derive(Default, Deserialize)]
-pub(crate) struct AuditList {
-    records: Vec<AuditRecord>,
-    next: Option<String>,
+const TIME: Kind = Kind::Time("Write a time like 2026-11-16T08:30.");
+
+/// The conditions of the filter. The page of a merchant has no field for the merchant.
+const CONDITIONS: &[Condition] = &[
+    Condition::MERCHANT.sent_as("merchant"),
+    Condition::new("actor", "By", Kind::Text("E-mail address or client id")),
+    Condition::new("action", "Action", Kind::Suggested("endpoint.set", ACTIONS)),
+    Condition::new("from", "From", TIME).checked(),
+    Condition::new("to", "Before", TIME).checked(),
+];
+
+/// The filter of a page.
+pub(crate) fn read_filter(signed_in: &SignedIn, path: String, query: &Fields) -> Filter {
+    Filter::read(signed_in, path, CONDITIONS, query).with_cursor_of::<i64>()
 }
 
-/// A row of the list.
-pub(crate) struct AuditRow {
-    pub(crate) at: Moment,
-    pub(crate) sentence: String,
-    pub(crate) record: AuditRecord,
-    /// The detail with line breaks; empty if there is none.
-    pub(crate) detail: String,
+/// Loads a page of the records that match. An invalid filter matches none.
+pub(crate) async fn load_records(
+    signed_in: &SignedIn,
+    filter: &Filter,
+) -> Result<Records<AuditRecord>, ApiError> {
+    if !filter.is_valid() {
+        return Ok(Records::default());
+    }
+    let conditions = filter.request();
+    let conditions = conditions.iter().map(|(name, value)| (*name, value.as_str()));
+    let page = [("after", filter.after.as_str()), ("limit", PAGE)];
+    let query: Vec<_> = conditions.chain(page).collect();
+    signed_in.api.get(Service::Auth, "v1/audit", &query).await
 }
 
-impl AuditList {
-    /// Loads a page of the records that match. An invalid filter matches none.
-    pub(crate) async fn load(signed_in: &SignedIn, filter: &AuditFilter) -> Result<Self, ApiError> {
-        if !filter.is_valid() {
-            return Ok(Self::default());
-        }
-        let request = filter.request();
-        let query = request.each_ref().map(|(name, value)| (*name, value.as_str()));
-        signed_in.api.get(Service::Auth, "v1/audit", &query).await
+impl AuditRecord {
+    pub(crate) fn sentence(&self) -> String {
+        sentence::of(self)
     }
 
-    /// The rows, and the cursor of the next page.
-    pub(crate) fn rows(self, page: &Page) -> (Vec<AuditRow>, Option<String>) {
-        let row = |record: AuditRecord| AuditRow {
-            at: page.moment(record.created_at),
-            sentence: sentence::of(&record),
-            detail: detail(&record.detail),
-            record,
-        };
-        (self.records.into_iter().map(row).collect(), self.next)
+    /// The detail with line breaks; empty if there is none.
+    pub(crate) fn details(&self) -> String {
+        detail(&self.detail)
     }
 }
 
@@ -116,9 +117,8 @@ fn detail(detail: &Value) -> String {
 #[template(path = "audit.html")]
 struct AuditPage {
     page: Page,
-    filter: AuditFilter,
-    records: Vec<AuditRow>,
-    /// The query of the next page.
+    filter: Filter,
+    records: Vec<AuditRecord>,
     older: Option<String>,
 }
 
@@ -127,19 +127,13 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
 }
 
 #[get("/audit")]
-async fn list_audit(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    filter: web::Query<AuditFilter>,
-) -> Result<HttpResponse, PageError> {
-    let filter = filter.into_inner().trimmed().in_zone(signed_in.zone.name());
-    let page = Page::new(&app, &signed_in, Section::Audit);
-    if !filter.merchant.is_empty() {
-        signed_in.merchant(&filter.merchant)?;
+async fn list_audit(signed_in: SignedIn, query: web::Query<Fields>) -> PageResult {
+    let filter = read_filter(&signed_in, "/audit".to_owned(), &query);
+    if !filter.value("merchant").is_empty() {
+        signed_in.merchant(filter.value("merchant"))?;
     }
-    let (records, next) = AuditList::load(&signed_in, &filter).await?.rows(&page);
-    let older = next.map(|after| filter.older(&after));
-    html(&AuditPage { page, filter, records, older })
+    let Records { records, next: older } = load_records(&signed_in, &filter).await?;
+    html(&AuditPage { page: signed_in.page(Section::Audit), filter, records, older })
 }
 
 #[cfg(test)]
@@ -147,10 +141,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::fixtures;
 
     #[test]
     fn an_empty_detail_is_not_shown() {
         assert_eq!(detail(&json!({})), "");
         assert_eq!(detail(&json!({ "a": 1 })), "{\n  \"a\": 1\n}");
+    }
+
+    #[test]
+    fn a_cursor_that_cannot_be_read_leads_to_the_first_page() {
+        let signed_in = fixtures::signed_in("operator", None, &json!({}));
+        let query = [("after".to_owned(), "abc".to_owned())].into_iter().collect();
+        assert_eq!(read_filter(&signed_in, "/audit".to_owned(), &query).after, "");
     }
 }

@@ -1,14 +1,11 @@
 //! The question before a change that is hard to undo, and the page that shows a new secret once.
 
-use actix_web::{HttpResponse, http::StatusCode};
+use actix_web::http::StatusCode;
 use askama::Template;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{
-    error::PageError,
-    page::{Page, html_with},
-};
+use crate::{Page, PageResult, html_with};
 
 /// A page that says what a button does before it does it. The form goes to the URL of the page itself.
 #[derive(Template)]
@@ -41,7 +38,7 @@ pub(crate) struct SecretPage {
 }
 
 impl Confirmation {
-    pub(crate) fn show(&self) -> Result<HttpResponse, PageError> {
+    pub(crate) fn show(&self) -> PageResult {
         let is_refused = self.rotation.as_ref().is_some_and(|rotation| rotation.in_use);
         html_with(if is_refused { StatusCode::CONFLICT } else { StatusCode::OK }, self)
     }

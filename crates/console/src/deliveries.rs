@@ -2,49 +2,37 @@
 
 mod filter;
 mod search;
-mod times;
 mod view;
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use futures_util::future::{join, join_all};
-use pages::{api::Service, text::Moment};
-
+use pages::{api::Service, form::Fields, path};
 use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::{
-    App,
-    error::{PageError, sentence},
-    listing::{Sorted, load, merchant_filter},
+    Page, PageResult, Section, SignedIn,
+    error::sentence,
+    filter::Filter,
+    html,
+    listing::{Records, Sorted, load, merchant_filter},
     lookup::spellings,
-    page::{Page, Section, html},
-    person::SignedIn,
+    markup::{badge, link, text, text_or_dash},
+    table::{Columns, Table},
 };
 
-pub(crate) use filter::{DeliveryFilter, FilterErrors, OUTCOMES, kinds, outcome_words};
-pub(crate) use search::{Search, explain};
-pub(crate) use times::{input_value_in, parse_time, rfc3339_in};
-pub(crate) use view::{Delivery, DeliveryList};
+pub(crate) use filter::{CONDITIONS, conditions, outcome_words};
+pub(crate) use search::{Found, Search, explain};
+pub(crate) use view::Delivery;
 
 /// A delivery with the service that sends it.
 pub(crate) struct Entry {
     pub(crate) service: Service,
     pub(crate) delivery: Delivery,
-    pub(crate) created: Moment,
-    pub(crate) next: Option<Moment>,
 }
 
 impl Entry {
-    pub(crate) fn new(page: &Page, service: Service, delivery: Delivery) -> Self {
-        Self {
-            service,
-            created: page.moment(delivery.created_at),
-            next: delivery.next_attempt_at.map(|at| page.moment(at)),
-            delivery,
-        }
-    }
-
     pub(crate) fn url(&self) -> String {
         format!("/deliveries/{}/{}", self.service, self.delivery.id)
     }
@@ -54,10 +42,8 @@ impl Entry {
 #[template(path = "deliveries.html")]
 struct DeliveriesPage {
     page: Page,
-    filter: DeliveryFilter,
-    states: &'static [(&'static str, &'static str)],
-    errors: FilterErrors,
-    entries: Vec<Entry>,
+    filter: Filter,
+    table: Table,
     sorted: Sorted,
     unavailable: Vec<Service>,
     /// The reason why a service rejected the filter.
@@ -73,11 +59,6 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
     app.service(list_deliveries);
 }
 
-#[derive(Default, Deserialize)]
-struct ReturnList {
-    returns: Vec<RelatedReturn>,
-}
-
 #[derive(Deserialize)]
 struct RelatedReturn {
     rma_identifier: String,
@@ -85,71 +66,92 @@ struct RelatedReturn {
 
 /// The returns of the order whose number is the text of the filter. Messages about returns are found by the
 /// number of the return. Without a response of the service there are none.
-async fn returns_of_order(signed_in: &SignedIn, filter: &DeliveryFilter) -> Vec<String> {
-    let is_other = filter.text.is_empty()
-        || filter.text.starts_with("RMA-")
-        || filter.text.parse::<Uuid>().is_ok();
-    let Ok(merchant) = merchant_filter(signed_in, &filter.merchant) else { return Vec::new() };
+async fn returns_of_order(signed_in: &SignedIn, filter: &Filter) -> Vec<String> {
+    let order = filter.value("text");
+    let is_other = order.is_empty() || order.starts_with("RMA-") || order.parse::<Uuid>().is_ok();
+    let Ok(merchant) = merchant_filter(signed_in, filter.value("merchant")) else {
+        return Vec::new();
+    };
     if is_other {
         return Vec::new();
     }
-    let spellings = spellings(&filter.text);
+    let spellings = spellings(order);
     let lists = join_all(spellings.iter().map(async |order| {
         let query = [("order_identifier", order.as_str()), ("limit", "10")];
-        let list: Result<ReturnList, _> =
+        let list: Result<Records<RelatedReturn>, _> =
             load(signed_in, Service::RmaEngine, merchant, "v1/returns", &query).await;
         list.unwrap_or_default()
     }))
     .await;
-    let returns = lists.into_iter().flat_map(|list| list.returns);
+    let returns = lists.into_iter().flat_map(|list| list.records);
     returns.map(|rma| rma.rma_identifier).collect()
 }
 
 #[get("/deliveries")]
-async fn list_deliveries(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    filter: web::Query<DeliveryFilter>,
-) -> Result<HttpResponse, PageError> {
-    let filter = filter.into_inner().trimmed().in_zone(signed_in.zone);
-    if !filter.merchant.is_empty() {
-        signed_in.merchant(&filter.merchant)?;
+async fn list_deliveries(signed_in: SignedIn, query: web::Query<Fields>) -> PageResult {
+    let filter = Filter::read(&signed_in, "/deliveries", CONDITIONS, &query);
+    let filter = filter.with_zone(&query).with_order(&query).with_time_order();
+    let filter = filter.with_cursor_of::<Uuid>();
+    if !filter.value("merchant").is_empty() {
+        signed_in.merchant(filter.value("merchant"))?;
     }
-    let page = Page::new(&app, &signed_in, Section::Deliveries);
-    let errors = filter.errors();
-    let (found, returns) = if errors.is_empty() {
-        let search = Search::new(&filter).load(&signed_in);
+    let page = signed_in.page(Section::Deliveries);
+    let (found, returns) = if filter.is_valid() {
+        let search =
+            Search::new(filter.request()).after(&filter.after, filter.order()).load(&signed_in);
         let (found, returns) = join(search, returns_of_order(&signed_in, &filter)).await;
         (found?, returns)
     } else {
-        (search::Found::default(), Vec::new())
+        (Found::default(), Vec::new())
     };
-    let newest = found.deliveries.first().map(|(_, first)| first.id.to_string());
     let is_newest = filter.after.is_empty() && filter.order().is_newest();
-    let newest = is_newest.then(|| newest.unwrap_or_default());
-    let entries: Vec<_> = found
-        .deliveries
-        .into_iter()
-        .map(|(service, delivery)| Entry::new(&page, service, delivery))
-        .collect();
     let next = found.next.map(|next| next.to_string());
-    let sorted = Sorted::new("/deliveries", &filter.pairs(), &filter.after, next.as_deref()).count(
-        entries.len(),
-        "delivery",
-        "deliveries",
-    );
-    let rejected = found.rejected.as_deref().map(sentence);
-    let unavailable = found.unavailable;
+    let nouns = ("delivery", "deliveries");
+    let newest = found.deliveries.first().map(|first| first.delivery.id.to_string());
     html(&DeliveriesPage {
+        sorted: filter.sorted(next.as_deref(), found.deliveries.len(), nouns),
+        table: delivery_table(&found.deliveries, &page),
+        unavailable: found.unavailable,
+        rejected: found.rejected.as_deref().map(sentence),
+        newest: is_newest.then(|| newest.unwrap_or_default()),
         page,
         filter,
-        states: filter::STATES,
-        errors,
-        sorted,
-        entries,
-        unavailable,
-        rejected,
         returns,
-        newest,
     })
+}
+
+fn delivery_table(entries: &[Entry], page: &Page) -> Table {
+    let merchant = |it: &Entry| {
+        let merchant = &it.delivery.merchant;
+        link(format!("/{}", path!("merchants", merchant)), merchant)
+    };
+    Table::of("Deliveries", entries)
+        .live(10, |it| format!("delivery-{}", it.delivery.id))
+        .cell("State", |it| badge(it.delivery.tone(), &it.delivery.state))
+        .head("Event", |it| link(it.url(), &it.delivery.event))
+        .cell("Merchant", merchant)
+        .ordering_key()
+        .cell("Last response", |it| {
+            let attempts = it.delivery.attempts();
+            let attempts = attempts.map(|it| text(it).classed("small muted nowrap"));
+            let next = it.delivery.next_attempt_at;
+            let next =
+                next.map(|at| text("next attempt").and(page.time(at)).classed("small muted"));
+            text(it.delivery.last_response()).and_some(attempts).below_some(next)
+        })
+        .cell("Created", |it| page.time(it.delivery.created_at))
+        .table()
+}
+
+impl Columns<'_, Entry> {
+    /// The column with the ordering key.
+    pub(crate) fn ordering_key(self) -> Self {
+        self.wrapped("Ordering key", |it| text_or_dash(it.delivery.ordering_key.as_ref()))
+    }
+
+    /// The columns with the last response and the time.
+    pub(crate) fn response(self, page: &Page) -> Self {
+        self.cell("Last response", |it| text(it.delivery.last_response()))
+            .cell("Created", |it| page.time(it.delivery.created_at))
+    }
 }

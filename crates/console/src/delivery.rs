@@ -6,13 +6,12 @@ mod request;
 mod sentence;
 mod subjects;
 
-use actix_web::{HttpResponse, get, http::StatusCode, post, web};
+use actix_web::{get, http::StatusCode, post, web};
 use askama::Template;
 use futures_util::future::join;
 use pages::{
     api::{ApiError, Part, Service},
     path,
-    text::Moment,
 };
 use reqwest::Method;
 use serde::Deserialize;
@@ -20,17 +19,11 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
-    App,
-    deliveries::Delivery,
-    error::{self, PageError},
-    listing::indented,
-    notice::Notice,
-    page::{Page, Section, html, html_with},
-    person::{Posted, SignedIn},
+    Notice, Page, PageError, PageResult, Posted, Section, SignedIn, deliveries::Delivery, error,
+    html, html_with, listing::indented, table::Table,
 };
 
 use attempts::{Attempt, AttemptView};
-use neighbours::Neighbours;
 use request::Request;
 use sentence::sentence;
 use subjects::{Subject, subjects};
@@ -54,12 +47,12 @@ struct DeliveryPage {
     delivery: Delivery,
     /// One sentence: the state of the delivery and what happens next.
     sentence: String,
-    created: Moment,
     attempts: Vec<Attempt>,
     body: String,
     request: Request,
     subjects: Vec<Subject>,
-    neighbours: Part<Neighbours>,
+    /// The messages of the ordering key, if there are several.
+    neighbours: Part<Option<Table>>,
     /// The reason why the message was not sent again.
     problem: Option<String>,
 }
@@ -69,19 +62,14 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
 }
 
 #[get("/deliveries/{service}/{id}")]
-async fn show_delivery(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: web::Path<(String, Uuid)>,
-) -> Result<HttpResponse, PageError> {
+async fn show_delivery(signed_in: SignedIn, path: web::Path<(String, Uuid)>) -> PageResult {
     let (service, id) = delivery_of(path)?;
-    let shown = load(&app, &signed_in, service, id, None).await?;
+    let shown = load(&signed_in, service, id, None).await?;
     html(&shown)
 }
 
 /// Loads everything about a delivery. The message decides about the other calls.
 async fn load(
-    app: &App,
     signed_in: &SignedIn,
     service: Service,
     id: Uuid,
@@ -92,18 +80,24 @@ async fn load(
     let Details { delivery, body, attempts, max_attempts } = details;
     let (request, neighbours) = join(
         Request::load(signed_in, &delivery, attempts.last(), &body),
-        Neighbours::load(app, signed_in, service, &delivery),
+        neighbours::load(signed_in, service, &delivery),
     )
     .await;
-    let page = Page::new(app, signed_in, Section::Deliveries);
+    let page = signed_in.page(Section::Deliveries);
+    let neighbours = match neighbours? {
+        Part::Loaded(entries) => {
+            let table = || neighbours::table(&entries, delivery.id, &page);
+            Part::Loaded((entries.len() > 1).then(table))
+        }
+        Part::Missing(service) => Part::Missing(service),
+    };
     Ok(DeliveryPage {
         sentence: sentence(&page, &delivery, &attempts, max_attempts),
-        created: page.moment(delivery.created_at),
         attempts: Attempt::list(&page, attempts),
         subjects: subjects(&delivery, &body),
         body: indented(&body),
         request: request?,
-        neighbours: neighbours?,
+        neighbours,
         page,
         service,
         delivery,
@@ -120,10 +114,9 @@ struct ReplayForm {
 /// Replays a settled delivery, or sends a pending one now.
 #[post("/deliveries/{service}/{id}/replay")]
 async fn replay_delivery(
-    app: web::Data<App>,
     posted: Posted<ReplayForm>,
     path: web::Path<(String, Uuid)>,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     let Posted { signed_in, form } = posted;
     let (service, id) = delivery_of(path)?;
     let text = id.to_string();
@@ -140,7 +133,7 @@ async fn replay_delivery(
         Ok(_) => Ok(notice.redirect(&format!("/deliveries/{service}/{id}"))),
         Err(ApiError::Conflict(body)) => {
             let problem = Some(error::sentence(&body.message));
-            let shown = load(&app, &signed_in, service, id, problem).await?;
+            let shown = load(&signed_in, service, id, problem).await?;
             html_with(StatusCode::CONFLICT, &shown)
         }
         Err(error) => Err(error.into()),

@@ -1,29 +1,58 @@
 //! Discrepancies of one merchant or, for staff, of all.
 
 mod resolve;
-mod row;
 
-use actix_web::{HttpResponse, get, web};
-use askama::Template;
+use actix_web::{get, web};
 use chrono::{DateTime, Utc};
-use pages::api::Service;
+use pages::{api::Service, form::Fields, path};
 use serde::Deserialize;
 
 use crate::{
-    App,
-    error::PageError,
-    listing::{Chip, Listed, ORDER, Order, PAGE, Sorted, chips, load, merchant_filter},
-    page::{Page, Section, html},
-    person::SignedIn,
+    PageResult, Section, SignedIn,
+    error::sentence,
+    filter::{Condition, or_any},
+    list::List,
+    listing::words,
+    markup::{Markup, link, or_dash, text},
+    table::Table,
 };
-
-pub(crate) use row::DiscrepancyRow;
 
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
     app.service(list_discrepancies).configure(resolve::routes);
 }
 
 const PATH: &str = "v1/discrepancies";
+
+const CONDITIONS: &[Condition] = &[
+    Condition::MERCHANT,
+    Condition::choice("state", "State", || {
+        [("", "open"), ("resolved", "resolved"), ("any", "any")]
+            .map(|(state, name)| (state, name.to_owned()))
+            .into()
+    })
+    .not_sent(),
+    Condition::choice("kind", "Kind", || or_any(KINDS.map(|kind| (kind, words(kind))))),
+    Condition::text("order_identifier", "Order"),
+    Condition::text("rma_identifier", "Return"),
+];
+
+static LIST: List = List {
+    about: "Facts that contradict each other, for example a refund of a return that does not exist. They stop \
+            nothing, but a person should check and resolve each of them.",
+    has_chips: true,
+    sorted_nouns: Some(("discrepancy", "discrepancies")),
+    ..List::new(
+        Section::Discrepancies,
+        ("/discrepancies", "Discrepancies"),
+        (Service::RmaEngine, PATH),
+        CONDITIONS,
+        [
+            "No discrepancy is open. New ones appear here when order snapshots, refunds and receipts contradict \
+             each other.",
+            "No discrepancy matches this filter.",
+        ],
+    )
+};
 
 /// The kinds of discrepancy, for the filter.
 const KINDS: [&str; 14] = [
@@ -93,96 +122,73 @@ impl Detail {
     }
 }
 
-#[derive(Debug, Deserialize)]
-pub(crate) struct DiscrepancyPage {
-    pub(crate) discrepancies: Vec<Discrepancy>,
-    next: Option<String>,
+impl Discrepancy {
+    pub(crate) fn url(&self) -> String {
+        url(&self.merchant, self.position)
+    }
+
+    pub(crate) fn sentence(&self) -> String {
+        sentence(&self.message)
+    }
+
+    fn kind(&self) -> String {
+        words(&self.detail.kind)
+    }
+
+    /// A link to the order.
+    fn order(&self) -> Option<Markup> {
+        self.detail.order().map(|order| self.record("orders", order))
+    }
+
+    /// A link to the return.
+    fn rma(&self) -> Option<Markup> {
+        self.detail.existing_return().map(|rma| self.record("returns", rma))
+    }
+
+    fn record(&self, kind: &str, identifier: &str) -> Markup {
+        link(format!("/{}", path!("merchants", self.merchant, kind, identifier)), identifier)
+    }
+
+    /// Whether there is something to decide. A refund can still be assigned after a note.
+    fn can_be_resolved(&self) -> bool {
+        match &self.resolution {
+            None => true,
+            Some(resolution) => self.detail.is_assignable() && resolution.rma_identifier.is_none(),
+        }
+    }
 }
 
 fn url(merchant: &str, position: i64) -> String {
-    format!("/{}", pages::path!("merchants", merchant, "discrepancies", position.to_string()))
+    format!("/{}", path!("merchants", merchant, "discrepancies", position.to_string()))
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Filter {
-    merchant: String,
-    kind: String,
-    /// `open`, `resolved` or `any`. Open ones if it is empty.
-    state: String,
-    order_identifier: String,
-    rma_identifier: String,
-    /// `oldest`, or empty for the newest first.
-    order: String,
-    after: String,
-}
-
-impl Filter {
-    /// The conditions, each with the list without it.
-    fn chips(&self) -> Vec<Chip> {
-        chips("/discrepancies", &self.fields())
+/// The state as rma-engine names it. Open ones are shown first.
+fn wanted_state(state: &str) -> &str {
+    match state {
+        "" => "open",
+        "any" => "",
+        state => state,
     }
-
-    /// The fields of the URL, without the page.
-    fn fields(&self) -> [(&'static str, &str); 6] {
-        let [kind, order, rma] = self.pairs();
-        let (merchant, state) = (self.merchant.as_str(), self.state.as_str());
-        let sort = (ORDER, Order::of(&self.order).value());
-        [("merchant", merchant), ("state", state), kind, order, rma, sort]
-    }
-
-    fn pairs(&self) -> [(&'static str, &str); 3] {
-        [
-            ("kind", self.kind.as_str()),
-            ("order_identifier", self.order_identifier.as_str()),
-            ("rma_identifier", self.rma_identifier.as_str()),
-        ]
-    }
-
-    /// The state as rma-engine names it.
-    fn wanted_state(&self) -> &str {
-        match self.state.as_str() {
-            "" => "open",
-            "any" => "",
-            state => state,
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.chips().is_empty() && self.after.is_empty()
-    }
-}
-
-#[derive(Template)]
-#[template(path = "discrepancies.html")]
-struct DiscrepanciesPage {
-    page: Page,
-    filter: Filter,
-    list: Listed<Vec<DiscrepancyRow>>,
-    sorted: Sorted,
 }
 
 #[get("/discrepancies")]
-async fn list_discrepancies(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    filter: web::Query<Filter>,
-) -> Result<HttpResponse, PageError> {
-    let filter = filter.into_inner();
-    let merchant = merchant_filter(&signed_in, &filter.merchant)?;
-    let page = Page::new(&app, &signed_in, Section::Discrepancies);
-    let [kind, order, rma] = filter.pairs();
-    let state = ("state", filter.wanted_state());
-    let sort = (ORDER, Order::of(&filter.order).value());
-    let query = [kind, order, rma, state, sort, ("after", filter.after.as_str()), ("limit", PAGE)];
-    let list =
-        load::<DiscrepancyPage>(&signed_in, Service::RmaEngine, merchant, PATH, &query).await;
-    let (next, shown) =
-        list.as_ref().map_or((None, 0), |list| (list.next.as_deref(), list.discrepancies.len()));
-    let sorted = Sorted::new("/discrepancies", &filter.fields(), &filter.after, next);
-    let sorted = sorted.count(shown, "discrepancy", "discrepancies");
-    let list = Listed::new(list)?.map(|list| list.rows(&page));
-    html(&DiscrepanciesPage { page, filter, list, sorted })
+async fn list_discrepancies(signed_in: SignedIn, query: web::Query<Fields>) -> PageResult {
+    let state = wanted_state(query.text("state"));
+    let (view, records) = LIST.load::<Discrepancy>(&signed_in, &query, &[("state", state)]).await?;
+    let page = signed_in.page(LIST.section);
+    let table = Table::of(LIST.title, &records)
+        .head("Discrepancy", |it| link(it.url(), it.sentence()))
+        .cell("Kind", |it| text(it.kind()))
+        .cell_if(page.person.is_staff(), "Merchant", |it| text(&it.merchant))
+        .wrapped("Order", |it| or_dash(it.order()))
+        .wrapped("Return", |it| or_dash(it.rma()))
+        .cell("Since", |it| page.time(it.at))
+        .cell("Resolved", |it| {
+            let resolved = |by: &Resolution| page.time(by.at).and("by").and(text(&by.by));
+            or_dash(it.resolution.as_ref().map(resolved))
+        });
+    let table = table.table();
+    view.show(page, table)
 }
 
 #[cfg(test)]
@@ -205,8 +211,7 @@ mod tests {
 
     #[test]
     fn open_ones_are_shown_first() {
-        let state = |state: &str| Filter { state: state.into(), ..Filter::default() };
-        assert_eq!((state("").wanted_state(), state("any").wanted_state()), ("open", ""));
-        assert_eq!(state("resolved").wanted_state(), "resolved");
+        assert_eq!((wanted_state(""), wanted_state("any")), ("open", ""));
+        assert_eq!(wanted_state("resolved"), "resolved");
     }
 }

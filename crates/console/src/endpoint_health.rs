@@ -4,13 +4,13 @@ use std::cmp::Reverse;
 
 use chrono::{DateTime, Utc};
 use domain::endpoint_state::EndpointState;
-use pages::{
-    api::Service,
-    text::{Moment, latency},
-};
+use pages::{api::Service, text::latency};
 use serde::Deserialize;
 
-use crate::page::Page;
+use crate::{
+    markup::{Markup, badge, text, text_or_dash},
+    table::Columns,
+};
 
 /// An endpoint as the services describe it.
 #[derive(Debug, Clone, Deserialize)]
@@ -49,11 +49,6 @@ pub(crate) struct LastSuccess {
     pub(crate) at: DateTime<Utc>,
 }
 
-#[derive(Debug, Deserialize)]
-pub(crate) struct EndpointList {
-    pub(crate) endpoints: Vec<Endpoint>,
-}
-
 /// The endpoints of a service that need attention, and its oldest due delivery.
 #[derive(Debug, Deserialize)]
 pub(crate) struct WorstEndpoints {
@@ -82,8 +77,8 @@ pub(crate) fn tone(state: EndpointState) -> &'static str {
 }
 
 impl Endpoint {
-    pub(crate) fn tone(&self) -> &'static str {
-        tone(self.state)
+    pub(crate) fn badge(&self) -> Markup {
+        badge(tone(self.state), self.state.words())
     }
 
     pub(crate) fn success_rate(&self) -> Option<String> {
@@ -117,30 +112,18 @@ impl Endpoint {
     }
 }
 
-/// An endpoint in a list.
-pub(crate) struct EndpointRow {
-    pub(crate) endpoint: Endpoint,
-    pub(crate) since: Option<Moment>,
-    pub(crate) oldest_due: Option<Moment>,
-    pub(crate) last_success: Option<Moment>,
+impl Columns<'_, Endpoint> {
+    /// The columns with the figures of an endpoint.
+    pub(crate) fn health(self) -> Self {
+        self.number("Successful", |it| text_or_dash(it.success_rate()))
+            .number("p95", |it| text_or_dash(it.p95()))
+            .number("Waiting", |it| text(it.waiting))
+    }
 }
 
-impl EndpointRow {
-    pub(crate) fn new(page: &Page, endpoint: Endpoint) -> Self {
-        Self {
-            since: endpoint.since.map(|at| page.moment(at)),
-            oldest_due: endpoint.oldest_due_at.map(|at| page.moment(at)),
-            last_success: endpoint.last_success.as_ref().map(|last| page.moment(last.at)),
-            endpoint,
-        }
-    }
-
-    /// The endpoints of all services that need attention most.
-    pub(crate) fn worst(page: &Page, services: Vec<(Service, WorstEndpoints)>) -> Vec<Self> {
-        let endpoints = services.into_iter().flat_map(|(_, worst)| worst.endpoints).collect();
-        let worst = worst(endpoints, WORST).into_iter();
-        worst.map(|endpoint| Self::new(page, endpoint)).collect()
-    }
+/// The endpoints of all services that need attention most.
+pub(crate) fn worst_of(services: Vec<(Service, WorstEndpoints)>) -> Vec<Endpoint> {
+    worst(services.into_iter().flat_map(|(_, worst)| worst.endpoints).collect(), WORST)
 }
 
 fn worst(mut endpoints: Vec<Endpoint>, limit: usize) -> Vec<Endpoint> {
@@ -191,7 +174,7 @@ mod tests {
 
     #[test]
     fn only_an_endpoint_that_delivered_a_message_is_green() {
-        let tones = EndpointState::NAMES.iter().map(|state| endpoint("a", state, 0, 0.0).tone());
+        let tones = EndpointState::NAMES.iter().map(|name| tone(endpoint("a", name, 0, 0.0).state));
         assert_eq!(tones.collect::<Vec<_>>(), ["good", "info", "bad", "warn"]);
     }
 

@@ -40,6 +40,9 @@ pub(crate) enum PageError {
     Internal,
 }
 
+/// The response of a page.
+pub(crate) type PageResult = Result<HttpResponse, PageError>;
+
 impl From<ApiError> for PageError {
     fn from(error: ApiError) -> Self {
         match error {

@@ -5,16 +5,12 @@ use actix_web::{
     body::MessageBody,
     dev::{ServiceRequest, ServiceResponse},
     middleware::Next,
-    web,
 };
 use askama::Template;
 
 use crate::{
-    App,
-    error::PageError,
+    Page, PageError, PageResult, Section, SignedIn,
     failed_form::{FailedForm, Problem},
-    page::{Page, Section},
-    person::SignedIn,
 };
 
 /// The page about a failure with the menu and the search, for a person who is signed in.
@@ -29,7 +25,7 @@ struct SignedInErrorPage<'a> {
 }
 
 /// A path that does not exist. The session is looked up for the menu of the page.
-pub(crate) async fn not_found(_: Option<SignedIn>) -> Result<HttpResponse, PageError> {
+pub(crate) async fn not_found(_: Option<SignedIn>) -> PageResult {
     Err(PageError::NotFound)
 }
 
@@ -39,12 +35,8 @@ pub(crate) async fn show_menu(
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse, actix_web::Error> {
     let response = next.call(request).await?.map_into_boxed_body();
-    let page = response
-        .request()
-        .extensions()
-        .get::<SignedIn>()
-        .zip(app_of(&response))
-        .map(|(signed_in, app)| Page::new(&app, signed_in, Section::Error));
+    let signed_in = response.request().extensions().get::<SignedIn>().cloned();
+    let page = signed_in.map(|signed_in| signed_in.page(Section::Error));
     let error = response.response().error().and_then(|error| error.as_error::<PageError>());
     let shown = match (page, error) {
         (Some(page), Some(error)) => page_with_menu(error, page),
@@ -54,10 +46,6 @@ pub(crate) async fn show_menu(
         Some(page) => response.into_response(page),
         None => response,
     })
-}
-
-fn app_of(response: &ServiceResponse) -> Option<web::Data<App>> {
-    response.request().app_data::<web::Data<App>>().cloned()
 }
 
 /// The response for a person who is signed in; `None` if the failure leads to another page.

@@ -8,7 +8,7 @@ mod schedule;
 
 use std::collections::BTreeMap;
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use domain::message_kind::MessageKind;
 use futures_util::future::join;
@@ -16,14 +16,7 @@ use pages::api::Service;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{
-    App,
-    error::PageError,
-    listing::indented,
-    page::{Page, Section, html},
-    parts::each,
-    person::SignedIn,
-};
+use crate::{Page, PageResult, Section, SignedIn, html, listing::indented, parts::each};
 
 use schedule::{RetryRow, Schedule, retry_rows};
 
@@ -122,8 +115,8 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
 }
 
 #[get("/events")]
-async fn list_events(app: web::Data<App>, signed_in: SignedIn) -> Result<HttpResponse, PageError> {
-    let page = Page::new(&app, &signed_in, Section::Reference);
+async fn list_events(signed_in: SignedIn) -> PageResult {
+    let page = signed_in.page(Section::Reference);
     let api = &signed_in.api;
     let (documents, schedules) = join(
         each::<Document>(api, &Service::DELIVERING, "openapi.json", &[]),

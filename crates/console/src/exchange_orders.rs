@@ -3,29 +3,57 @@
 mod abandon;
 mod details;
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use futures_util::future::join3;
 use pages::{
     api::{ApiError, Service},
-    text::Moment,
+    form::Fields,
+    path,
 };
 use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::{
-    App,
-    error::PageError,
-    listing::{Chip, Listed, ORDER, Order, PAGE, Sorted, chips, load, merchant_filter, words},
-    page::{Page, Section, html},
-    person::SignedIn,
+    Page, PageResult, Section, SignedIn,
+    filter::{Condition, or_any},
+    html,
+    list::{List, ListView},
+    listing::{Listed, Records, load, merchant_filter, words},
+    markup::{badge, link, text, text_or_dash},
+    table::Table,
 };
 
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
     app.service(list_exchange_orders).configure(details::routes).configure(abandon::routes);
 }
+
+pub(crate) const PATH: &str = "v1/exchange_orders";
+
+const CONDITIONS: &[Condition] = &[
+    Condition::MERCHANT,
+    Condition::choice("state", "State", || or_any(STATES.map(|(state, _)| (state, words(state))))),
+    Condition::text("original_order_id", "Original order"),
+    Condition::text("exchange_order_identifier", "Exchange order"),
+];
+
+static LIST: List = List {
+    has_chips: true,
+    sorted_nouns: Some(("exchange order", "exchange orders")),
+    ..List::new(
+        Section::ExchangeOrders,
+        ("/exchange-orders", "Exchange orders"),
+        (Service::Exchange, PATH),
+        CONDITIONS,
+        [
+            "There is no exchange order yet. One is placed when a shopper returns a unit and chooses another \
+             variant or a gift card.",
+            "No exchange order matches this filter.",
+        ],
+    )
+};
 
 /// The states of an exchange order, and the sentence for each.
 const STATES: [(&str, &str); 9] = [
@@ -88,38 +116,6 @@ struct Abandonment {
     note: String,
 }
 
-#[derive(Debug, Default, Deserialize)]
-pub(crate) struct ExchangeOrderPage {
-    pub(crate) exchange_orders: Vec<ExchangeOrder>,
-    pub(crate) next: Option<String>,
-}
-
-/// An exchange order in a table.
-pub(crate) struct ExchangeOrderRow {
-    pub(crate) url: String,
-    pub(crate) state: String,
-    pub(crate) tone: &'static str,
-    pub(crate) units: usize,
-    pub(crate) received: Moment,
-    pub(crate) settled: Option<Moment>,
-    pub(crate) order: ExchangeOrder,
-}
-
-impl ExchangeOrderPage {
-    pub(crate) fn rows(self, page: &Page) -> Vec<ExchangeOrderRow> {
-        let row = |order: ExchangeOrder| ExchangeOrderRow {
-            url: order.url(),
-            state: words(&order.state),
-            tone: state_tone(&order.state),
-            units: order.items.len() + order.failed.len(),
-            received: page.moment(order.received_at),
-            settled: order.settled_at.map(|at| page.moment(at)),
-            order,
-        };
-        self.exchange_orders.into_iter().map(row).collect()
-    }
-}
-
 impl ExchangeOrder {
     pub(crate) fn url(&self) -> String {
         url(&self.merchant, &self.original_order_id)
@@ -127,106 +123,86 @@ impl ExchangeOrder {
 }
 
 fn url(merchant: &str, original_order: &str) -> String {
-    format!("/{}", pages::path!("merchants", merchant, "exchange-orders", original_order))
+    format!("/{}", path!("merchants", merchant, "exchange-orders", original_order))
 }
 
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Filter {
-    merchant: String,
-    state: String,
-    original_order_id: String,
-    exchange_order_identifier: String,
-    /// `oldest`, or empty for the newest first.
-    order: String,
-    after: String,
-}
-
-impl Filter {
-    /// The conditions, each with the list without it.
-    fn chips(&self) -> Vec<Chip> {
-        chips("/exchange-orders", &self.fields())
-    }
-
-    /// The fields of the URL, without the page.
-    fn fields(&self) -> [(&'static str, &str); 5] {
-        let [state, order, exchange] = self.pairs();
-        let sort = (ORDER, Order::of(&self.order).value());
-        [("merchant", self.merchant.as_str()), state, order, exchange, sort]
-    }
-
-    fn pairs(&self) -> [(&'static str, &str); 3] {
-        [
-            ("state", self.state.as_str()),
-            ("original_order_id", self.original_order_id.as_str()),
-            ("exchange_order_identifier", self.exchange_order_identifier.as_str()),
-        ]
-    }
-
-    fn is_empty(&self) -> bool {
-        self.after.is_empty() && self.pairs().iter().all(|(_, value)| value.is_empty())
-    }
+/// The exchange orders of a list, an order or a return.
+pub(crate) fn exchange_order_table(label: &str, orders: &[ExchangeOrder], page: &Page) -> Table {
+    Table::of(label, orders)
+        .head("Original order", |it| link(it.url(), &it.original_order_id))
+        .cell("State", |it| {
+            let settled = it.settled_at.map(|at| page.time(at).classed("small muted"));
+            badge(state_tone(&it.state), words(&it.state)).and_some(settled)
+        })
+        .cell("Merchant", |it| link(format!("/{}", path!("merchants", it.merchant)), &it.merchant))
+        .cell("Return", |it| {
+            let url = path!("merchants", it.merchant, "returns", it.rma_identifier);
+            link(format!("/{url}"), &it.rma_identifier)
+        })
+        .wrapped("Exchange order", |it| text_or_dash(it.exchange_order_identifier.as_ref()))
+        .number("Units", |it| text(it.items.len() + it.failed.len()))
+        .cell("Confirmed", |it| page.time(it.received_at))
+        .table()
 }
 
 #[derive(Template)]
 #[template(path = "exchange_orders.html")]
 struct ExchangeOrdersPage {
     page: Page,
-    filter: Filter,
+    view: ListView,
+    table: Table,
     /// Exchange orders that need an operator, without a filter.
-    stuck: Vec<ExchangeOrderRow>,
+    stuck: Table,
     has_more_stuck: bool,
-    list: Listed<Vec<ExchangeOrderRow>>,
-    sorted: Sorted,
 }
 
 #[get("/exchange-orders")]
-async fn list_exchange_orders(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    filter: web::Query<Filter>,
-) -> Result<HttpResponse, PageError> {
-    let filter = filter.into_inner();
-    let merchant = merchant_filter(&signed_in, &filter.merchant)?;
-    let page = Page::new(&app, &signed_in, Section::ExchangeOrders);
-    let [state, order, exchange] = filter.pairs();
-    let sort = (ORDER, Order::of(&filter.order).value());
-    let query = [state, order, exchange, sort, ("after", filter.after.as_str()), ("limit", PAGE)];
-    let (list, undeliverable, existing) = join3(
-        load::<ExchangeOrderPage>(&signed_in, Service::Exchange, merchant, PATH, &query),
-        load_stuck(&signed_in, merchant, &filter, "undeliverable"),
-        load_stuck(&signed_in, merchant, &filter, "already_exists"),
+async fn list_exchange_orders(signed_in: SignedIn, query: web::Query<Fields>) -> PageResult {
+    let (loaded, undeliverable, existing) = join3(
+        LIST.load::<ExchangeOrder>(&signed_in, &query, &[]),
+        load_stuck(&signed_in, &query, "undeliverable"),
+        load_stuck(&signed_in, &query, "already_exists"),
     )
     .await;
+    let (mut view, orders) = loaded?;
+    view.is_unfiltered = !is_filtered(&query);
+    let page = signed_in.page(LIST.section);
     let mut has_more_stuck = false;
     let mut stuck = Vec::new();
     // A failure shows in the list, which comes from the same service.
     for list in [undeliverable, existing].into_iter().flatten() {
         has_more_stuck |= list.next.is_some();
-        stuck.extend(list.rows(&page));
+        stuck.extend(list.records);
     }
-    let (next, shown) =
-        list.as_ref().map_or((None, 0), |list| (list.next.as_deref(), list.exchange_orders.len()));
-    let sorted = Sorted::new("/exchange-orders", &filter.fields(), &filter.after, next);
-    let sorted = sorted.count(shown, "exchange order", "exchange orders");
-    let list = Listed::new(list)?.map(|list| list.rows(&page));
-    html(&ExchangeOrdersPage { page, filter, stuck, has_more_stuck, list, sorted })
+    html(&ExchangeOrdersPage {
+        table: exchange_order_table(LIST.title, &orders, &page),
+        stuck: exchange_order_table("Exchange orders that wait for an operator", &stuck, &page),
+        has_more_stuck,
+        page,
+        view,
+    })
 }
 
-const PATH: &str = "v1/exchange_orders";
+/// Whether the list has another condition than the merchant.
+fn is_filtered(query: &Fields) -> bool {
+    let names = CONDITIONS.iter().skip(1).map(|condition| condition.name);
+    names.chain(["after"]).any(|name| !query.text(name).is_empty())
+}
 
 /// The first page without a filter begins with the exchange orders that need an operator.
 async fn load_stuck(
     signed_in: &SignedIn,
-    merchant: Option<&str>,
-    filter: &Filter,
+    query: &Fields,
     state: &str,
-) -> Result<ExchangeOrderPage, ApiError> {
-    if !filter.is_empty() {
-        return Ok(ExchangeOrderPage::default());
+) -> Result<Records<ExchangeOrder>, ApiError> {
+    let merchant = query.text("merchant");
+    match merchant_filter(signed_in, merchant) {
+        Ok(merchant) if !is_filtered(query) => {
+            let query = [("state", state), ("limit", "20")];
+            load(signed_in, Service::Exchange, merchant, PATH, &query).await
+        }
+        _ => Ok(Records::default()),
     }
-    let query = [("state", state), ("limit", "20")];
-    load(signed_in, Service::Exchange, merchant, PATH, &query).await
 }
 
 #[cfg(test)]
@@ -242,17 +218,14 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_the_list_keeps_the_filter() {
-        let filter =
-            Filter { merchant: "acme".into(), state: "placed".into(), ..Filter::default() };
-        let sorted = Sorted::new("/exchange-orders", &filter.fields(), "", Some("7"));
-        let next = "/exchange-orders?merchant=acme&state=placed&after=7".to_owned();
-        assert_eq!(sorted.next, Some(("Older", next)));
-        assert!(!filter.is_empty() && Filter::default().is_empty());
+    fn an_identifier_is_encoded_in_the_url() {
+        assert_eq!(url("acme", "A/1"), "/merchants/acme/exchange-orders/A%2F1");
     }
 
     #[test]
-    fn an_identifier_is_encoded_in_the_url() {
-        assert_eq!(url("acme", "A/1"), "/merchants/acme/exchange-orders/A%2F1");
+    fn those_that_wait_for_an_operator_are_shown_without_a_filter() {
+        let query = |name: &str| [(name.to_owned(), "x".to_owned())].into_iter().collect();
+        assert!(!is_filtered(&query("merchant")));
+        assert!(is_filtered(&query("state")) && is_filtered(&query("after")));
     }
 }

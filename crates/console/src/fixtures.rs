@@ -6,15 +6,7 @@ use pages::api::Api;
 use platform::Clock;
 use serde_json::{Value, json};
 
-use crate::{
-    App,
-    page::{Page, Section},
-    person::SignedIn,
-};
-
-pub(crate) fn app() -> App {
-    App { api: Api::new(BTreeMap::new()).unwrap(), clock: Clock::system() }
-}
+use crate::{Page, Section, SignedIn};
 
 /// A person with this role. `changes` are further fields of the person.
 pub(crate) fn signed_in(role: &str, merchant: Option<&str>, changes: &Value) -> SignedIn {
@@ -26,12 +18,13 @@ pub(crate) fn signed_in(role: &str, merchant: Option<&str>, changes: &Value) -> 
     }
     SignedIn {
         person: serde_json::from_value(person).unwrap(),
-        api: app().api.caller(Ipv4Addr::LOCALHOST.into(), None),
+        api: Api::new(BTreeMap::new()).unwrap().caller(Ipv4Addr::LOCALHOST.into(), None),
         zone: chrono_tz::Tz::UTC,
         notice: None,
+        now: Clock::system().now(),
     }
 }
 
 pub(crate) fn page(signed_in: &SignedIn) -> Page {
-    Page::new(&app(), signed_in, Section::Account)
+    signed_in.page(Section::Account)
 }

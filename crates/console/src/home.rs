@@ -6,7 +6,6 @@ mod facts;
 mod step;
 mod steps;
 
-use actix_web::HttpResponse;
 use askama::Template;
 use futures_util::future::{join, join4};
 use pages::{
@@ -15,13 +14,14 @@ use pages::{
 };
 
 use crate::{
-    App,
-    deliveries::{Delivery, DeliveryFilter, Entry, Search},
-    endpoint_health::{Endpoint, EndpointList, EndpointRow},
-    error::PageError,
-    page::{Page, Section, html},
+    Page, PageError, PageResult, Section, SignedIn,
+    deliveries::{Entry, Found, Search},
+    endpoint_health::Endpoint,
+    html,
+    listing::Records,
+    markup::{link, text},
     parts::{Loaded, each},
-    person::SignedIn,
+    table::Table,
 };
 
 use checklist::Checklist;
@@ -37,15 +37,14 @@ struct HomePage {
     merchant: String,
     name: String,
     checklist: Checklist,
-    endpoints: Loaded<EndpointRow>,
-    failures: Loaded<Entry>,
+    endpoints: Loaded<Endpoint>,
+    endpoint_table: Table,
+    failures: Table,
+    /// The services whose failures are not known.
+    failures_missing: Vec<Service>,
 }
 
-pub(crate) async fn show(
-    app: &App,
-    signed_in: &SignedIn,
-    merchant: &str,
-) -> Result<HttpResponse, PageError> {
+pub(crate) async fn show(signed_in: &SignedIn, merchant: &str) -> PageResult {
     let (facts, (endpoints, failures)) = join(
         load_facts(signed_in, merchant),
         join(load_endpoints(signed_in, merchant), load_failures(signed_in)),
@@ -56,26 +55,47 @@ pub(crate) async fn show(
         Part::Loaded(merchant) => merchant.time_zone.as_str(),
         Part::Missing(_) => "",
     };
-    let page = Page::new(app, signed_in, Section::Overview).in_zone(zone);
-    let entry = |(service, delivery)| Entry::new(&page, service, delivery);
-    let failures = Loaded {
-        entries: failures.entries.into_iter().map(entry).collect(),
-        missing: failures.missing,
-    };
+    let page = signed_in.page(Section::Overview).in_zone(zone);
     let checklist = Checklist::new(&page, merchant, &facts, &endpoints);
     let name = match &facts.merchant {
         Part::Loaded(merchant) => merchant.name.clone(),
         Part::Missing(_) => merchant.to_owned(),
     };
-    let rows = endpoints.entries.into_iter().map(|endpoint| EndpointRow::new(&page, endpoint));
+    let endpoint_table = endpoint_table(&endpoints.entries, merchant, &page);
     html(&HomePage {
-        endpoints: Loaded { entries: rows.collect(), missing: endpoints.missing },
+        failures: failure_table(&failures.deliveries, &page),
+        failures_missing: failures.unavailable,
         merchant: merchant.to_owned(),
         page,
         name,
         checklist,
-        failures,
+        endpoints,
+        endpoint_table,
     })
+}
+
+fn endpoint_table(endpoints: &[Endpoint], merchant: &str, page: &Page) -> Table {
+    let url = format!("/{}", path!("merchants", merchant, "endpoints"));
+    Table::of("Endpoints", endpoints)
+        .head("Message", |it| link(&url, &it.kind))
+        .cell("State", |it| {
+            let reason = it.reason.as_ref().map(|reason| text(reason).classed("small"));
+            let since = it.since.map(|at| text("since").and(page.time(at)).classed("small"));
+            it.badge().and_some(reason).and_some(since)
+        })
+        .health()
+        .cell("Last success", |it| {
+            page.time_or(it.last_success.as_ref().map(|last| last.at), "never")
+        })
+        .table()
+}
+
+fn failure_table(entries: &[Entry], page: &Page) -> Table {
+    Table::of("Recent failures", entries)
+        .head("Event", |it| link(it.url(), &it.delivery.event))
+        .ordering_key()
+        .response(page)
+        .table()
 }
 
 async fn load_facts(signed_in: &SignedIn, merchant: &str) -> Result<Facts, PageError> {
@@ -102,14 +122,13 @@ async fn load_endpoints(
     merchant: &str,
 ) -> Result<Loaded<Endpoint>, PageError> {
     let query = [("merchant", merchant), ("limit", "200")];
-    let lists: Loaded<(Service, EndpointList)> =
+    let lists: Loaded<(Service, Records<Endpoint>)> =
         each(&signed_in.api, &Service::DELIVERING, "v1/endpoints", &query).await?;
-    let entries = lists.entries.into_iter().flat_map(|(_, list)| list.endpoints);
+    let entries = lists.entries.into_iter().flat_map(|(_, list)| list.records);
     Ok(Loaded { entries: entries.collect(), missing: lists.missing })
 }
 
-async fn load_failures(signed_in: &SignedIn) -> Result<Loaded<(Service, Delivery)>, PageError> {
-    let filter = DeliveryFilter { state: "dead".to_owned(), ..DeliveryFilter::default() };
-    let found = Search::new(&filter).limit(FAILURES).load(signed_in).await?;
-    Ok(Loaded { entries: found.deliveries, missing: found.unavailable })
+async fn load_failures(signed_in: &SignedIn) -> Result<Found, PageError> {
+    let dead = vec![("state", "dead".to_owned())];
+    Search::new(dead).limit(FAILURES).load(signed_in).await
 }

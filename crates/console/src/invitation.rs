@@ -2,7 +2,7 @@
 
 mod over;
 
-use actix_web::{HttpRequest, HttpResponse, get, post, web};
+use actix_web::{HttpRequest, get, post, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use pages::{
@@ -16,12 +16,12 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    App,
+    App, Notice, PageError, PageResult,
     cookies::session_cookie,
-    error::{Bare, PageError, sentence},
-    notice::Notice,
-    page::{html, rejected},
+    error::{Bare, sentence},
+    html,
     person::{Person, Role},
+    rejected,
     sent_form::Form,
     sign_in::{anonymous, with_browser},
 };
@@ -88,7 +88,7 @@ struct CodesPage {
 }
 
 /// The page that shows new recovery codes once.
-pub(crate) fn recovery_codes(email: String, codes: Vec<String>) -> Result<HttpResponse, PageError> {
+pub(crate) fn recovery_codes(email: String, codes: Vec<String>) -> PageResult {
     html(&CodesPage { page: Bare::new(), email, codes })
 }
 
@@ -107,7 +107,7 @@ async fn show_invitation(
     app: web::Data<App>,
     request: HttpRequest,
     query: web::Query<InvitationQuery>,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     let api = anonymous(&app, &request);
     match load(&app, &api, &query.token, "").await? {
         Ok(page) => html(&page),
@@ -183,7 +183,7 @@ async fn accept_invitation(
     app: web::Data<App>,
     request: HttpRequest,
     form: Form<AcceptForm>,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     let form = form.0;
     let api = anonymous(&app, &request);
     let mut page = match load(&app, &api, &form.token, &form.totp_setup).await? {
@@ -210,7 +210,7 @@ async fn accept_invitation(
 }
 
 /// Signs the new person in and shows the recovery codes, if there are any.
-fn welcome(accepted: Accepted) -> Result<HttpResponse, PageError> {
+fn welcome(accepted: Accepted) -> PageResult {
     let Accepted { session, person, recovery_codes: codes } = accepted;
     let mut response = if codes.is_empty() {
         Notice::Welcome.redirect("/")

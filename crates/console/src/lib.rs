@@ -19,12 +19,16 @@ mod error_summary;
 mod events;
 mod exchange_orders;
 mod failed_form;
+mod filter;
 #[cfg(test)]
 mod fixtures;
+mod form;
 mod home;
 mod invitation;
+mod list;
 mod listing;
 mod lookup;
+mod markup;
 mod merchant;
 mod merchants;
 mod notice;
@@ -42,6 +46,8 @@ mod sent_form;
 mod sessions;
 mod settings;
 mod sign_in;
+mod table;
+mod time_field;
 mod warehouse;
 
 use std::sync::Arc;
@@ -52,6 +58,13 @@ use platform::{Clock, Process, Service, identity::Verifier};
 use utoipa_actix_web::service_config::ServiceConfig;
 
 pub use settings::Settings;
+
+pub(crate) use self::{
+    error::{PageError, PageResult},
+    notice::Notice,
+    page::{Page, Section, html, html_with, rejected},
+    person::{Posted, SignedIn},
+};
 
 /// The running console.
 pub struct App {

@@ -4,7 +4,7 @@ use pages::api::{ApiError, Part, Query, Service};
 use serde::{Deserialize, de::DeserializeOwned, de::IgnoredAny};
 use url::form_urlencoded;
 
-use crate::{error::PageError, person::SignedIn};
+use crate::{PageError, SignedIn};
 
 mod sorted;
 
@@ -33,35 +33,38 @@ impl<T> Listed<T> {
             Err(error) => Err(error.into()),
         }
     }
+}
 
-    pub(crate) fn map<U>(self, map: impl FnOnce(T) -> U) -> Listed<U> {
-        match self {
-            Self::Loaded(list) => Listed::Loaded(map(list)),
-            Self::Invalid(reason) => Listed::Invalid(reason),
-            Self::Missing(service) => Listed::Missing(service),
-        }
+/// A page of records. Each list has its own name for them.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Records<T> {
+    #[serde(
+        alias = "clients",
+        alias = "deliveries",
+        alias = "discrepancies",
+        alias = "drop_shipments",
+        alias = "endpoints",
+        alias = "entries",
+        alias = "exchange_orders",
+        alias = "inbound_asns",
+        alias = "merchants",
+        alias = "outbound_shipments",
+        alias = "people",
+        alias = "receipts",
+        alias = "replays",
+        alias = "returns",
+        alias = "sessions",
+        alias = "warehouses"
+    )]
+    pub(crate) records: Vec<T>,
+    /// The cursor of the next page.
+    pub(crate) next: Option<String>,
+}
+
+impl<T> Default for Records<T> {
+    fn default() -> Self {
+        Self { records: Vec::new(), next: None }
     }
-}
-
-/// A condition of a filter that a link removes.
-pub(crate) struct Chip {
-    pub(crate) text: String,
-    /// The list without this condition.
-    pub(crate) url: String,
-}
-
-/// The conditions of a filter. `pairs` are the fields of its URL.
-pub(crate) fn chips(path: &str, pairs: &[(&'static str, &str)]) -> Vec<Chip> {
-    let is_condition = |name: &str| name != ORDER && name != "zone";
-    let set = pairs.iter().filter(|(name, value)| !value.is_empty() && is_condition(name));
-    let chip = |(name, value): &(&'static str, &str)| {
-        let others: Vec<_> = pairs.iter().filter(|(other, _)| other != name).copied().collect();
-        Chip {
-            text: format!("{}: {value}", words(name)),
-            url: format!("{path}?{}", query_string(&others)),
-        }
-    };
-    set.map(chip).collect()
 }
 
 /// The reason of a rejected filter in words. The errors of the library that reads queries name its types.

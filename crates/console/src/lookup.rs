@@ -4,21 +4,19 @@
 mod hits;
 mod targets;
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use futures_util::future::join_all;
 use pages::api::{ApiError, Service};
 use serde::Deserialize;
 
 use crate::{
-    App,
-    error::PageError,
+    Page, PageError, PageResult, Section, SignedIn, html,
     listing::{load, merchant_filter},
     notice::redirect,
-    page::{Page, Section, html},
-    person::SignedIn,
+    table::Table,
 };
-use hits::{Found, Group, Hit, groups};
+use hits::{Found, Hit, groups};
 pub(crate) use targets::spellings;
 use targets::{Target, broader, targets};
 
@@ -47,7 +45,8 @@ struct Results {
 struct LookupPage {
     page: Page,
     lookup: Lookup,
-    groups: Vec<Group>,
+    /// Names and tables.
+    groups: Vec<(&'static str, Table)>,
     /// The searches, in words.
     searched: Vec<String>,
     /// The merchant in which everything was searched, if it was only one.
@@ -57,26 +56,22 @@ struct LookupPage {
 }
 
 #[get("/lookup")]
-async fn look_up(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    lookup: web::Query<Lookup>,
-) -> Result<HttpResponse, PageError> {
+async fn look_up(signed_in: SignedIn, lookup: web::Query<Lookup>) -> PageResult {
     let mut lookup = lookup.into_inner();
     lookup.q = lookup.q.trim().to_owned();
     lookup.merchant = lookup.merchant.trim().to_owned();
-    let page = Page::new(&app, &signed_in, Section::Lookup);
+    let page = signed_in.page(Section::Lookup);
     let within = merchant_filter(&signed_in, &lookup.merchant)?;
     let mut wanted = targets(&lookup.q);
-    let mut results = search(&signed_in, &page, within, &wanted).await?;
+    let mut results = search(&signed_in, within, &wanted).await?;
     if let ([hit], true, true) =
         (results.hits.as_slice(), results.unavailable.is_empty(), results.rejected.is_empty())
     {
-        return Ok(redirect(&hit.url));
+        return Ok(redirect(&hit.url()));
     }
     if results.hits.is_empty() {
         let more = broader(&lookup.q);
-        results.merge(search(&signed_in, &page, within, &more).await?);
+        results.merge(search(&signed_in, within, &more).await?);
         wanted.extend(more);
     }
     let mut searched: Vec<String> = wanted.iter().map(Target::words).collect();
@@ -84,9 +79,9 @@ async fn look_up(
     let within = within.map(str::to_owned);
     let Results { hits, unavailable, rejected } = results;
     html(&LookupPage {
+        groups: groups(hits, &page),
         page,
         lookup,
-        groups: groups(hits),
         searched,
         within,
         unavailable,
@@ -96,7 +91,6 @@ async fn look_up(
 
 async fn search(
     signed_in: &SignedIn,
-    page: &Page,
     within: Option<&str>,
     targets: &[Target],
 ) -> Result<Results, PageError> {
@@ -109,7 +103,7 @@ async fn search(
     let mut results = Results::default();
     for (service, found) in join_all(targets.iter().map(ask)).await {
         match found {
-            Ok(found) => results.add(found.hits(within, page)),
+            Ok(found) => results.add(found.hits(within)),
             Err(
                 ApiError::Unavailable { service }
                 | ApiError::Unauthenticated { service }
@@ -132,7 +126,7 @@ impl Results {
     /// Adds the hits that another search has not found already.
     fn add(&mut self, hits: Vec<Hit>) {
         for hit in hits {
-            if !self.hits.iter().any(|known| known.url == hit.url) {
+            if !self.hits.iter().any(|known| known.url() == hit.url()) {
                 self.hits.push(hit);
             }
         }

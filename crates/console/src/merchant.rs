@@ -31,14 +31,9 @@ use pages::{
     path,
 };
 use serde::Deserialize;
+use serde_json::Value;
 
-use crate::{
-    App,
-    error::PageError,
-    notice::redirect,
-    page::{Page, Section},
-    person::{Person, SignedIn},
-};
+use crate::{Page, PageError, PageResult, Section, SignedIn, notice::redirect, person::Person};
 
 pub(crate) use settings_form::Settings;
 
@@ -58,6 +53,9 @@ pub(crate) struct Merchant {
     #[serde(default)]
     pub(crate) endpoints: BTreeMap<String, EndpointView>,
     pub(crate) created_at: DateTime<Utc>,
+    /// The merchant as auth sent it, for forms.
+    #[serde(skip)]
+    json: Value,
 }
 
 /// The query of a list: the `next` of the page before.
@@ -73,29 +71,9 @@ struct After {
 pub(crate) struct EndpointView {
     url: Option<String>,
     path: Option<String>,
-    headers: BTreeMap<String, String>,
-    authentication: AuthenticationView,
-    timeout_ms: Option<u32>,
-    version: Option<u16>,
     certificate_expires_at: Option<DateTime<Utc>>,
     pub(crate) paused: bool,
     signing_secrets: Vec<SigningSecretView>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-struct AuthenticationView {
-    kind: String,
-    username: String,
-    header: String,
-    token_url: String,
-    client_id: String,
-    scope: Option<String>,
-    credentials_in: String,
-    certificate: String,
-    access_key_id: String,
-    region: String,
-    service: String,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -112,7 +90,21 @@ impl EndpointView {
 
 impl Merchant {
     pub(crate) async fn load(signed_in: &SignedIn, id: &str) -> Result<Self, ApiError> {
-        signed_in.api.get(Service::Auth, &path!("v1", "merchants", id), &[]).await
+        let json: Value =
+            signed_in.api.get(Service::Auth, &path!("v1", "merchants", id), &[]).await?;
+        match Self::deserialize(&json) {
+            Ok(merchant) => Ok(Self { json, ..merchant }),
+            Err(error) => {
+                tracing::error!(%error, "auth sent a merchant that cannot be read");
+                Err(ApiError::Unavailable { service: Service::Auth })
+            }
+        }
+    }
+
+    /// An endpoint as auth sent it; null if it is not set.
+    fn endpoint_json(&self, name: &str) -> &Value {
+        let endpoints = self.json.get("endpoints");
+        endpoints.and_then(|endpoints| endpoints.get(name)).unwrap_or(&Value::Null)
     }
 }
 
@@ -183,13 +175,13 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
         .configure(audit::routes);
 }
 
-fn page(app: &App, signed_in: &SignedIn) -> Page {
-    Page::new(app, signed_in, Section::Merchants)
+fn page(signed_in: &SignedIn) -> Page {
+    signed_in.page(Section::Merchants)
 }
 
 /// A page of a merchant, with times in its zone.
-fn page_of(app: &App, signed_in: &SignedIn, merchant: &Merchant) -> Page {
-    page(app, signed_in).in_zone(&merchant.settings.time_zone)
+fn page_of(signed_in: &SignedIn, merchant: &Merchant) -> Page {
+    page(signed_in).in_zone(&merchant.settings.time_zone)
 }
 
 /// Rejects a person who may not change the merchant, before a form is filled in for nothing.
@@ -212,7 +204,7 @@ async fn show_own_page(
     request: HttpRequest,
     signed_in: SignedIn,
     path: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     // The path goes into a URL, so it may only have the characters of our own pages.
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_/".contains(c);
     if !path.chars().all(is_plain) {

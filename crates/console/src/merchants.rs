@@ -3,69 +3,34 @@
 mod health;
 mod new;
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use futures_util::future::join;
-use pages::{
-    api::Service,
-    text::{Moment, count},
-};
-use serde::Deserialize;
+use pages::{api::Service, form::Fields, text::count};
 
 use self::health::HealthOfAll;
 use crate::{
-    App,
-    error::PageError,
-    listing::{PAGE, query_string},
+    Page, PageError, PageResult, Section, SignedIn,
+    filter::{Condition, Filter},
+    html,
+    listing::{PAGE, Records},
+    markup::{badge, link, text},
     merchant::Merchant,
     notice::redirect,
-    page::{Page, Section, html},
-    person::SignedIn,
+    table::Table,
 };
 
 /// The number of suggestions.
 const OPTIONS: &str = "10";
 
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-struct MerchantFilter {
-    q: String,
-    after: String,
-}
-
-impl MerchantFilter {
-    /// The parameters of the request to auth.
-    fn request(&self) -> [(&'static str, &str); 3] {
-        [("q", self.q.trim()), ("after", &self.after), ("limit", PAGE)]
-    }
-
-    /// The query of the page behind `last`.
-    fn next(&self, last: &str) -> String {
-        query_string(&[("q", self.q.trim()), ("after", last)])
-    }
-}
-
-#[derive(Deserialize)]
-struct MerchantPage {
-    merchants: Vec<Merchant>,
-    next: Option<String>,
-}
-
-struct MerchantRow {
-    merchant: Merchant,
-    created: Moment,
-    endpoints: String,
-    /// Tone and text.
-    health: (&'static str, String),
-}
+const CONDITIONS: &[Condition] = &[Condition::text("q", "Name or identifier")];
 
 #[derive(Template)]
 #[template(path = "merchants.html")]
 struct MerchantsPage {
     page: Page,
-    filter: MerchantFilter,
-    merchants: Vec<MerchantRow>,
-    /// The query of the next page.
+    filter: Filter,
+    table: Table,
     next: Option<String>,
     unavailable: Vec<Service>,
 }
@@ -75,37 +40,37 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
 }
 
 #[get("/merchants")]
-async fn list_merchants(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    filter: web::Query<MerchantFilter>,
-) -> Result<HttpResponse, PageError> {
+async fn list_merchants(signed_in: SignedIn, query: web::Query<Fields>) -> PageResult {
     if !signed_in.person.is_staff() {
         return Ok(redirect("/merchant"));
     }
-    let filter = filter.into_inner();
-    let page = Page::new(&app, &signed_in, Section::Merchants);
-    let request = filter.request();
+    let filter = Filter::read(&signed_in, "/merchants", CONDITIONS, &query);
+    let page = signed_in.page(Section::Merchants);
+    let request = [("q", filter.value("q")), ("after", filter.after.as_str()), ("limit", PAGE)];
     let (found, health) = join(
-        signed_in.api.get::<MerchantPage>(Service::Auth, "v1/merchants", &request),
+        signed_in.api.get::<Records<Merchant>>(Service::Auth, "v1/merchants", &request),
         HealthOfAll::load(&signed_in),
     )
     .await;
-    let (MerchantPage { merchants, next }, mut health) = (found?, health?);
+    let (Records { records: merchants, next }, mut health) = (found?, health?);
     health.load_not_tried(&signed_in, &merchants).await?;
-    let row = |merchant: Merchant| {
-        let number = u64::try_from(merchant.endpoints.len()).unwrap_or(u64::MAX);
-        MerchantRow {
-            created: page.moment(merchant.created_at),
-            endpoints: count(number, "endpoint", "endpoints"),
-            health: health.of(&merchant),
-            merchant,
-        }
+    let endpoints = |it: &Merchant| {
+        let number = u64::try_from(it.endpoints.len()).unwrap_or(u64::MAX);
+        count(number, "endpoint", "endpoints")
     };
-    let merchants: Vec<_> = merchants.into_iter().map(row).collect();
-    let next = next.map(|last| filter.next(&last));
+    let url = |it: &Merchant, tab: &str| format!("/merchants/{}{tab}", it.identifier);
+    let table = Table::of("Merchants", &merchants)
+        .head("Merchant", |it| link(url(it, ""), &it.settings.name))
+        .cell("Identifier", |it| text(&it.identifier))
+        .cell("Endpoints", |it| link(url(it, "/endpoints"), endpoints(it)))
+        .cell("Health", |it| {
+            let (tone, health) = health.of(it);
+            badge(tone, health)
+        })
+        .cell("Created", |it| page.time(it.created_at))
+        .table();
     let unavailable = health.unavailable;
-    html(&MerchantsPage { page, filter, merchants, next, unavailable })
+    html(&MerchantsPage { page, filter, table, next, unavailable })
 }
 
 #[derive(Template)]
@@ -116,26 +81,11 @@ struct OptionsPage {
 
 /// Merchants that begin with a text, as suggestions for a field.
 #[get("/merchant-options")]
-async fn list_options(
-    signed_in: SignedIn,
-    filter: web::Query<MerchantFilter>,
-) -> Result<HttpResponse, PageError> {
+async fn list_options(signed_in: SignedIn, query: web::Query<Fields>) -> PageResult {
     if !signed_in.person.is_staff() {
         return Err(PageError::NotFound);
     }
-    let query = [("q", filter.q.trim()), ("limit", OPTIONS)];
-    let found: MerchantPage = signed_in.api.get(Service::Auth, "v1/merchants", &query).await?;
-    html(&OptionsPage { merchants: found.merchants })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_search_is_part_of_the_request_and_of_the_next_page() {
-        let filter = MerchantFilter { q: " OUTdoor".to_owned(), after: "acme".to_owned() };
-        assert_eq!(filter.request(), [("q", "OUTdoor"), ("after", "acme"), ("limit", "50")]);
-        assert_eq!(filter.next("beta"), "q=OUTdoor&after=beta");
-    }
+    let query = [("q", query.text("q")), ("limit", OPTIONS)];
+    let found: Records<Merchant> = signed_in.api.get(Service::Auth, "v1/merchants", &query).await?;
+    html(&OptionsPage { merchants: found.records })
 }

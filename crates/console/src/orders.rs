@@ -4,7 +4,7 @@ mod document;
 mod snapshot;
 mod units;
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use futures_util::future::join5;
 use pages::{
@@ -13,13 +13,12 @@ use pages::{
 };
 
 use crate::{
-    App,
-    discrepancies::{DiscrepancyPage, DiscrepancyRow},
-    error::PageError,
-    exchange_orders::{ExchangeOrderPage, ExchangeOrderRow},
-    listing::{found, load},
-    page::{Page, Section, html},
-    person::SignedIn,
+    Page, PageResult, Section, SignedIn,
+    discrepancies::Discrepancy,
+    exchange_orders::{self, exchange_order_table},
+    html,
+    listing::{Records, found, load},
+    table::Table,
     warehouse::{WarehouseRecord, find_records},
 };
 use snapshot::{Snapshot, StoredOrder};
@@ -38,17 +37,13 @@ struct OrderPage {
     snapshot: Part<Snapshot>,
     /// Nothing while rma-engine does not know the order.
     units: Part<Option<OrderUnits>>,
-    exchange_orders: Part<Vec<ExchangeOrderRow>>,
-    discrepancies: Part<Vec<DiscrepancyRow>>,
+    exchange_orders: Part<Table>,
+    discrepancies: Part<Vec<Discrepancy>>,
     records: Part<Vec<WarehouseRecord>>,
 }
 
 #[get("/merchants/{merchant}/orders/{order}")]
-async fn show_order(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: web::Path<(String, String)>,
-) -> Result<HttpResponse, PageError> {
+async fn show_order(signed_in: SignedIn, path: web::Path<(String, String)>) -> PageResult {
     let (merchant, identifier) = path.into_inner();
     let own = Some(signed_in.merchant(&merchant)?);
     let order_path = path!("v1", "orders", identifier);
@@ -57,31 +52,22 @@ async fn show_order(
     let (stored, view, exchange_orders, discrepancies, records) = join5(
         load::<StoredOrder>(&signed_in, Service::OrderIntake, own, &order_path, &[]),
         load::<OrderView>(&signed_in, Service::RmaEngine, own, &order_path, &[]),
-        load::<ExchangeOrderPage>(
-            &signed_in,
-            Service::Exchange,
-            own,
-            "v1/exchange_orders",
-            &of_order,
-        ),
-        load::<DiscrepancyPage>(
-            &signed_in,
-            Service::RmaEngine,
-            own,
-            "v1/discrepancies",
-            &about_order,
-        ),
+        load::<Records<_>>(&signed_in, Service::Exchange, own, exchange_orders::PATH, &of_order),
+        load::<Records<_>>(&signed_in, Service::RmaEngine, own, "v1/discrepancies", &about_order),
         find_records(&signed_in, &merchant, "order_identifier", &identifier),
     )
     .await;
-    let page = Page::new(&app, &signed_in, Section::Lookup);
-    let exchange_orders = exchange_orders.map(|list| list.rows(&page));
-    let discrepancies = discrepancies.map(|list| list.rows(&page));
+    let page = signed_in.page(Section::Lookup);
+    let label = "Exchange orders of the order";
+    let exchange_orders =
+        exchange_orders.map(|Records { records, .. }| exchange_order_table(label, &records, &page));
     html(&OrderPage {
-        snapshot: Part::new(stored.map(|stored| Snapshot::new(stored, &page)))?,
-        units: Part::new(found(view).map(|view| view.map(|view| OrderUnits::new(view, &page))))?,
+        snapshot: Part::new(stored.map(|stored| Snapshot::new(stored, &merchant, &page)))?,
+        units: Part::new(
+            found(view).map(|view| view.map(|view| OrderUnits::new(view, &merchant, &page))),
+        )?,
         exchange_orders: Part::new(exchange_orders)?,
-        discrepancies: Part::new(discrepancies)?,
+        discrepancies: Part::new(discrepancies.map(|list| list.records))?,
         records: Part::new(records)?,
         page,
         merchant,

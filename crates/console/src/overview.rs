@@ -9,20 +9,20 @@ mod latency;
 mod services;
 mod traffic;
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use futures_util::future::join5;
-use pages::api::Service;
+use pages::{api::Service, path};
 
 use crate::{
-    App,
-    endpoint_health::{EndpointRow, WorstEndpoints},
-    error::PageError,
-    home,
-    page::{Page, Section, html},
+    Page, PageResult, Section, SignedIn,
+    endpoint_health::{Endpoint, WorstEndpoints, worst_of},
+    home, html,
+    listing::Records,
+    markup::{link, text},
     parts::{Loaded, each},
-    person::SignedIn,
-    replays::{ReplayEntry, ReplayList},
+    replays::{Replay, ReplayEntry},
+    table::Table,
 };
 
 use backlog::{Backlog, QueueRow};
@@ -38,12 +38,14 @@ const WORST: &str = "10";
 struct OverviewPage {
     page: Page,
     figures: Vec<Figure>,
-    services: Vec<ServiceRow>,
+    services: Table,
     queues: Loaded<QueueRow>,
     traffic: Traffic,
     traffic_missing: Vec<Service>,
-    endpoints: Loaded<EndpointRow>,
-    replays: Loaded<ReplayEntry>,
+    endpoints: Table,
+    endpoints_missing: Vec<Service>,
+    replays: Table,
+    replays_missing: Vec<Service>,
 }
 
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
@@ -52,17 +54,17 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
 
 /// The overview for staff, the home page for a merchant's people.
 #[get("/")]
-async fn show_start(app: web::Data<App>, signed_in: SignedIn) -> Result<HttpResponse, PageError> {
+async fn show_start(signed_in: SignedIn) -> PageResult {
     match signed_in.person.merchant.clone() {
-        Some(merchant) => home::show(&app, &signed_in, &merchant).await,
-        None => show_overview(&app, &signed_in).await,
+        Some(merchant) => home::show(&signed_in, &merchant).await,
+        None => show_overview(&signed_in).await,
     }
 }
 
-async fn show_overview(app: &App, signed_in: &SignedIn) -> Result<HttpResponse, PageError> {
-    let (api, page) = (&signed_in.api, Page::new(app, signed_in, Section::Overview));
+async fn show_overview(signed_in: &SignedIn) -> PageResult {
+    let (api, page) = (&signed_in.api, signed_in.page(Section::Overview));
     let (services, backlogs, hours, endpoints, replays) = join5(
-        ServiceRow::load(api, &page),
+        ServiceRow::load(api),
         each::<Backlog>(api, &Service::ALL, "v1/backlog", &[]),
         each::<HourlyReport>(api, &Service::DELIVERING, "v1/reports/hourly", &[("hours", "24")]),
         each::<WorstEndpoints>(
@@ -71,7 +73,7 @@ async fn show_overview(app: &App, signed_in: &SignedIn) -> Result<HttpResponse, 
             "v1/endpoints/worst",
             &[("limit", WORST)],
         ),
-        each::<ReplayList>(api, &Service::DELIVERING, "v1/replays", &[("state", "running")]),
+        each::<Records<Replay>>(api, &Service::DELIVERING, "v1/replays", &[("state", "running")]),
     )
     .await;
     let (backlogs, hours, endpoints, replays) = (backlogs?, hours?, endpoints?, replays?);
@@ -79,20 +81,40 @@ async fn show_overview(app: &App, signed_in: &SignedIn) -> Result<HttpResponse, 
     let mut figures = figures::figures(&page, &services, &backlogs, &endpoints);
     figures.push(figures::success(&traffic, &hours.missing));
     let running = replays.entries.into_iter().flat_map(|(service, list)| {
-        let page = &page;
-        list.replays.into_iter().map(move |replay| ReplayEntry::new(page, service, replay))
+        list.records.into_iter().map(move |replay| ReplayEntry { service, replay })
     });
     html(&OverviewPage {
         figures,
-        services,
+        services: services::table(&services, &page),
         queues: Loaded { missing: backlogs.missing, entries: QueueRow::list(backlogs.entries) },
         traffic,
         traffic_missing: hours.missing,
-        replays: Loaded { entries: running.collect(), missing: replays.missing },
-        endpoints: Loaded {
-            entries: EndpointRow::worst(&page, endpoints.entries),
-            missing: endpoints.missing,
-        },
+        replays: replay_table(&running.collect::<Vec<_>>(), &page),
+        replays_missing: replays.missing,
+        endpoints: endpoint_table(&worst_of(endpoints.entries), &page),
+        endpoints_missing: endpoints.missing,
         page,
     })
+}
+
+fn endpoint_table(endpoints: &[Endpoint], page: &Page) -> Table {
+    Table::of("Endpoints that need attention", endpoints)
+        .head("Endpoint", |it| {
+            let url = path!("merchants", it.merchant, "endpoints");
+            link(format!("/{url}"), format!("{} of {}", it.kind, it.merchant))
+        })
+        .cell("State", |it| {
+            it.badge().and_some(it.attention().map(|reason| text(reason).classed("small")))
+        })
+        .cell("Since", |it| page.time_or(it.since, "–"))
+        .health()
+        .cell("Oldest due", |it| page.time_or(it.oldest_due_at, "–"))
+        .table()
+}
+
+fn replay_table(entries: &[ReplayEntry], page: &Page) -> Table {
+    Table::of("Running replays", entries)
+        .replays("Progress")
+        .cell("Started", |it| page.time(it.replay.created_at))
+        .table()
 }

@@ -9,13 +9,7 @@ use pages::{
     text::Moment,
 };
 
-use crate::{
-    App,
-    error::PageError,
-    error_summary,
-    notice::Notice,
-    person::{Person, SignedIn},
-};
+use crate::{Notice, PageResult, SignedIn, error_summary, person::Person};
 
 /// An entry of the navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,20 +41,16 @@ pub(crate) struct Page {
     zone: Tz,
 }
 
-impl Page {
-    pub(crate) fn new(app: &App, signed_in: &SignedIn, section: Section) -> Self {
-        let person = signed_in.person.clone();
-        let notice = signed_in.notice.map(Notice::text);
-        Self {
-            assets: &ASSETS,
-            person,
-            section,
-            notice,
-            now: app.clock.now(),
-            zone: signed_in.zone,
-        }
+impl SignedIn {
+    /// The context of a page in a section.
+    pub(crate) fn page(&self, section: Section) -> Page {
+        let notice = self.notice.map(Notice::text);
+        let (person, now, zone) = (self.person.clone(), self.now, self.zone);
+        Page { assets: &ASSETS, person, section, notice, now, zone }
     }
+}
 
+impl Page {
     pub(crate) fn moment(&self, at: DateTime<Utc>) -> Moment {
         Moment::new(at, self.now).in_zone(self.zone)
     }
@@ -111,19 +101,16 @@ impl Page {
 }
 
 /// A template as a response.
-pub(crate) fn html(template: &impl Template) -> Result<HttpResponse, PageError> {
+pub(crate) fn html(template: &impl Template) -> PageResult {
     html_with(StatusCode::OK, template)
 }
 
 /// The page of a rejected form, with the errors beside the fields.
-pub(crate) fn rejected(template: &impl Template) -> Result<HttpResponse, PageError> {
+pub(crate) fn rejected(template: &impl Template) -> PageResult {
     html_with(StatusCode::UNPROCESSABLE_ENTITY, template)
 }
 
-pub(crate) fn html_with(
-    status: StatusCode,
-    template: &impl Template,
-) -> Result<HttpResponse, PageError> {
+pub(crate) fn html_with(status: StatusCode, template: &impl Template) -> PageResult {
     let body = template.render()?;
     let body = if status.is_client_error() { error_summary::add_to(&body) } else { body };
     Ok(HttpResponse::build(status).content_type("text/html; charset=utf-8").body(body))

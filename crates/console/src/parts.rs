@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use pages::api::{ApiError, Caller, Part, Query, Service};
 use serde::de::DeserializeOwned;
 
-use crate::error::PageError;
+use crate::PageError;
 
 /// Entries of several services, and the services that did not respond.
 pub(crate) struct Loaded<T> {

@@ -6,21 +6,24 @@ mod actions;
 mod invite;
 mod show;
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use pages::{
     api::{ApiError, Service},
-    text::Moment,
+    form::Fields,
+    path,
 };
 use serde::Deserialize;
-use url::form_urlencoded;
 
 use crate::{
-    App,
-    error::PageError,
-    page::{Page, Section, html},
-    person::{Role, SignedIn},
+    Page, PageResult, Section, SignedIn,
+    filter::{Condition, Filter},
+    html,
+    listing::{PAGE, Records},
+    markup::{badge, link, text},
+    person::Role,
+    table::Table,
 };
 
 /// A person as auth describes it.
@@ -33,31 +36,18 @@ pub(crate) struct PersonView {
     pub(crate) state: String,
     #[serde(default)]
     pub(crate) totp: bool,
-    created_at: DateTime<Utc>,
-    last_signed_in_at: Option<DateTime<Utc>>,
+    pub(crate) created_at: DateTime<Utc>,
+    pub(crate) last_signed_in_at: Option<DateTime<Utc>>,
 }
 
-/// A row of a list of people.
-pub(crate) struct PersonRow {
-    pub(crate) view: PersonView,
-    pub(crate) created: Moment,
-    pub(crate) last_signed_in: Option<Moment>,
-}
-
-impl PersonRow {
-    fn new(view: PersonView, page: &Page) -> Self {
-        let created = page.moment(view.created_at);
-        let last_signed_in = view.last_signed_in_at.map(|at| page.moment(at));
-        Self { view, created, last_signed_in }
-    }
-
+impl PersonView {
     /// The URL of the person's page.
     pub(crate) fn url(&self) -> String {
-        url_of(&self.view.email)
+        url_of(&self.email)
     }
 
     pub(crate) fn tone(&self) -> &'static str {
-        match self.view.state.as_str() {
+        match self.state.as_str() {
             "active" => "good",
             "disabled" => "bad",
             _ => "info",
@@ -67,47 +57,42 @@ impl PersonRow {
 
 /// The URL of a person's page.
 fn url_of(email: &str) -> String {
-    format!("/{}", pages::path!("people", email))
+    format!("/{}", path!("people", email))
 }
 
-#[derive(Deserialize)]
-pub(crate) struct PersonPage {
-    people: Vec<PersonView>,
-    next: Option<String>,
+/// A page of the people of one merchant, or of all people.
+pub(crate) async fn load_people(
+    signed_in: &SignedIn,
+    merchant: &str,
+    after: &str,
+) -> Result<Records<PersonView>, ApiError> {
+    let query = [("merchant", merchant), ("after", after), ("limit", PAGE)];
+    signed_in.api.get(Service::Auth, "v1/people", &query).await
 }
 
-impl PersonPage {
-    /// A page of the people of one merchant, or of all people.
-    pub(crate) async fn load(
-        signed_in: &SignedIn,
-        merchant: &str,
-        after: &str,
-    ) -> Result<Self, ApiError> {
-        let query = [("merchant", merchant), ("after", after), ("limit", "50")];
-        signed_in.api.get(Service::Auth, "v1/people", &query).await
-    }
-
-    /// The rows, and the query of the next page.
-    pub(crate) fn rows(self, page: &Page) -> (Vec<PersonRow>, Option<String>) {
-        let rows = self.people.into_iter().map(|view| PersonRow::new(view, page)).collect();
-        (rows, self.next)
-    }
+pub(crate) fn people_table(people: &[PersonView], page: &Page) -> Table {
+    let merchant = |it: &PersonView| it.merchant.as_ref().map(|merchant| format!(" of {merchant}"));
+    Table::of("People", people)
+        .head("Person", |it| {
+            let email = text(&it.email).classed("muted small wrap-anywhere");
+            link(it.url(), &it.name).below_some((it.name != it.email).then_some(email))
+        })
+        .cell("Role", |it| text(it.role.name()).with(text(merchant(it).unwrap_or_default())))
+        .cell("State", |it| badge(it.tone(), &it.state))
+        .cell("Authenticator app", |it| text(if it.totp { "yes" } else { "no" }))
+        .cell("Last signed in", |it| page.time_or(it.last_signed_in_at, "never"))
+        .cell("Invited", |it| page.time(it.created_at))
+        .table()
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-struct PeopleFilter {
-    merchant: String,
-    after: String,
-}
+const CONDITIONS: &[Condition] = &[Condition::MERCHANT];
 
 #[derive(Template)]
 #[template(path = "people.html")]
 struct PeoplePage {
     page: Page,
-    filter: PeopleFilter,
-    people: Vec<PersonRow>,
-    /// The query of the next page.
+    filter: Filter,
+    table: Table,
     next: Option<String>,
 }
 
@@ -129,19 +114,11 @@ fn list_url(signed_in: &SignedIn) -> &'static str {
 }
 
 #[get("/people")]
-async fn list_people(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    filter: web::Query<PeopleFilter>,
-) -> Result<HttpResponse, PageError> {
-    let filter = filter.into_inner();
-    let page = Page::new(&app, &signed_in, section(&signed_in));
-    let list = PersonPage::load(&signed_in, filter.merchant.trim(), &filter.after).await?;
-    let (people, next) = list.rows(&page);
-    let next = next.map(|after| {
-        let mut query = form_urlencoded::Serializer::new(String::new());
-        query.extend_pairs([("merchant", filter.merchant.as_str()), ("after", &after)]);
-        query.finish()
-    });
-    html(&PeoplePage { page, filter, people, next })
+async fn list_people(signed_in: SignedIn, query: web::Query<Fields>) -> PageResult {
+    let filter = Filter::read(&signed_in, "/people", CONDITIONS, &query);
+    let page = signed_in.page(section(&signed_in));
+    let Records { records: people, next } =
+        load_people(&signed_in, filter.value("merchant"), &filter.after).await?;
+    let table = people_table(&people, &page);
+    html(&PeoplePage { page, filter, table, next })
 }

@@ -3,6 +3,7 @@
 use std::{future::Future, pin::Pin};
 
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, dev::Payload, web};
+use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use pages::{
     api::{ApiError, Caller, Service},
@@ -15,7 +16,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::json;
 use url::form_urlencoded;
 
-use crate::{App, cookies::session_of, error::PageError, notice::Notice, sent_form};
+use crate::{App, Notice, PageError, cookies::session_of, sent_form};
 
 /// The role decides which actions a person may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -90,6 +91,8 @@ pub(crate) struct SignedIn {
     pub(crate) zone: Tz,
     /// The result of the form that led to this page.
     pub(crate) notice: Option<Notice>,
+    /// The time of the request.
+    pub(crate) now: DateTime<Utc>,
 }
 
 impl SignedIn {
@@ -144,6 +147,10 @@ impl<T: DeserializeOwned + 'static> FromRequest for Posted<T> {
     }
 }
 
+/// A form that has only a button.
+#[derive(Deserialize)]
+pub(crate) struct NoFields {}
+
 /// Exchanges the session for a token, so that ending a session has an effect at once.
 async fn sign_in(request: &HttpRequest) -> Result<SignedIn, PageError> {
     let app = request.app_data::<web::Data<App>>().ok_or(PageError::NotFound)?;
@@ -162,7 +169,7 @@ async fn sign_in(request: &HttpRequest) -> Result<SignedIn, PageError> {
     let api = app.api.caller(address, Some(token.access_token));
     let zone = zone(request, &token.person, &api).await;
     let notice = Notice::of(request);
-    let signed_in = SignedIn { person: token.person, api, zone, notice };
+    let signed_in = SignedIn { person: token.person, api, zone, notice, now: app.clock.now() };
     // The page about a failure shows the menu of the person.
     request.extensions_mut().insert(signed_in.clone());
     Ok(signed_in)

@@ -7,17 +7,14 @@ mod prose;
 mod request_form;
 mod schema;
 
-use actix_web::{HttpResponse, get, post, web};
+use actix_web::{get, post, web};
 use askama::Template;
 use futures_util::future::join_all;
 use pages::api::{ApiError, Part, RawResponse, Service};
 
 use crate::{
-    App,
-    error::PageError,
-    listing::indented,
-    page::{Page, Section, html, rejected},
-    person::{Posted, Role, SignedIn},
+    Page, PageError, PageResult, Posted, Section, SignedIn, html, listing::indented, person::Role,
+    rejected,
 };
 use document::{Document, Operation, TagGroup};
 use prose::{Paragraph, paragraphs};
@@ -47,10 +44,7 @@ struct ReferencePage {
 }
 
 #[get("/reference")]
-async fn list_operations(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-) -> Result<HttpResponse, PageError> {
+async fn list_operations(signed_in: SignedIn) -> PageResult {
     let load = async |service| (service, load_document(&signed_in, service).await);
     let mut services = Vec::new();
     for (service, document) in join_all(Service::ALL.map(load)).await {
@@ -60,7 +54,7 @@ async fn list_operations(
         });
         services.push(ServiceReference { service, document: Part::new(operations)? });
     }
-    html(&ReferencePage { page: Page::new(&app, &signed_in, Section::Reference), services })
+    html(&ReferencePage { page: signed_in.page(Section::Reference), services })
 }
 
 /// A possible response of an operation.
@@ -98,31 +92,26 @@ struct OperationPage {
 }
 
 #[get("/reference/{service}/{operation}")]
-async fn show_operation(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: web::Path<(String, String)>,
-) -> Result<HttpResponse, PageError> {
+async fn show_operation(signed_in: SignedIn, path: web::Path<(String, String)>) -> PageResult {
     let (service, document, operation) = find_operation(&signed_in, &path).await?;
     let form = RequestForm::new(&operation, &document.components.schemas);
-    let page = Page::new(&app, &signed_in, Section::Reference);
+    let page = signed_in.page(Section::Reference);
     html(&OperationPage::new(page, service, &document, operation, form))
 }
 
 /// Sends the request with the person's own token. The service decides what the person may do.
 #[post("/reference/{service}/{operation}")]
 async fn send_request(
-    app: web::Data<App>,
     posted: Posted<Vec<(String, String)>>,
     path: web::Path<(String, String)>,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     let Posted { signed_in, form: sent } = posted;
     let (service, document, operation) = find_operation(&signed_in, &path).await?;
     let mut form = RequestForm::new(&operation, &document.components.schemas);
     form.fill(&sent);
     let is_valid = form.check();
     let request = form.request(&operation);
-    let page = Page::new(&app, &signed_in, Section::Reference);
+    let page = signed_in.page(Section::Reference);
     let mut shown = OperationPage::new(page, service, &document, operation, form);
     if !is_valid {
         return rejected(&shown);

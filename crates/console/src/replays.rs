@@ -9,63 +9,56 @@ mod wire;
 
 use std::cmp::Reverse;
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use futures_util::future::join_all;
 use pages::{
     api::{ApiError, Service},
-    text::Moment,
+    form::Fields,
 };
-use serde::Deserialize;
 
 use crate::{
-    App,
+    Page, PageResult, Section, SignedIn,
     deliveries::explain,
-    error::{PageError, sentence},
-    listing::query_string,
-    page::{Page, Section, html},
-    person::SignedIn,
+    error::sentence,
+    filter::{Condition, Filter, or_any},
+    html,
+    listing::{PAGE, Records},
+    markup::{badge, link, text},
+    table::{Columns, Table},
 };
 
-pub(crate) use wire::{Replay, ReplayList};
+pub(crate) use wire::Replay;
 
-const PAGE: usize = 50;
+/// The number of replays on a page.
+const SHOWN: usize = 50;
 
-/// The filter of the list.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ListFilter {
-    merchant: String,
-    state: String,
-    after: String,
-}
-
-impl ListFilter {
-    fn query(&self, after: &str) -> String {
-        query_string(&[("merchant", &self.merchant), ("state", &self.state), ("after", after)])
-    }
-}
+const CONDITIONS: &[Condition] = &[
+    Condition::MERCHANT.sent_as("merchant"),
+    Condition::choice("state", "State", || {
+        let states = ["running", "paused", "stopped", "finished"];
+        or_any(states.map(|state| (state, state.to_owned())))
+    }),
+];
 
 /// A replay with the service that runs it.
 pub(crate) struct ReplayEntry {
     pub(crate) service: Service,
-    pub(crate) words: String,
-    pub(crate) created: Moment,
     pub(crate) replay: Replay,
 }
 
 impl ReplayEntry {
-    pub(crate) fn new(page: &Page, service: Service, replay: Replay) -> Self {
-        Self {
-            service,
-            words: replay.filter.words(replay.created_at),
-            created: page.moment(replay.created_at),
-            replay,
-        }
-    }
-
-    pub(crate) fn url(&self) -> String {
+    fn url(&self) -> String {
         format!("/replays/{}/{}", self.service, self.replay.id)
+    }
+}
+
+impl Columns<'_, ReplayEntry> {
+    /// The columns that all tables of replays have.
+    pub(crate) fn replays(self, result: &'static str) -> Self {
+        self.wrapped_head("Filter", |it| link(it.url(), it.replay.words()))
+            .cell(result, |it| text(it.replay.result()))
+            .wrapped("By", |it| text(&it.replay.requested_by))
     }
 }
 
@@ -73,8 +66,8 @@ impl ReplayEntry {
 #[template(path = "replays.html")]
 struct ReplaysPage {
     page: Page,
-    filter: ListFilter,
-    entries: Vec<ReplayEntry>,
+    filter: Filter,
+    table: Table,
     older: Option<String>,
     unavailable: Vec<Service>,
     rejected: Option<String>,
@@ -85,61 +78,63 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
 }
 
 #[get("/replays")]
-async fn list_replays(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    filter: web::Query<ListFilter>,
-) -> Result<HttpResponse, PageError> {
-    let filter = filter.into_inner();
-    if !filter.merchant.is_empty() {
-        signed_in.merchant(&filter.merchant)?;
+async fn list_replays(signed_in: SignedIn, query: web::Query<Fields>) -> PageResult {
+    let filter = Filter::read(&signed_in, "/replays", CONDITIONS, &query);
+    if !filter.value("merchant").is_empty() {
+        signed_in.merchant(filter.value("merchant"))?;
     }
-    let page = Page::new(&app, &signed_in, Section::Replays);
-    let mut shown = ReplaysPage {
-        page,
-        filter,
-        entries: Vec::new(),
-        older: None,
-        unavailable: Vec::new(),
-        rejected: None,
-    };
-    let mut has_more = false;
-    for (service, list) in load(&signed_in, &shown.filter).await {
+    let (mut entries, mut has_more) = (Vec::new(), false);
+    let (mut unavailable, mut rejected) = (Vec::new(), None);
+    for (service, list) in load(&signed_in, &filter).await {
         match list {
             Ok(list) => {
                 has_more |= list.next.is_some();
-                let entry = |replay| ReplayEntry::new(&shown.page, service, replay);
-                shown.entries.extend(list.replays.into_iter().map(entry));
+                let entry = |replay| ReplayEntry { service, replay };
+                entries.extend(list.records.into_iter().map(entry));
             }
             Err(
                 ApiError::Unavailable { service }
                 | ApiError::Unauthenticated { service }
                 | ApiError::TooManyRequests { service, .. },
-            ) => shown.unavailable.push(service),
-            Err(ApiError::Invalid(body)) => shown.rejected = Some(sentence(&explain(&body))),
+            ) => unavailable.push(service),
+            Err(ApiError::Invalid(body)) => rejected = Some(sentence(&explain(&body))),
             Err(error) => return Err(error.into()),
         }
     }
     // As for deliveries, one order and one cursor serve all services.
-    shown.entries.sort_by_key(|entry| Reverse(entry.replay.id));
-    has_more |= shown.entries.len() > PAGE;
-    shown.entries.truncate(PAGE);
-    let last = shown.entries.last().filter(|_| has_more);
-    shown.older = last.map(|last| shown.filter.query(&last.replay.id.to_string()));
-    html(&shown)
+    entries.sort_by_key(|entry| Reverse(entry.replay.id));
+    has_more |= entries.len() > SHOWN;
+    entries.truncate(SHOWN);
+    let page = signed_in.page(Section::Replays);
+    let last = entries.last().filter(|_| has_more);
+    html(&ReplaysPage {
+        older: last.map(|last| last.replay.id.to_string()),
+        table: replay_table(&entries, &page),
+        page,
+        filter,
+        unavailable,
+        rejected,
+    })
+}
+
+fn replay_table(entries: &[ReplayEntry], page: &Page) -> Table {
+    Table::of("Replays", entries)
+        .live(5, |it| format!("replay-{}", it.replay.id))
+        .cell("State", |it| badge(it.replay.tone(), &it.replay.state))
+        .replays("Result")
+        .cell("Service", |it| text(it.service))
+        .cell("Started", |it| page.time(it.replay.created_at))
+        .table()
 }
 
 async fn load(
     signed_in: &SignedIn,
-    filter: &ListFilter,
-) -> Vec<(Service, Result<ReplayList, ApiError>)> {
-    let limit = PAGE.to_string();
-    let query = [
-        ("merchant", filter.merchant.trim()),
-        ("state", &filter.state),
-        ("after", &filter.after),
-        ("limit", &limit),
-    ];
+    filter: &Filter,
+) -> Vec<(Service, Result<Records<Replay>, ApiError>)> {
+    let conditions = filter.request();
+    let conditions = conditions.iter().map(|(name, value)| (*name, value.as_str()));
+    let page = [("after", filter.after.as_str()), ("limit", PAGE)];
+    let query: Vec<_> = conditions.chain(page).collect();
     join_all(
         Service::DELIVERING
             .map(async |service| (service, signed_in.api.get(service, "v1/replays", &query).await)),

@@ -5,7 +5,7 @@ mod timeline;
 mod units;
 mod waiting;
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use domain::returns::Withdrawal;
@@ -13,21 +13,19 @@ use futures_util::future::join5;
 use pages::{
     api::{ApiError, Part, Service},
     path,
-    text::Moment,
 };
 use serde::Deserialize;
 
 use crate::{
-    App,
-    discrepancies::{DiscrepancyPage, DiscrepancyRow},
-    error::PageError,
-    exchange_orders::{ExchangeOrderPage, ExchangeOrderRow},
-    listing::{amount, load, words},
-    page::{Page, Section, html},
-    person::SignedIn,
+    Page, PageResult, Section, SignedIn,
+    discrepancies::Discrepancy,
+    exchange_orders::{self, exchange_order_table},
+    html,
+    listing::{Records, amount, load, words},
+    table::Table,
 };
-use timeline::{Deliveries, Step, Timeline};
-use units::{Parcel, Unit, UnitRow, parcels};
+use timeline::{Deliveries, Step};
+use units::{Unit, parcel_table, unit_table};
 
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
     app.service(show_return).configure(cancel::routes);
@@ -59,6 +57,14 @@ impl Return {
         self.units.iter().filter(|unit| unit.canceled_at == self.canceled_at)
     }
 
+    fn status_words(&self) -> String {
+        words(&self.status)
+    }
+
+    fn tone(&self) -> &'static str {
+        status_tone(&self.status)
+    }
+
     fn is_cancelable(&self) -> bool {
         self.status == "CREATED"
     }
@@ -74,10 +80,6 @@ pub(crate) fn status_tone(status: &str) -> &'static str {
     }
 }
 
-pub(crate) fn status_words(status: &str) -> String {
-    words(status)
-}
-
 #[derive(Deserialize)]
 struct Later {
     /// The last timeline entry of the previous page.
@@ -91,66 +93,53 @@ struct ReturnPage {
     page: Page,
     merchant: String,
     rma: Return,
-    status: String,
-    tone: &'static str,
-    created: Moment,
-    updated: Moment,
     shipping_cost: String,
     /// Tone and sentence.
     waiting: Vec<(&'static str, String)>,
-    units: Vec<UnitRow>,
-    parcels: Vec<Parcel>,
+    units: Table,
+    parcels: Table,
     timeline: Part<(Vec<Step>, Option<String>)>,
-    exchange_orders: Part<Vec<ExchangeOrderRow>>,
-    discrepancies: Part<Vec<DiscrepancyRow>>,
+    exchange_orders: Part<Table>,
+    discrepancies: Part<Vec<Discrepancy>>,
 }
 
 #[get("/merchants/{merchant}/returns/{rma}")]
 async fn show_return(
-    app: web::Data<App>,
     signed_in: SignedIn,
     path: web::Path<(String, String)>,
     later: web::Query<Later>,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     let (merchant, identifier) = path.into_inner();
     let own = Some(signed_in.merchant(&merchant)?);
-    let page = Page::new(&app, &signed_in, Section::Lookup);
+    let page = signed_in.page(Section::Lookup);
     let of_return = [("rma_identifier", identifier.as_str())];
     let open = [("rma_identifier", identifier.as_str()), ("state", "open")];
     let timeline_path = path!("v1", "returns", identifier, "timeline");
     let timeline_page = [("limit", "200"), ("after", later.after.as_str())];
     let (rma, timeline, deliveries, exchange_orders, discrepancies) = join5(
         with_currency(&signed_in, &merchant, &identifier),
-        load::<Timeline>(&signed_in, Service::RmaEngine, own, &timeline_path, &timeline_page),
+        load::<Records<_>>(&signed_in, Service::RmaEngine, own, &timeline_path, &timeline_page),
         Deliveries::load(&signed_in, &merchant, &identifier),
-        load::<ExchangeOrderPage>(
-            &signed_in,
-            Service::Exchange,
-            own,
-            "v1/exchange_orders",
-            &of_return,
-        ),
-        load::<DiscrepancyPage>(&signed_in, Service::RmaEngine, own, "v1/discrepancies", &open),
+        load::<Records<_>>(&signed_in, Service::Exchange, own, exchange_orders::PATH, &of_return),
+        load::<Records<_>>(&signed_in, Service::RmaEngine, own, "v1/discrepancies", &open),
     )
     .await;
     let (rma, currency) = rma?;
     let currency = currency.as_deref();
-    let steps = timeline.map(|timeline| {
-        let next = timeline.next.clone();
-        (timeline.steps(deliveries.unwrap_or_default(), &page), next)
+    let steps = timeline.map(|Records { records, next }| {
+        (timeline::steps(records, &deliveries.unwrap_or_default(), &page), next)
     });
+    let label = "Exchange orders of the return";
+    let exchange_orders =
+        exchange_orders.map(|Records { records, .. }| exchange_order_table(label, &records, &page));
     html(&ReturnPage {
-        status: status_words(&rma.status),
-        tone: status_tone(&rma.status),
-        created: page.moment(rma.created_at),
-        updated: page.moment(rma.updated_at),
         shipping_cost: amount(rma.return_shipping_cost_cents, currency),
         waiting: waiting::reasons(&rma),
-        units: rma.units.iter().map(|unit| unit.row(&rma, &merchant, currency)).collect(),
-        parcels: parcels(&rma, &page),
+        units: unit_table(&rma, &merchant, currency),
+        parcels: parcel_table(&rma, &page),
         timeline: Part::new(steps)?,
-        exchange_orders: Part::new(exchange_orders.map(|list| list.rows(&page)))?,
-        discrepancies: Part::new(discrepancies.map(|list| list.rows(&page)))?,
+        exchange_orders: Part::new(exchange_orders)?,
+        discrepancies: Part::new(discrepancies.map(|list| list.records))?,
         page,
         merchant,
         rma,

@@ -8,7 +8,7 @@ use pages::{assets, security};
 use platform::http::RendersPages;
 
 use crate::{
-    account, audit, deliveries, delivery, discrepancies, error::PageError, error_menu, events,
+    PageError, account, audit, deliveries, delivery, discrepancies, error_menu, events,
     exchange_orders, invitation, lookup, merchant, merchants, notice, orders, overview, people,
     reference, replays, returns, sent_form, sign_in, warehouse,
 };

@@ -10,7 +10,7 @@ use actix_web::{
 use url::form_urlencoded;
 
 use crate::{
-    error::PageError,
+    PageError,
     failed_form::{FailedForm, Problem},
 };
 

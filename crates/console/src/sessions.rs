@@ -2,62 +2,43 @@
 
 use chrono::{DateTime, Utc};
 use pages::{
-    api::{ApiError, Service},
+    api::{ApiError, Part, Service},
     path,
-    text::Moment,
 };
 use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
-use crate::{page::Page, person::SignedIn};
-
-#[derive(Deserialize)]
-pub(crate) struct SessionList {
-    sessions: Vec<SessionView>,
-}
+use crate::{SignedIn, listing::Records};
 
 /// A session as auth describes it.
 #[derive(Deserialize)]
-struct SessionView {
-    id: String,
-    created_at: DateTime<Utc>,
-    last_used_at: DateTime<Utc>,
+pub(crate) struct SessionView {
+    pub(crate) id: String,
+    pub(crate) created_at: DateTime<Utc>,
+    pub(crate) last_used_at: DateTime<Utc>,
     #[serde(default)]
-    address: String,
+    pub(crate) address: String,
     user_agent: Option<String>,
     #[serde(default)]
-    current: bool,
+    pub(crate) current: bool,
 }
 
-/// A row of the table.
-pub(crate) struct SessionRow {
-    pub(crate) id: String,
-    pub(crate) device: String,
-    pub(crate) address: String,
-    pub(crate) started: Moment,
-    pub(crate) last_used: Moment,
-    pub(crate) is_current: bool,
+impl SessionView {
+    pub(crate) fn device(&self) -> String {
+        device(self.user_agent.as_deref().unwrap_or_default())
+    }
 }
 
-impl SessionList {
-    /// The own sessions, or those of another person.
-    pub(crate) async fn load(signed_in: &SignedIn, person: &str) -> Result<Self, ApiError> {
-        signed_in.api.get(Service::Auth, "v1/sessions", &[("person", person)]).await
-    }
-
-    pub(crate) fn rows(self, page: &Page) -> Vec<SessionRow> {
-        let row = |session: SessionView| SessionRow {
-            device: device(session.user_agent.as_deref().unwrap_or_default()),
-            id: session.id,
-            address: session.address,
-            started: page.moment(session.created_at),
-            last_used: page.moment(session.last_used_at),
-            is_current: session.current,
-        };
-        self.sessions.into_iter().map(row).collect()
-    }
+/// The own sessions, or those of another person.
+pub(crate) async fn load(
+    signed_in: &SignedIn,
+    person: &str,
+) -> Result<Part<Vec<SessionView>>, ApiError> {
+    let query = [("person", person)];
+    let list: Result<Records<_>, _> = signed_in.api.get(Service::Auth, "v1/sessions", &query).await;
+    Part::new(list.map(|list| list.records))
 }
 
 /// Ends one session.

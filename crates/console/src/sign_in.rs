@@ -22,10 +22,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    App,
+    App, PageResult,
     cookies::{no_session, session_cookie, session_of},
-    error::{Bare, PageError},
-    page::html_with,
+    error::Bare,
+    html_with,
     sent_form::Form,
 };
 
@@ -109,12 +109,7 @@ impl Failed {
     }
 }
 
-async fn show(
-    api: &Caller,
-    next: &str,
-    email: String,
-    failed: Option<Failed>,
-) -> Result<HttpResponse, PageError> {
+async fn show(api: &Caller, next: &str, email: String, failed: Option<Failed>) -> PageResult {
     let methods: SignInMethods = api.get(Service::Auth, "v1/sign_in_methods", &[]).await?;
     let status = failed.as_ref().map_or(StatusCode::OK, |failed| failed.status);
     let message = failed.map(|failed| failed.message);
@@ -127,7 +122,7 @@ async fn show_sign_in(
     app: web::Data<App>,
     request: HttpRequest,
     query: web::Query<Next>,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     show(&anonymous(&app, &request), &query.next, String::new(), None).await
 }
 
@@ -157,11 +152,7 @@ impl NewSession {
 }
 
 #[post("/sign-in")]
-async fn sign_in(
-    app: web::Data<App>,
-    request: HttpRequest,
-    form: Form<SignInForm>,
-) -> Result<HttpResponse, PageError> {
+async fn sign_in(app: web::Data<App>, request: HttpRequest, form: Form<SignInForm>) -> PageResult {
     let form = form.0;
     let api = anonymous(&app, &request);
     let code = Some(form.code.trim()).filter(|code| !code.is_empty());
@@ -185,7 +176,7 @@ async fn sign_in(
 
 /// Ends the session. A person whose session ended already is signed out too.
 #[post("/sign-out")]
-async fn sign_out(app: web::Data<App>, request: HttpRequest) -> Result<HttpResponse, PageError> {
+async fn sign_out(app: web::Data<App>, request: HttpRequest) -> PageResult {
     if let Some(session) = session_of(&request) {
         let body = json!({ "session": session });
         let ended: Result<Value, _> = anonymous(&app, &request)

@@ -9,17 +9,20 @@ use actix_web::{HttpResponse, get, web};
 use chrono::{DateTime, Utc};
 use pages::{
     api::{ApiError, Part, Service},
+    form::Fields,
     path,
 };
 use serde::Deserialize;
 
 use crate::{
-    deliveries::{DeliveryList, Entry},
-    error::PageError,
-    listing::{PAGE, load, query_string},
+    Page, PageError, PageResult, Section, SignedIn,
+    deliveries::{Delivery, Entry},
+    filter::Condition,
+    list::List,
+    listing::{Records, load, query_string},
+    markup::{badge, link, text},
     notice::redirect,
-    page::Page,
-    person::SignedIn,
+    table::Table,
 };
 
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
@@ -31,41 +34,33 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
 }
 
 /// URL and name of each list.
-const TABS: [(&str, &str); 4] = [
+const TABS: &[(&str, &str)] = &[
     ("/warehouse", "Outbound ASNs"),
     ("/warehouse/inbound", "Inbound ASNs"),
     ("/warehouse/receipts", "Receipts"),
     ("/warehouse/drop-shipments", "Drop shipments"),
 ];
 
-/// The filter of the lists of ASNs and receipts.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Filter {
-    merchant: String,
-    asn_number: String,
-    after: String,
+/// A list of warehouse records.
+const fn list(
+    url_and_title: (&'static str, &'static str),
+    api: &'static str,
+    conditions: &'static [Condition],
+    empty: [&'static str; 2],
+) -> List {
+    let source = (Service::WarehouseNotifier, api);
+    let list = List::new(Section::Warehouse, url_and_title, source, conditions, empty);
+    List { heading: "Warehouse", tabs: TABS, ..list }
 }
 
-impl Filter {
-    fn request(&self) -> [(&'static str, &str); 2] {
-        [("after", &self.after), ("limit", PAGE)]
-    }
+/// Lists of ASNs have no filter by number: the look-up finds one.
+const ASN_CONDITIONS: &[Condition] =
+    &[Condition::MERCHANT, Condition::text("asn_number", "ASN number").not_sent()];
 
-    /// Lists of ASNs have no filter by number: the look-up finds one.
-    fn lookup(&self) -> Option<HttpResponse> {
-        let number = self.asn_number.trim();
-        (!number.is_empty()).then(|| redirect(&lookup_url(&self.merchant, number)))
-    }
-
-    /// The filter as the query of a URL, without the page.
-    fn query(&self) -> String {
-        query_string(&[("merchant", &self.merchant), ("asn_number", &self.asn_number)])
-    }
-
-    fn is_empty(&self) -> bool {
-        self.merchant.is_empty() && self.asn_number.is_empty() && self.after.is_empty()
-    }
+/// Leads to the look-up of the number in the filter, if there is one.
+fn look_up_asn(query: &Fields) -> Option<HttpResponse> {
+    let number = query.text("asn_number");
+    (!number.is_empty()).then(|| redirect(&lookup_url(query.text("merchant"), number)))
 }
 
 fn record_url(merchant: &str, kind: &str, number: &str) -> String {
@@ -77,17 +72,23 @@ async fn load_messages(
     signed_in: &SignedIn,
     merchant: &str,
     ordering_key: &str,
-) -> Result<DeliveryList, ApiError> {
+) -> Result<Part<Table>, ApiError> {
     let query = [("merchant", merchant), ("ordering_key", ordering_key), ("limit", "20")];
-    load(signed_in, Service::WarehouseNotifier, None, "v1/deliveries", &query).await
+    let list: Result<Records<Delivery>, _> =
+        load(signed_in, Service::WarehouseNotifier, None, "v1/deliveries", &query).await;
+    let page = signed_in.page(Section::Warehouse);
+    Part::new(list.map(|list| messages(list.records, &page)))
 }
 
-fn entries(
-    list: Result<DeliveryList, ApiError>,
-    page: &Page,
-) -> Result<Part<Vec<Entry>>, ApiError> {
-    let entry = |delivery| Entry::new(page, Service::WarehouseNotifier, delivery);
-    Part::new(list.map(|list| list.deliveries.into_iter().map(entry).collect()))
+fn messages(deliveries: Vec<Delivery>, page: &Page) -> Table {
+    let entry = |delivery| Entry { service: Service::WarehouseNotifier, delivery };
+    let entries: Vec<_> = deliveries.into_iter().map(entry).collect();
+    Table::of("Deliveries of the messages", &entries)
+        .head("Message", |it| link(it.url(), &it.delivery.event))
+        .cell("State", |it| badge(it.delivery.tone(), &it.delivery.state))
+        .cell("Last response", |it| text(it.delivery.last_response()))
+        .cell("Created", |it| page.time(it.delivery.created_at))
+        .table()
 }
 
 /// A record that the search of warehouse-notifier found.
@@ -98,11 +99,6 @@ pub(crate) struct WarehouseRecord {
     /// The number of an ASN, or the order of a drop shipment.
     pub(crate) number: String,
     pub(crate) created_at: DateTime<Utc>,
-}
-
-#[derive(Debug, Deserialize)]
-pub(crate) struct WarehouseRecords {
-    pub(crate) records: Vec<WarehouseRecord>,
 }
 
 impl WarehouseRecord {
@@ -129,16 +125,14 @@ pub(crate) async fn find_records(
 ) -> Result<Vec<WarehouseRecord>, ApiError> {
     let query = [(filter, number), ("limit", "20")];
     let (service, path) = (Service::WarehouseNotifier, "v1/warehouse_records");
-    let found: WarehouseRecords = load(signed_in, service, Some(merchant), path, &query).await?;
+    let found: Records<WarehouseRecord> =
+        load(signed_in, service, Some(merchant), path, &query).await?;
     Ok(found.records)
 }
 
 /// Leads to the ASN with this number. An outbound and an inbound ASN can have the same number.
 #[get("/merchants/{merchant}/asns/{number}")]
-async fn find_asn(
-    signed_in: SignedIn,
-    path: web::Path<(String, String)>,
-) -> Result<HttpResponse, PageError> {
+async fn find_asn(signed_in: SignedIn, path: web::Path<(String, String)>) -> PageResult {
     let (merchant, number) = path.into_inner();
     let own = signed_in.merchant(&merchant)?;
     let found = find_records(&signed_in, own, "asn_number", &number).await?;
@@ -168,13 +162,5 @@ mod tests {
         };
         assert_eq!(record("inbound_asn").url("acme"), "/merchants/acme/inbound-asns/A%2F1");
         assert_eq!(record("outbound_shipment").place().1, "outbound-asns");
-    }
-
-    #[test]
-    fn a_page_of_a_list_keeps_the_filter() {
-        let filter =
-            Filter { merchant: "acme".into(), asn_number: "A&1".into(), after: "x".into() };
-        assert_eq!(filter.query(), "merchant=acme&asn_number=A%261");
-        assert!(!filter.is_empty());
     }
 }

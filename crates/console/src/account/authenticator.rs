@@ -1,23 +1,23 @@
 //! The own authenticator app: set it up or change it.
 
-use actix_web::{HttpResponse, get, post, web};
+use actix_web::{get, post};
 use askama::Template;
 use pages::{
     api::{ApiError, ErrorBody, Service},
-    form::Field,
+    form::Fields,
     qr,
 };
 use reqwest::Method;
-use serde::Deserialize;
 use serde_json::json;
 
-use super::{NewCodes, error};
+use super::NewCodes;
 use crate::{
-    App,
-    error::{PageError, sentence},
+    Page, PageError, PageResult, Posted, Section, SignedIn,
+    error::sentence,
+    form::{Form, Input, Kind, untrimmed},
+    html,
     invitation::{Totp, recovery_codes},
-    page::{Page, Section, html, rejected},
-    person::{Posted, SignedIn},
+    rejected,
     sign_in::SIGN_IN_DEADLINE,
 };
 
@@ -28,76 +28,60 @@ struct AuthenticatorPage {
     totp: Totp,
     /// The QR code as SVG.
     picture: Option<String>,
-    errors: AuthenticatorErrors,
+    form: Form,
 }
 
-/// The errors of the form. Passwords and codes are never sent back.
-#[derive(Default)]
-struct AuthenticatorErrors {
-    password: Field,
-    code: Field,
-    new_code: Field,
-}
+/// The inputs of the form. Passwords and codes are never sent back.
+const INPUTS: &[Input] = &[
+    Input::new("new_code", "Code that the new app shows now", "new_totp_code", Kind::Code)
+        .required(),
+    Input::new("password", "Your password", "password", Kind::Secret)
+        .required()
+        .autocomplete("current-password"),
+    Input::new("code", "Code of the present app, or a recovery code", "totp_code", Kind::Code)
+        .required(),
+];
 
-impl AuthenticatorErrors {
-    fn of(body: &ErrorBody) -> Self {
-        let mut errors = Self::default();
-        errors.password.error = error(body, "$.password");
-        errors.code.error = error(body, "$.totp_code");
-        errors.new_code.error = error(body, "$.new_totp_code");
-        if body.field("$.totp_setup").is_some() {
-            errors
-                .new_code
-                .reject("The QR code is a new one. Scan it again and type the code of the app.");
-        }
-        if [&errors.password, &errors.code, &errors.new_code].iter().all(|field| field.is_valid()) {
-            errors.password.reject(sentence(&body.message));
-        }
-        errors
+/// The form with the errors of auth.
+fn rejected_form(body: &ErrorBody) -> Form {
+    let mut form = Form::empty(INPUTS);
+    form.reject_all(body);
+    if body.field("$.totp_setup").is_some() {
+        let error = "The QR code is a new one. Scan it again and type the code of the app.";
+        form.reject("new_code", error);
     }
+    if form.is_valid() {
+        form.reject("password", sentence(&body.message));
+    }
+    form
 }
 
 /// Loads a new secret. A form that was rejected shows the secret of its `setup` again.
 async fn load(
-    app: &App,
     signed_in: &SignedIn,
     setup: Option<&str>,
-    errors: AuthenticatorErrors,
+    form: Form,
 ) -> Result<AuthenticatorPage, PageError> {
     let body = json!({ "totp_setup": setup });
     let totp: Totp =
         signed_in.api.send_json(Service::Auth, Method::POST, None, "v1/totp/setup", &body).await?;
     let picture = qr::svg(&totp.uri, "QR code for your authenticator app");
-    let page = Page::new(app, signed_in, Section::Account);
-    Ok(AuthenticatorPage { page, totp, picture, errors })
+    let page = signed_in.page(Section::Account);
+    Ok(AuthenticatorPage { page, totp, picture, form })
 }
 
 #[get("/account/authenticator")]
-pub(super) async fn show_authenticator(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-) -> Result<HttpResponse, PageError> {
-    html(&load(&app, &signed_in, None, AuthenticatorErrors::default()).await?)
-}
-
-#[derive(Deserialize)]
-struct AuthenticatorForm {
-    totp_setup: String,
-    new_code: String,
-    password: String,
-    #[serde(default)]
-    code: String,
+pub(super) async fn show_authenticator(signed_in: SignedIn) -> PageResult {
+    html(&load(&signed_in, None, Form::empty(INPUTS)).await?)
 }
 
 #[post("/account/authenticator")]
-pub(super) async fn change_authenticator(
-    app: web::Data<App>,
-    posted: Posted<AuthenticatorForm>,
-) -> Result<HttpResponse, PageError> {
-    let Posted { signed_in, form } = posted;
+pub(super) async fn change_authenticator(posted: Posted<Fields>) -> PageResult {
+    let Posted { signed_in, form: fields } = posted;
+    let setup = fields.text("totp_setup");
     let body = json!({
-        "password": form.password, "totp_code": form.code.trim(),
-        "totp_setup": form.totp_setup, "new_totp_code": form.new_code.trim(),
+        "password": untrimmed(&fields, "password"), "totp_code": fields.text("code"),
+        "totp_setup": setup, "new_totp_code": fields.text("new_code"),
     });
     let changed: Result<NewCodes, _> = signed_in
         .api
@@ -108,8 +92,7 @@ pub(super) async fn change_authenticator(
     match changed {
         Ok(new) => recovery_codes(signed_in.person.email, new.recovery_codes),
         Err(ApiError::Invalid(body)) => {
-            let errors = AuthenticatorErrors::of(&body);
-            rejected(&load(&app, &signed_in, Some(&form.totp_setup), errors).await?)
+            rejected(&load(&signed_in, Some(setup), rejected_form(&body)).await?)
         }
         Err(error) => Err(error.into()),
     }
@@ -127,8 +110,8 @@ mod tests {
             let page = fixtures::page(&fixtures::signed_in("support", None, &changes));
             let totp = serde_json::from_value(json!({ "required": false, "uri": "otpauth://x",
                 "secret": "GEZDGNBVGY3TQOJQ", "setup": "k1.sealed" }));
-            let errors = AuthenticatorErrors::default();
-            AuthenticatorPage { page, totp: totp.unwrap(), picture: None, errors }.render().unwrap()
+            let form = Form::empty(INPUTS);
+            AuthenticatorPage { page, totp: totp.unwrap(), picture: None, form }.render().unwrap()
         };
         assert!(text(true).contains("GEZD GNBV GY3T QOJQ") && text(true).contains("k1.sealed"));
         assert!(text(true).contains("Code of the present app"));

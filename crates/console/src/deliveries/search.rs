@@ -9,11 +9,10 @@ use futures_util::future::join_all;
 use pages::api::{ApiError, ErrorBody, Service};
 use uuid::Uuid;
 
-use super::{Delivery, DeliveryFilter, DeliveryList};
+use super::{Delivery, Entry};
 use crate::{
-    error::PageError,
-    listing::{Order, filter_problem},
-    person::SignedIn,
+    PageError, SignedIn,
+    listing::{Order, Records, filter_problem},
 };
 
 /// The number of deliveries on a page.
@@ -29,7 +28,7 @@ pub(crate) struct Search {
 /// The deliveries of all services that responded.
 #[derive(Default)]
 pub(crate) struct Found {
-    pub(crate) deliveries: Vec<(Service, Delivery)>,
+    pub(crate) deliveries: Vec<Entry>,
     /// The cursor of the next page, if there is one.
     pub(crate) next: Option<Uuid>,
     pub(crate) unavailable: Vec<Service>,
@@ -38,12 +37,15 @@ pub(crate) struct Found {
 }
 
 impl Search {
-    pub(crate) fn new(filter: &DeliveryFilter) -> Self {
-        let mut query = filter.request();
-        let order = filter.order();
-        query.push(("after", filter.after.clone()));
-        query.push(("order", order.value().to_owned()));
-        Self { query, limit: PAGE, order }
+    pub(crate) fn new(query: Vec<(&'static str, String)>) -> Self {
+        Self { query, limit: PAGE, order: Order::Newest }
+    }
+
+    /// A search behind a delivery, in an order.
+    pub(crate) fn after(mut self, last: &str, order: Order) -> Self {
+        self.query.push(("after", last.to_owned()));
+        self.query.push(("order", order.value().to_owned()));
+        Self { order, ..self }
     }
 
     /// A search for fewer deliveries.
@@ -77,18 +79,20 @@ impl Found {
     fn add(
         &mut self,
         service: Service,
-        list: Result<DeliveryList, ApiError>,
+        list: Result<Records<Delivery>, ApiError>,
         order: Order,
     ) -> Result<(), PageError> {
         match list {
             Ok(list) => {
                 // Deliveries behind a cursor are not known of every service.
-                let cursors = [self.next, list.next].into_iter().flatten();
+                let next = list.next.and_then(|next| next.parse().ok());
+                let cursors = [self.next, next].into_iter().flatten();
                 self.next = match order {
                     Order::Newest => cursors.max(),
                     Order::Oldest => cursors.min(),
                 };
-                self.deliveries.extend(list.deliveries.into_iter().map(|one| (service, one)));
+                let entry = |delivery| Entry { service, delivery };
+                self.deliveries.extend(list.records.into_iter().map(entry));
             }
             Err(
                 ApiError::Unavailable { service }
@@ -106,17 +110,17 @@ impl Found {
         let next = self.next;
         match order {
             Order::Newest => {
-                self.deliveries.retain(|(_, it)| next.is_none_or(|next| it.id >= next));
-                self.deliveries.sort_by_key(|(_, delivery)| Reverse(delivery.id));
+                self.deliveries.retain(|it| next.is_none_or(|next| it.delivery.id >= next));
+                self.deliveries.sort_by_key(|it| Reverse(it.delivery.id));
             }
             Order::Oldest => {
-                self.deliveries.retain(|(_, it)| next.is_none_or(|next| it.id <= next));
-                self.deliveries.sort_by_key(|(_, delivery)| delivery.id);
+                self.deliveries.retain(|it| next.is_none_or(|next| it.delivery.id <= next));
+                self.deliveries.sort_by_key(|it| it.delivery.id);
             }
         }
         if self.deliveries.len() > limit {
             self.deliveries.truncate(limit);
-            self.next = self.deliveries.last().map(|(_, last)| last.id);
+            self.next = self.deliveries.last().map(|last| last.delivery.id);
         }
     }
 }
@@ -145,7 +149,7 @@ mod tests {
         })
     }
 
-    fn list(ids: &[u32], next: Option<u32>) -> Result<DeliveryList, ApiError> {
+    fn list(ids: &[u32], next: Option<u32>) -> Result<Records<Delivery>, ApiError> {
         let deliveries: Vec<_> = ids.iter().copied().map(delivery).collect();
         let next = next.map(id);
         Ok(serde_json::from_value(json!({ "deliveries": deliveries, "next": next })).unwrap())
@@ -154,7 +158,7 @@ mod tests {
     /// The numbers of the deliveries and of the cursor.
     fn numbers(found: &Found) -> (Vec<u128>, Option<u128>) {
         let number = |id: Uuid| id.as_u128() % 16;
-        let shown = found.deliveries.iter().map(|(_, delivery)| number(delivery.id));
+        let shown = found.deliveries.iter().map(|entry| number(entry.delivery.id));
         (shown.collect(), found.next.map(number))
     }
 

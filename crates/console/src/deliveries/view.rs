@@ -70,14 +70,6 @@ impl Delivery {
     }
 }
 
-/// A page of deliveries, newest first.
-#[derive(Debug, Deserialize)]
-pub(crate) struct DeliveryList {
-    pub(crate) deliveries: Vec<Delivery>,
-    #[serde(default)]
-    pub(crate) next: Option<Uuid>,
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use pages::text::{Moment, latency};
 use serde::Deserialize;
 
-use crate::{deliveries::outcome_words, page::Page};
+use crate::{Page, deliveries::outcome_words};
 
 /// A header of a request or response.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

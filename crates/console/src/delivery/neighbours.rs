@@ -1,12 +1,15 @@
 //! The deliveries before and after a delivery with the same ordering key.
 
+use futures_util::future::join;
 use pages::api::{ApiError, Part, Service};
+use uuid::Uuid;
 
 use crate::{
-    App,
-    deliveries::{Delivery, DeliveryList, Entry},
-    page::{Page, Section},
-    person::SignedIn,
+    Page, SignedIn,
+    deliveries::{Delivery, Entry},
+    listing::Records,
+    markup::{badge, link, text},
+    table::Table,
 };
 
 /// The deliveries on each side.
@@ -14,43 +17,40 @@ const EACH_SIDE: usize = 3;
 /// Newer deliveries are found among this many.
 const SEARCHED: &str = "100";
 
-/// Deliveries with the same ordering key, newest first.
-#[derive(Default)]
-pub(super) struct Neighbours {
-    pub(super) entries: Vec<Entry>,
+/// Loads the deliveries with the same ordering key, newest first. A delivery without a key has no others.
+pub(super) async fn load(
+    signed_in: &SignedIn,
+    service: Service,
+    delivery: &Delivery,
+) -> Result<Part<Vec<Entry>>, ApiError> {
+    let Some(key) = &delivery.ordering_key else { return Ok(Part::Loaded(Vec::new())) };
+    let (id, each) = (delivery.id.to_string(), EACH_SIDE.to_string());
+    let search = async |after: &str, limit: &str| {
+        let query = [
+            ("merchant", delivery.merchant.as_str()),
+            ("ordering_key", key.as_str()),
+            ("after", after),
+            ("limit", limit),
+        ];
+        signed_in.api.get::<Records<Delivery>>(service, "v1/deliveries", &query).await
+    };
+    let (newer, older) = join(search("", SEARCHED), search(&id, &each)).await;
+    let found = newer.and_then(|newer| Ok(around(newer.records, delivery, older?.records)));
+    let entry = |delivery| Entry { service, delivery };
+    Part::new(found.map(|found| found.into_iter().map(entry).collect()))
 }
 
-impl Neighbours {
-    /// Loads the neighbours. A delivery without an ordering key has none.
-    pub(super) async fn load(
-        app: &App,
-        signed_in: &SignedIn,
-        service: Service,
-        delivery: &Delivery,
-    ) -> Result<Part<Self>, ApiError> {
-        let Some(key) = &delivery.ordering_key else { return Ok(Part::Loaded(Self::default())) };
-        let (id, each) = (delivery.id.to_string(), EACH_SIDE.to_string());
-        let search = async |after: &str, limit: &str| {
-            let query = [
-                ("merchant", delivery.merchant.as_str()),
-                ("ordering_key", key.as_str()),
-                ("after", after),
-                ("limit", limit),
-            ];
-            signed_in.api.get::<DeliveryList>(service, "v1/deliveries", &query).await
-        };
-        let (newer, older) =
-            futures_util::future::join(search("", SEARCHED), search(&id, &each)).await;
-        let found = newer.and_then(|newer| Ok((newer.deliveries, older?.deliveries)));
-        let page = Page::new(app, signed_in, Section::Deliveries);
-        let entries = |(newer, older)| Self {
-            entries: around(newer, delivery, older)
-                .into_iter()
-                .map(|neighbour| Entry::new(&page, service, neighbour))
-                .collect(),
-        };
-        Part::new(found.map(entries))
-    }
+/// The delivery itself has no link.
+pub(super) fn table(entries: &[Entry], shown: Uuid, page: &Page) -> Table {
+    Table::of("Messages of the same ordering key", entries)
+        .cell("State", |it| badge(it.delivery.tone(), &it.delivery.state))
+        .head("Event", |it| match &it.delivery {
+            Delivery { id, event, .. } if *id == shown => text(format!("{event} (this one)")),
+            Delivery { event, .. } => link(it.url(), event),
+        })
+        .number("Number", |it| text(it.delivery.sequence))
+        .response(page)
+        .table()
 }
 
 /// A few newer deliveries, the delivery itself, and the older ones.

@@ -9,7 +9,7 @@ use pages::{
 use serde::Deserialize;
 
 use super::attempts::{AttemptView, Header};
-use crate::{deliveries::Delivery, person::SignedIn};
+use crate::{SignedIn, deliveries::Delivery};
 
 /// The services write this instead of a secret.
 const MASK: &str = "********";

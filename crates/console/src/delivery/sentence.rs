@@ -3,7 +3,7 @@
 use pages::text::count;
 
 use super::attempts::AttemptView;
-use crate::{deliveries::Delivery, page::Page};
+use crate::{Page, deliveries::Delivery};
 
 /// The state of a delivery and what happens next. `max_attempts` is the length of the retry schedule.
 pub(super) fn sentence(

@@ -1,6 +1,6 @@
 //! One discrepancy, and the form that resolves it with a note or assigns its refund to a return.
 
-use actix_web::{HttpResponse, get, post, web};
+use actix_web::{get, post, web};
 use askama::Template;
 use pages::{
     api::{ApiError, Service},
@@ -11,14 +11,13 @@ use reqwest::Method;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};
 
-use super::{Discrepancy, DiscrepancyPage, DiscrepancyRow, PATH, url};
+use super::{Discrepancy, PATH, url};
 use crate::{
-    App,
-    error::{PageError, sentence},
-    listing::load,
-    notice::Notice,
-    page::{Page, Section, html, rejected},
-    person::{Posted, SignedIn},
+    Notice, Page, PageError, PageResult, Posted, Section, SignedIn,
+    error::sentence,
+    html,
+    listing::{Records, load},
+    rejected,
 };
 
 pub(super) fn routes(app: &mut web::ServiceConfig) {
@@ -29,7 +28,7 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 #[template(path = "discrepancy.html")]
 struct DiscrepancyDetailsPage {
     page: Page,
-    row: DiscrepancyRow,
+    discrepancy: Discrepancy,
     form: ResolveFields,
 }
 
@@ -42,16 +41,11 @@ struct ResolveFields {
 }
 
 #[get("/merchants/{merchant}/discrepancies/{position}")]
-async fn show_discrepancy(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: web::Path<(String, i64)>,
-) -> Result<HttpResponse, PageError> {
+async fn show_discrepancy(signed_in: SignedIn, path: web::Path<(String, i64)>) -> PageResult {
     let (merchant, position) = path.into_inner();
     let discrepancy = find(&signed_in, &merchant, position).await?;
-    let page = Page::new(&app, &signed_in, Section::Discrepancies);
-    let row = discrepancy.row(&page);
-    html(&DiscrepancyDetailsPage { page, row, form: ResolveFields::default() })
+    let page = signed_in.page(Section::Discrepancies);
+    html(&DiscrepancyDetailsPage { page, discrepancy, form: ResolveFields::default() })
 }
 
 #[derive(Deserialize)]
@@ -64,10 +58,9 @@ struct ResolveForm {
 
 #[post("/merchants/{merchant}/discrepancies/{position}")]
 async fn resolve_discrepancy(
-    app: web::Data<App>,
     posted: Posted<ResolveForm>,
     path: web::Path<(String, i64)>,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     let Posted { signed_in, form } = posted;
     let (merchant, position) = path.into_inner();
     let own = signed_in.merchant(&merchant)?;
@@ -94,9 +87,8 @@ async fn resolve_discrepancy(
         Err(error) => return Err(error.into()),
     }
     let discrepancy = find(&signed_in, &merchant, position).await?;
-    let page = Page::new(&app, &signed_in, Section::Discrepancies);
-    let row = discrepancy.row(&page);
-    rejected(&DiscrepancyDetailsPage { page, row, form: fields })
+    let page = signed_in.page(Section::Discrepancies);
+    rejected(&DiscrepancyDetailsPage { page, discrepancy, form: fields })
 }
 
 impl ResolveForm {
@@ -127,9 +119,9 @@ async fn find(
     let own = signed_in.merchant(merchant)?;
     let after = position.saturating_add(1).to_string();
     let query = [("after", after.as_str()), ("limit", "1")];
-    let list: DiscrepancyPage =
+    let list: Records<Discrepancy> =
         load(signed_in, Service::RmaEngine, Some(own), PATH, &query).await?;
-    let found = list.discrepancies.into_iter().find(|one| one.position == position);
+    let found = list.records.into_iter().find(|one| one.position == position);
     found.ok_or(PageError::NotFound)
 }
 

@@ -1,6 +1,6 @@
 //! Abandons an undeliverable exchange order, after a page that says what happens.
 
-use actix_web::{HttpResponse, get, post, web};
+use actix_web::{get, post, web};
 use askama::Template;
 use pages::{
     api::{ApiError, Service},
@@ -13,11 +13,7 @@ use serde_json::json;
 
 use super::{ExchangeOrder, details::load_order, url};
 use crate::{
-    App,
-    error::{PageError, sentence},
-    notice::Notice,
-    page::{Page, Section, html, rejected},
-    person::{Posted, SignedIn},
+    Notice, Page, PageError, PageResult, Posted, Section, SignedIn, error::sentence, html, rejected,
 };
 
 pub(super) fn routes(app: &mut web::ServiceConfig) {
@@ -65,27 +61,22 @@ impl AbandonFields {
 }
 
 #[get("/merchants/{merchant}/exchange-orders/{order}/abandon")]
-async fn confirm_abandon(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: web::Path<(String, String)>,
-) -> Result<HttpResponse, PageError> {
+async fn confirm_abandon(signed_in: SignedIn, path: web::Path<(String, String)>) -> PageResult {
     let (merchant, original_order) = path.into_inner();
     let own = signed_in.merchant(&merchant)?;
     if !signed_in.person.is_operator() {
         return Err(PageError::Denied("only operators can abandon exchange orders".to_owned()));
     }
     let (order, _) = load_order(&signed_in, own, &original_order).await?;
-    let page = Page::new(&app, &signed_in, Section::ExchangeOrders);
+    let page = signed_in.page(Section::ExchangeOrders);
     html(&AbandonPage { page, url: order.url(), order, form: AbandonFields::default() })
 }
 
 #[post("/merchants/{merchant}/exchange-orders/{order}/abandon")]
 async fn abandon_exchange_order(
-    app: web::Data<App>,
     posted: Posted<AbandonForm>,
     path: web::Path<(String, String)>,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     let Posted { signed_in, form } = posted;
     let note = form.note.trim();
     let (merchant, original_order) = path.into_inner();
@@ -108,7 +99,7 @@ async fn abandon_exchange_order(
         Err(error) => AbandonFields::rejected(note, error)?,
     };
     let (order, _) = load_order(&signed_in, own, &original_order).await?;
-    let page = Page::new(&app, &signed_in, Section::ExchangeOrders);
+    let page = signed_in.page(Section::ExchangeOrders);
     rejected(&AbandonPage { page, url: order.url(), order, form })
 }
 

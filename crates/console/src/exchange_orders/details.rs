@@ -1,22 +1,20 @@
 //! One exchange order with its units and its message.
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use pages::{
     api::{ApiError, Service},
     path,
-    text::Moment,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{ExchangeOrder, state_sentence, state_tone};
 use crate::{
-    App,
-    error::PageError,
+    Page, PageResult, Section, SignedIn, html,
     listing::{amount, indented, load, words},
-    page::{Page, Section, html},
-    person::SignedIn,
+    markup::{badge, text},
+    table::Table,
 };
 
 pub(super) fn routes(app: &mut web::ServiceConfig) {
@@ -79,15 +77,6 @@ struct MessageCurrency {
     currency: String,
 }
 
-/// A unit of the exchange order.
-struct UnitRow {
-    unit: String,
-    result: String,
-    detail: String,
-    tone: &'static str,
-    price: String,
-}
-
 #[derive(Template)]
 #[template(path = "exchange_order.html")]
 struct ExchangeOrderPage {
@@ -96,10 +85,7 @@ struct ExchangeOrderPage {
     state: String,
     tone: &'static str,
     sentence: &'static str,
-    received: Moment,
-    ordered: Option<Moment>,
-    settled: Option<Moment>,
-    units: Vec<UnitRow>,
+    units: Table,
     /// Names and values of the amounts in the merchant's response.
     amounts: Vec<(&'static str, String)>,
     /// Results of the checks before the exchange order was placed.
@@ -109,23 +95,16 @@ struct ExchangeOrderPage {
 }
 
 #[get("/merchants/{merchant}/exchange-orders/{order}")]
-async fn show_exchange_order(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: web::Path<(String, String)>,
-) -> Result<HttpResponse, PageError> {
+async fn show_exchange_order(signed_in: SignedIn, path: web::Path<(String, String)>) -> PageResult {
     let (merchant, original_order) = path.into_inner();
     let (order, extra) =
         load_order(&signed_in, signed_in.merchant(&merchant)?, &original_order).await?;
-    let page = Page::new(&app, &signed_in, Section::ExchangeOrders);
+    let page = signed_in.page(Section::ExchangeOrders);
     let currency = extra.currency();
     html(&ExchangeOrderPage {
         state: words(&order.state),
         tone: state_tone(&order.state),
         sentence: state_sentence(&order.state),
-        received: page.moment(order.received_at),
-        ordered: order.ordered_at.map(|at| page.moment(at)),
-        settled: order.settled_at.map(|at| page.moment(at)),
         units: extra.units(currency.as_deref()),
         amounts: extra.amounts.rows(currency.as_deref()),
         checks: extra.checks(),
@@ -163,24 +142,26 @@ impl Extra {
         Some(message.currency)
     }
 
-    fn units(&self, currency: Option<&str>) -> Vec<UnitRow> {
-        let placed = self.items.iter().map(|item| UnitRow {
-            unit: format!("Line {}, unit {}", item.order_line_item_identifier, item.unit),
-            result: words(&item.refund_type),
-            detail: String::new(),
-            tone: "info",
-            price: item
-                .unit_price_amount_cents
-                .map_or("gift card".to_owned(), |cents| amount(cents, currency)),
+    fn units(&self, currency: Option<&str>) -> Table {
+        let price = |item: &Item| match item.unit_price_amount_cents {
+            Some(cents) => amount(cents, currency),
+            None => "gift card".to_owned(),
+        };
+        let placed = self.items.iter().map(|it| {
+            let unit = (&it.order_line_item_identifier, it.unit);
+            (unit, badge("info", words(&it.refund_type)), price(it))
         });
-        let failed = self.failed.iter().map(|item| UnitRow {
-            unit: format!("Line {}, unit {}", item.order_line_item_identifier, item.unit),
-            result: "refunded".to_owned(),
-            detail: item.detail.clone(),
-            tone: "warn",
-            price: String::new(),
+        let failed = self.failed.iter().map(|it| {
+            let unit = (&it.order_line_item_identifier, it.unit);
+            let detail = Some(text(&it.detail)).filter(|_| !it.detail.is_empty());
+            (unit, badge("warn", "refunded").and_some(detail), String::new())
         });
-        placed.chain(failed).collect()
+        let units: Vec<_> = placed.chain(failed).collect();
+        Table::of("Units of the exchange", &units)
+            .head("Unit", |((line, unit), ..)| text(format!("Line {line}, unit {unit}")))
+            .cell("Result", |(_, result, _)| result.clone())
+            .classed("number nowrap", "Price of the variant", |(.., price)| text(price))
+            .table()
     }
 
     fn checks(&self) -> Vec<(&'static str, String)> {

@@ -7,7 +7,7 @@ use super::{
     step::{Step, StepState},
     steps::{endpoint_step, history_step, message_step, order_step, return_step, token_step},
 };
-use crate::{endpoint_health::Endpoint, page::Page, parts::Loaded};
+use crate::{Page, endpoint_health::Endpoint, parts::Loaded};
 
 /// Orders older than this show that the history was imported.
 const HISTORY: TimeDelta = TimeDelta::days(30);

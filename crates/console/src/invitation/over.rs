@@ -1,13 +1,10 @@
 //! The page about an invitation link that does not work any more.
 
-use actix_web::{HttpResponse, http::StatusCode};
+use actix_web::http::StatusCode;
 use askama::Template;
 use pages::api::ApiError;
 
-use crate::{
-    error::{Bare, PageError},
-    page::html_with,
-};
+use crate::{PageError, PageResult, error::Bare, html_with};
 
 #[derive(Template)]
 #[template(path = "invitation_over.html")]
@@ -18,7 +15,7 @@ pub(super) struct OverPage {
 }
 
 impl OverPage {
-    pub(super) fn show(&self) -> Result<HttpResponse, PageError> {
+    pub(super) fn show(&self) -> PageResult {
         let status = if self.passwords_off { StatusCode::FORBIDDEN } else { StatusCode::NOT_FOUND };
         html_with(status, self)
     }

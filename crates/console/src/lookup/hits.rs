@@ -1,11 +1,16 @@
 //! Records that were found, in one form.
 
 use chrono::{DateTime, Utc};
-use pages::{path, text::Moment};
+use pages::path;
 use serde::Deserialize;
 
 use crate::{
-    exchange_orders::state_tone, listing::words, page::Page, returns::status_tone,
+    Page,
+    exchange_orders::state_tone,
+    listing::words,
+    markup::{badge, link, or_dash},
+    returns::status_tone,
+    table::Table,
     warehouse::WarehouseRecord,
 };
 
@@ -48,35 +53,6 @@ struct ExchangeOrder {
 #[derive(Debug)]
 pub(super) struct Hit {
     kind: &'static str,
-    pub(super) name: String,
-    pub(super) url: String,
-    pub(super) merchant: String,
-    pub(super) state: String,
-    pub(super) tone: &'static str,
-    pub(super) at: Moment,
-}
-
-/// The hits of one kind.
-pub(super) struct Group {
-    pub(super) name: &'static str,
-    pub(super) hits: Vec<Hit>,
-}
-
-/// The hits by kind, in the order in which they were found.
-pub(super) fn groups(hits: Vec<Hit>) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
-    for hit in hits {
-        match groups.iter_mut().find(|group| group.name == hit.kind) {
-            Some(group) => group.hits.push(hit),
-            None => groups.push(Group { name: hit.kind, hits: vec![hit] }),
-        }
-    }
-    groups
-}
-
-/// The parts of a hit that differ by kind.
-struct Parts {
-    kind: &'static str,
     /// The segment of the URL.
     segment: &'static str,
     merchant: Option<String>,
@@ -88,35 +64,54 @@ struct Parts {
     at: DateTime<Utc>,
 }
 
-impl Found {
-    /// The records as hits. Lists within one merchant may leave out its name.
-    pub(super) fn hits(self, within: Option<&str>, page: &Page) -> Vec<Hit> {
-        let orders = self.orders.into_iter().map(Parts::from);
-        let returns = self.returns.into_iter().map(Parts::from);
-        let exchange_orders = self.exchange_orders.into_iter().map(Parts::from);
-        let records = self.records.into_iter().map(Parts::from);
-        let all = orders.chain(returns).chain(exchange_orders).chain(records);
-        all.map(|parts| parts.hit(within, page)).collect()
-    }
-}
-
-impl Parts {
-    fn hit(self, within: Option<&str>, page: &Page) -> Hit {
-        let merchant = self.merchant.or_else(|| within.map(str::to_owned)).unwrap_or_default();
-        let url = path!("merchants", merchant, self.segment, self.identifier);
-        Hit {
-            kind: self.kind,
-            name: self.name,
-            url: format!("/{url}"),
-            merchant,
-            state: self.state,
-            tone: self.tone,
-            at: page.moment(self.at),
+/// The hits by kind, in the order in which they were found.
+pub(super) fn groups(hits: Vec<Hit>, page: &Page) -> Vec<(&'static str, Table)> {
+    let mut groups: Vec<(&'static str, Vec<Hit>)> = Vec::new();
+    for hit in hits {
+        match groups.iter_mut().find(|(kind, _)| *kind == hit.kind) {
+            Some((_, hits)) => hits.push(hit),
+            None => groups.push((hit.kind, vec![hit])),
         }
     }
+    groups.into_iter().map(|(kind, hits)| (kind, hit_table(kind, &hits, page))).collect()
 }
 
-impl From<Order> for Parts {
+fn hit_table(kind: &str, hits: &[Hit], page: &Page) -> Table {
+    Table::of(format!("Found: {kind}"), hits)
+        .wrapped_head("Identifier", |it| link(it.url(), &it.name))
+        .cell("State", |it| or_dash((!it.state.is_empty()).then(|| badge(it.tone, &it.state))))
+        .cell("Merchant", |it| {
+            link(format!("/{}", path!("merchants", it.merchant())), it.merchant())
+        })
+        .cell("Changed", |it| page.time(it.at))
+        .table()
+}
+
+impl Hit {
+    pub(super) fn url(&self) -> String {
+        format!("/{}", path!("merchants", self.merchant(), self.segment, self.identifier))
+    }
+
+    fn merchant(&self) -> &str {
+        self.merchant.as_deref().unwrap_or_default()
+    }
+}
+
+impl Found {
+    /// The records as hits. Lists within one merchant may leave out its name.
+    pub(super) fn hits(self, within: Option<&str>) -> Vec<Hit> {
+        let orders = self.orders.into_iter().map(Hit::from);
+        let returns = self.returns.into_iter().map(Hit::from);
+        let exchange_orders = self.exchange_orders.into_iter().map(Hit::from);
+        let records = self.records.into_iter().map(Hit::from);
+        let all = orders.chain(returns).chain(exchange_orders).chain(records);
+        let named =
+            |hit: Hit| Hit { merchant: hit.merchant.or_else(|| within.map(str::to_owned)), ..hit };
+        all.map(named).collect()
+    }
+}
+
+impl From<Order> for Hit {
     fn from(order: Order) -> Self {
         Self {
             kind: "Orders",
@@ -131,7 +126,7 @@ impl From<Order> for Parts {
     }
 }
 
-impl From<Return> for Parts {
+impl From<Return> for Hit {
     fn from(rma: Return) -> Self {
         Self {
             kind: "Returns",
@@ -146,7 +141,7 @@ impl From<Return> for Parts {
     }
 }
 
-impl From<ExchangeOrder> for Parts {
+impl From<ExchangeOrder> for Hit {
     fn from(order: ExchangeOrder) -> Self {
         let name = order.exchange_order_identifier.unwrap_or_default();
         Self {
@@ -162,7 +157,7 @@ impl From<ExchangeOrder> for Parts {
     }
 }
 
-impl From<WarehouseRecord> for Parts {
+impl From<WarehouseRecord> for Hit {
     fn from(record: WarehouseRecord) -> Self {
         let (kind, segment) = record.place();
         Self {
@@ -188,7 +183,7 @@ mod tests {
             "created_at": "2026-01-01T00:00:00Z"}], "next": "x"}"#;
         let found: Found = serde_json::from_str(text).unwrap();
         assert!(found.orders.is_empty() && found.returns.is_empty());
-        let parts = Parts::from(found.records.into_iter().next().unwrap());
-        assert_eq!((parts.kind, parts.segment), ("Drop shipments", "drop-shipments"));
+        let hit = Hit::from(found.records.into_iter().next().unwrap());
+        assert_eq!((hit.kind, hit.segment), ("Drop shipments", "drop-shipments"));
     }
 }

@@ -22,12 +22,9 @@ use super::{
     version::{Version, is_outdated},
 };
 use crate::{
-    App,
+    Notice, Page, PageResult, Posted, SignedIn,
     changes::{self, Change},
-    error::PageError,
-    notice::Notice,
-    page::{Page, html, html_with, rejected},
-    person::{Posted, SignedIn},
+    html, html_with, rejected,
 };
 
 #[derive(Template)]
@@ -49,14 +46,13 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 }
 
 fn appearance_page(
-    app: &App,
     signed_in: &SignedIn,
     merchant: &Merchant,
     form: AppearanceForm,
 ) -> AppearancePage {
     let frame = Frame::new(&signed_in.person, merchant, Tab::Appearance);
     AppearancePage {
-        page: page_of(app, signed_in, merchant),
+        page: page_of(signed_in, merchant),
         merchant: frame,
         form,
         version: Version::of(merchant),
@@ -65,23 +61,15 @@ fn appearance_page(
 }
 
 #[get("/merchants/{merchant}/appearance")]
-async fn show_appearance(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    merchant: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+async fn show_appearance(signed_in: SignedIn, merchant: web::Path<String>) -> PageResult {
     require_manage(&signed_in)?;
     let found = Merchant::load(&signed_in, signed_in.merchant(&merchant)?).await?;
     let form = AppearanceForm::of(&found.appearance, &found.settings.returns.reasons);
-    html(&appearance_page(&app, &signed_in, &found, form))
+    html(&appearance_page(&signed_in, &found, form))
 }
 
 #[post("/merchants/{merchant}/appearance")]
-async fn change_appearance(
-    app: web::Data<App>,
-    posted: Posted<Fields>,
-    merchant: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+async fn change_appearance(posted: Posted<Fields>, merchant: web::Path<String>) -> PageResult {
     let Posted { signed_in, form } = posted;
     require_manage(&signed_in)?;
     let id = signed_in.merchant(&merchant)?;
@@ -96,44 +84,35 @@ async fn change_appearance(
             let url = format!("/{}", path!("merchants", id, "appearance"));
             return Ok(Notice::AppearanceSaved.redirect(&url));
         }
-        Err(error) if is_outdated(&error) => return outdated(&app, &signed_in, id, form).await,
+        Err(error) if is_outdated(&error) => return outdated(&signed_in, id, form).await,
         Err(ApiError::Invalid(body)) => form.reject(&body),
         Err(ApiError::Conflict(body)) => form.reject_host_names(&body),
         Err(error) => return Err(error.into()),
     }
-    let shown = appearance_page(&app, &signed_in, &found, form);
+    let shown = appearance_page(&signed_in, &found, form);
     rejected(&AppearancePage { version, ..shown })
 }
 
 /// Shows the values that are stored now beside those of the form. Saving again replaces them.
-async fn outdated(
-    app: &App,
-    signed_in: &SignedIn,
-    id: &str,
-    mut form: AppearanceForm,
-) -> Result<HttpResponse, PageError> {
+async fn outdated(signed_in: &SignedIn, id: &str, mut form: AppearanceForm) -> PageResult {
     let found = Merchant::load(signed_in, id).await?;
     let stored = AppearanceForm::of(&found.appearance, &found.settings.returns.reasons);
     let changes = changes::between(stored.facts(), form.facts());
-    form.message = Some(changes::message("merchant"));
-    let shown = appearance_page(app, signed_in, &found, form);
+    form.inputs.message = Some(changes::message("merchant"));
+    let shown = appearance_page(signed_in, &found, form);
     html_with(StatusCode::CONFLICT, &AppearancePage { changes, ..shown })
 }
 
 /// Shows the typed values without saving them. Only browsers without JavaScript need it.
 #[post("/merchants/{merchant}/appearance/preview")]
-async fn preview_appearance(
-    app: web::Data<App>,
-    posted: Posted<Fields>,
-    merchant: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+async fn preview_appearance(posted: Posted<Fields>, merchant: web::Path<String>) -> PageResult {
     let Posted { signed_in, form } = posted;
     require_manage(&signed_in)?;
     let found = Merchant::load(&signed_in, signed_in.merchant(&merchant)?).await?;
     let version = Version::read(&form);
     let mut form = AppearanceForm::read(&form, &found.settings.returns.reasons);
     form.colors.check();
-    let shown = appearance_page(&app, &signed_in, &found, form);
+    let shown = appearance_page(&signed_in, &found, form);
     html(&AppearancePage { version, ..shown })
 }
 
@@ -171,6 +150,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::App;
 
     /// Auth with a merchant of version 2, whose name another person has just changed.
     fn start_auth() -> App {

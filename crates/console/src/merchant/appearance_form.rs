@@ -2,23 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use pages::{
-    api::ErrorBody,
-    form::{Field, Fields},
-};
-use serde::Deserialize;
+use pages::{api::ErrorBody, form::Fields};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
     color_fields::ColorFields,
     label_table::{LANGUAGES, LabelTable},
     policy_form::Reason,
-    settings_form::optional,
 };
-use crate::error::{error_below, sentence};
+use crate::{
+    error::{error_below, sentence},
+    form::{Form, Input, Kind},
+};
 
 /// The appearance as auth describes it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Appearance {
     pub(super) name: Option<String>,
@@ -47,96 +46,92 @@ pub(super) struct Choice {
     pub(super) is_chosen: bool,
 }
 
-#[derive(Debug, Clone, Default)]
+/// The inputs of the form, except colours, lists and labels.
+const INPUTS: &[Input] = &[
+    Input::new("name", "Name that shoppers see", "appearance.name", Kind::Own),
+    Input::text("logo_url", "URL of the logo")
+        .at("appearance.logo_url")
+        .kind("url")
+        .hint("An https URL. Empty: no logo."),
+    Input::new("default_language", "Default language", "appearance.languages", Kind::Own),
+    Input::text("policy_url", "Return policy")
+        .at("appearance.policy_url")
+        .kind("url")
+        .hint("The page with your return policy. Can be empty."),
+    Input::text("contact_url", "Contact page")
+        .at("appearance.contact_url")
+        .kind("url")
+        .hint("Can be empty."),
+    Input::text("contact_email", "E-mail address for shoppers")
+        .at("appearance.contact_email")
+        .kind("email")
+        .hint("Can be empty."),
+    Input::check("withdrawal", "Withdrawal").at("appearance.withdrawal"),
+    Input::new("host_names", "Host names of the portal", "appearance.host_names", Kind::Lines).hint(
+        "One a line, like returns.acme.example. Each must lead to the portal, and no other merchant can use it.",
+    ),
+    Input::new("image_hosts", "Hosts of product pictures", "appearance.image_hosts", Kind::Lines)
+        .hint("One a line, like cdn.acme.example. The portal shows no pictures of other hosts."),
+];
+
+#[derive(Debug, Clone)]
 pub(super) struct AppearanceForm {
-    pub(super) name: Field,
-    pub(super) logo_url: Field,
+    pub(super) inputs: Form,
     pub(super) colors: ColorFields,
-    pub(super) default_language: Field,
     pub(super) languages: Vec<Choice>,
     pub(super) labels: LabelTable,
-    pub(super) policy_url: Field,
-    pub(super) contact_url: Field,
-    pub(super) contact_email: Field,
-    /// One host a line.
-    pub(super) image_hosts: Field,
-    /// One host name a line.
-    pub(super) host_names: Field,
     pub(super) lookup_keys: Vec<Choice>,
     pub(super) lookup_keys_error: Option<String>,
-    pub(super) withdrawal: bool,
-    /// The reason why the whole form was rejected.
-    pub(super) message: Option<String>,
 }
 
 impl AppearanceForm {
     /// The form with the present appearance.
     pub(super) fn of(appearance: &Appearance, reasons: &[Reason]) -> Self {
-        let optional = |text: &Option<String>| Field::new(text.clone().unwrap_or_default());
         let color = |key: &str| appearance.colors.get(key).cloned().unwrap_or_default();
         let has = |list: &[String], value: &str| list.iter().any(|entry| entry == value);
-        let default_language = appearance.languages.first().map_or("en", String::as_str);
+        let inputs = Form::of(INPUTS, &json!({ "appearance": appearance }));
+        let language = appearance.languages.first().map_or("en", String::as_str);
         Self {
-            name: optional(&appearance.name),
-            logo_url: optional(&appearance.logo_url),
+            inputs: inputs.with("default_language", language),
             colors: ColorFields::new(color),
-            default_language: Field::new(default_language),
             languages: choices(&LANGUAGES, |language| has(&appearance.languages, language)),
             labels: LabelTable::of(&appearance.reason_labels, reasons),
-            policy_url: optional(&appearance.policy_url),
-            contact_url: optional(&appearance.contact_url),
-            contact_email: optional(&appearance.contact_email),
-            image_hosts: Field::new(appearance.image_hosts.join("\n")),
-            host_names: Field::new(appearance.host_names.join("\n")),
             lookup_keys: choices(&LOOKUP_KEYS, |key| has(&appearance.lookup_keys, key)),
             lookup_keys_error: None,
-            withdrawal: appearance.withdrawal,
-            message: None,
         }
     }
 
     /// The form as it was sent.
     pub(super) fn read(fields: &Fields, reasons: &[Reason]) -> Self {
-        let field = |name| Field::new(fields.text(name));
         let is_chosen = |list: &str, value: &str| fields.is_checked(&format!("{list}_{value}"));
         Self {
-            name: field("name"),
-            logo_url: field("logo_url"),
+            inputs: Form::read(INPUTS, fields),
             colors: ColorFields::new(|key| fields.text(key).to_owned()),
-            default_language: field("default_language"),
             languages: choices(&LANGUAGES, |language| is_chosen("language", language)),
             labels: LabelTable::read(fields, reasons),
-            policy_url: field("policy_url"),
-            contact_url: field("contact_url"),
-            contact_email: field("contact_email"),
-            image_hosts: field("image_hosts"),
-            host_names: field("host_names"),
             lookup_keys: choices(&LOOKUP_KEYS, |key| is_chosen("lookup", key)),
             lookup_keys_error: None,
-            withdrawal: fields.is_checked("withdrawal"),
-            message: None,
         }
     }
 
     /// The request. An empty field restores its default.
-    pub(super) fn body(&self) -> Value {
-        let default_language = self.default_language.value.as_str();
+    pub(super) fn body(&mut self) -> Value {
+        let mut body = self.inputs.body();
+        let default_language = self.inputs.value("default_language");
         let others = chosen(&self.languages).filter(|language| *language != default_language);
         let languages: Vec<_> = [default_language].into_iter().chain(others).collect();
-        json!({ "appearance": {
-            "name": optional(&self.name),
-            "logo_url": optional(&self.logo_url),
+        let lists = json!({
             "colors": self.colors.body(),
             "languages": languages,
             "reason_labels": self.labels.body(),
-            "policy_url": optional(&self.policy_url),
-            "contact_url": optional(&self.contact_url),
-            "contact_email": optional(&self.contact_email),
-            "image_hosts": lines(&self.image_hosts),
-            "host_names": lines(&self.host_names),
             "lookup_keys": chosen(&self.lookup_keys).collect::<Vec<_>>(),
-            "withdrawal": self.withdrawal,
-        } })
+        });
+        if let (Some(Value::Object(appearance)), Value::Object(lists)) =
+            (body.get_mut("appearance"), lists)
+        {
+            appearance.extend(lists);
+        }
+        body.into()
     }
 
     /// The values with their names.
@@ -145,56 +140,33 @@ impl AppearanceForm {
             let chosen = choices.iter().filter(|choice| choice.is_chosen);
             chosen.map(|choice| choice.label).collect::<Vec<_>>().join(", ")
         };
-        let mut facts = vec![
-            ("Name that shoppers see", self.name.value.clone()),
-            ("URL of the logo", self.logo_url.value.clone()),
-        ];
+        let mut facts = self.inputs.facts();
         facts.extend(self.colors.0.iter().map(|color| (color.label, color.field.value.clone())));
         facts.extend([
-            ("Default language", self.default_language.value.clone()),
             ("Languages", list(&self.languages)),
             ("Labels of return reasons", self.labels.text()),
-            ("Return policy", self.policy_url.value.clone()),
-            ("Contact page", self.contact_url.value.clone()),
-            ("E-mail address for shoppers", self.contact_email.value.clone()),
             ("Facts to find an order", list(&self.lookup_keys)),
-            ("Withdrawal", if self.withdrawal { "yes" } else { "no" }.to_owned()),
-            ("Host names of the portal", lines(&self.host_names).join(", ")),
-            ("Hosts of product pictures", lines(&self.image_hosts).join(", ")),
         ]);
         facts
     }
 
     /// Puts the errors of auth beside the fields.
     pub(super) fn reject(&mut self, body: &ErrorBody) {
-        let fields = [
-            (&mut self.name, "name"),
-            (&mut self.logo_url, "logo_url"),
-            (&mut self.policy_url, "policy_url"),
-            (&mut self.contact_url, "contact_url"),
-            (&mut self.contact_email, "contact_email"),
-            (&mut self.default_language, "languages"),
-            (&mut self.image_hosts, "image_hosts"),
-            (&mut self.host_names, "host_names"),
-        ];
-        for (field, key) in fields {
-            field.error = error_below(body, &format!("$.appearance.{key}"));
-        }
+        self.inputs.reject_all(body);
         self.colors.reject(body);
         self.lookup_keys_error = error_below(body, "$.appearance.lookup_keys");
         self.labels.reject(body);
-        self.message = Some(sentence(&body.message));
     }
 
     /// Puts the error of a host name that another merchant has beside the host names.
     pub(super) fn reject_host_names(&mut self, body: &ErrorBody) {
-        self.host_names.reject(sentence(&body.message));
-        self.message = Some("Some fields are not valid. Nothing was changed.".to_owned());
+        self.inputs.reject("host_names", sentence(&body.message));
+        self.inputs.message = Some("Some fields are not valid. Nothing was changed.".to_owned());
     }
 
     /// The name in the preview.
     pub(super) fn shown_name<'a>(&'a self, merchant: &'a str) -> &'a str {
-        optional(&self.name).unwrap_or(merchant)
+        Some(self.inputs.value("name")).filter(|name| !name.is_empty()).unwrap_or(merchant)
     }
 }
 
@@ -208,10 +180,6 @@ fn choices(
 
 fn chosen(choices: &[Choice]) -> impl Iterator<Item = &str> {
     choices.iter().filter(|choice| choice.is_chosen).map(|choice| choice.value)
-}
-
-fn lines(field: &Field) -> Vec<&str> {
-    field.value.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
 }
 
 #[cfg(test)]

@@ -1,15 +1,16 @@
 //! The audit log of a merchant.
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
+use pages::form::Fields;
 
 use super::{Frame, Merchant, Tab, page_of};
 use crate::{
-    App,
-    audit::{AuditFilter, AuditList, AuditRow},
-    error::PageError,
-    page::{Page, html},
-    person::SignedIn,
+    Page, PageResult, SignedIn,
+    audit::{AuditRecord, load_records, read_filter},
+    filter::Filter,
+    html,
+    listing::Records,
 };
 
 #[derive(Template)]
@@ -17,9 +18,8 @@ use crate::{
 struct AuditPage {
     page: Page,
     merchant: Frame,
-    filter: AuditFilter,
-    records: Vec<AuditRow>,
-    /// The query of the next page.
+    filter: Filter,
+    records: Vec<AuditRecord>,
     older: Option<String>,
 }
 
@@ -29,20 +29,16 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 
 #[get("/merchants/{merchant}/audit")]
 async fn list_audit(
-    app: web::Data<App>,
     signed_in: SignedIn,
     merchant: web::Path<String>,
-    filter: web::Query<AuditFilter>,
-) -> Result<HttpResponse, PageError> {
+    query: web::Query<Fields>,
+) -> PageResult {
     let id = signed_in.merchant(&merchant)?;
-    let mut filter = filter.into_inner().trimmed();
-    id.clone_into(&mut filter.merchant);
     let found = Merchant::load(&signed_in, id).await?;
-    let filter = filter.in_zone(&found.settings.time_zone);
-    let list = AuditList::load(&signed_in, &filter).await?;
-    let page = page_of(&app, &signed_in, &found);
-    let (records, next) = list.rows(&page);
-    let older = next.map(|after| filter.older(&after));
+    let filter = read_filter(&signed_in, format!("/merchants/{id}/audit"), &query);
+    let filter = filter.of_merchant(id);
+    let Records { records, next: older } = load_records(&signed_in, &filter).await?;
+    let page = page_of(&signed_in, &found);
     let merchant = Frame::new(&signed_in.person, &found, Tab::Audit);
     html(&AuditPage { page, merchant, filter, records, older })
 }

@@ -1,6 +1,6 @@
 //! The form for a new API client.
 
-use actix_web::{HttpResponse, get, post, web};
+use actix_web::{get, post, web};
 use askama::Template;
 use domain::access::Scope;
 use pages::{
@@ -17,10 +17,9 @@ use super::{
     page, require_manage,
 };
 use crate::{
-    App,
-    error::{PageError, error_below, sentence},
-    page::{Page, html, rejected},
-    person::{Posted, SignedIn},
+    Page, PageError, PageResult, Posted, SignedIn,
+    error::{error_below, sentence},
+    html, rejected,
 };
 
 #[derive(Template)]
@@ -63,34 +62,25 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 }
 
 async fn load(
-    app: &App,
     signed_in: &SignedIn,
     id: &str,
     form: ClientForm,
 ) -> Result<NewClientPage, PageError> {
     let found = Merchant::load(signed_in, id).await?;
     let merchant = Frame::new(&signed_in.person, &found, Tab::Clients);
-    Ok(NewClientPage { page: page(app, signed_in), merchant, back: list_url(id), form })
+    Ok(NewClientPage { page: page(signed_in), merchant, back: list_url(id), form })
 }
 
 #[get("/merchants/{merchant}/new-client")]
-async fn show_form(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    merchant: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+async fn show_form(signed_in: SignedIn, merchant: web::Path<String>) -> PageResult {
     require_manage(&signed_in)?;
     let chosen = vec![Scope::Orders.to_string(), Scope::Returns.to_string()];
     let form = ClientForm { chosen, ..ClientForm::default() };
-    html(&load(&app, &signed_in, signed_in.merchant(&merchant)?, form).await?)
+    html(&load(&signed_in, signed_in.merchant(&merchant)?, form).await?)
 }
 
 #[post("/merchants/{merchant}/new-client")]
-async fn create(
-    app: web::Data<App>,
-    posted: Posted<ClientFields>,
-    merchant: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+async fn create(posted: Posted<ClientFields>, merchant: web::Path<String>) -> PageResult {
     let Posted { signed_in, form: fields } = posted;
     let id = signed_in.merchant(&merchant)?;
     let body = json!({ "merchant": id, "name": fields.name.trim(), "scopes": fields.scopes });
@@ -102,7 +92,7 @@ async fn create(
         ..ClientForm::default()
     };
     match created {
-        Ok(client) => return show_secret(&app, &signed_in, id, client),
+        Ok(client) => return show_secret(&signed_in, id, client),
         Err(ApiError::Invalid(body)) => {
             form.name.error = body.field("$.name").map(|text| sentence(&text));
             form.scopes_error = error_below(&body, "$.scopes");
@@ -111,5 +101,5 @@ async fn create(
         Err(ApiError::Conflict(body)) => form.message = Some(sentence(&body.message)),
         Err(error) => return Err(error.into()),
     }
-    rejected(&load(&app, &signed_in, id, form).await?)
+    rejected(&load(&signed_in, id, form).await?)
 }

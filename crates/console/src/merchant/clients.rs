@@ -1,13 +1,12 @@
 //! The API clients of a merchant: list, rotate, revoke.
 
-use actix_web::{HttpResponse, get, post, web};
+use actix_web::{get, post, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use futures_util::future::join;
 use pages::{
     api::{ApiError, Service},
     path,
-    text::Moment,
 };
 use reqwest::Method;
 use serde::Deserialize;
@@ -15,12 +14,13 @@ use serde_json::{Value, json};
 
 use super::{After, Frame, Merchant, Tab, page, page_of, require_manage};
 use crate::{
-    App,
+    Notice, Page, PageError, PageResult, Posted, SignedIn,
     confirm::{Confirmation, RotateForm, SecretPage},
-    error::PageError,
-    notice::Notice,
-    page::{Page, html},
-    person::{Posted, SignedIn},
+    html,
+    listing::{PAGE, Records},
+    markup::{Markup, badge, button, code, or_dash, row, text},
+    person::NoFields,
+    table::Table,
 };
 
 /// A client as auth describes it.
@@ -54,31 +54,12 @@ impl ClientView {
     }
 }
 
-#[derive(Deserialize)]
-struct ClientList {
-    clients: Vec<ClientView>,
-    next: Option<String>,
-}
-
-struct ClientRow {
-    view: ClientView,
-    created: Moment,
-    revoked: Option<Moment>,
-    last_used: Option<Moment>,
-}
-
-impl ClientRow {
-    fn scopes(&self) -> impl Iterator<Item = &str> {
-        self.view.scope.split_ascii_whitespace()
-    }
-}
-
 #[derive(Template)]
 #[template(path = "merchant_clients.html")]
 struct ClientsPage {
     page: Page,
     merchant: Frame,
-    clients: Vec<ClientRow>,
+    table: Table,
     next: Option<String>,
 }
 
@@ -92,29 +73,45 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 
 #[get("/merchants/{merchant}/clients")]
 async fn list_clients(
-    app: web::Data<App>,
     signed_in: SignedIn,
     merchant: web::Path<String>,
     query: web::Query<After>,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     let id = signed_in.merchant(&merchant)?;
-    let query = [("merchant", id), ("after", query.after.as_str()), ("limit", "50")];
+    let query = [("merchant", id), ("after", query.after.as_str()), ("limit", PAGE)];
     let (found, list) = join(
         Merchant::load(&signed_in, id),
-        signed_in.api.get::<ClientList>(Service::Auth, "v1/clients", &query),
+        signed_in.api.get::<Records<ClientView>>(Service::Auth, "v1/clients", &query),
     )
     .await;
-    let (found, list) = (found?, list?);
-    let page = page_of(&app, &signed_in, &found);
-    let row = |view: ClientView| ClientRow {
-        created: page.moment(view.created_at),
-        revoked: view.revoked_at.map(|at| page.moment(at)),
-        last_used: view.last_used_at.map(|at| page.moment(at)),
-        view,
-    };
-    let clients = list.clients.into_iter().map(row).collect();
+    let (found, Records { records, next }) = (found?, list?);
+    let page = page_of(&signed_in, &found);
     let merchant = Frame::new(&signed_in.person, &found, Tab::Clients);
-    html(&ClientsPage { page, merchant, clients, next: list.next })
+    let table = client_table(&records, &merchant, &page);
+    html(&ClientsPage { page, merchant, table, next })
+}
+
+fn client_table(clients: &[ClientView], merchant: &Frame, page: &Page) -> Table {
+    Table::of("Clients", clients)
+        .head("Client", |it| text(&it.name).below(code(&it.client_id)))
+        .cell("Scopes", |it| {
+            let scopes = it.scope.split_ascii_whitespace().map(|scope| badge("", scope));
+            scopes.reduce(Markup::and).unwrap_or_default()
+        })
+        .cell("Created", |it| page.time(it.created_at))
+        .cell("Last used", |it| page.time_or(it.last_used_at, "never"))
+        .cell("State", |it| match it.revoked_at {
+            Some(at) => badge("bad", "revoked").and(page.time(at).classed("small")),
+            None => badge("good", "active"),
+        })
+        .cell_if(page.person.may_manage(), "Actions", |it| {
+            let url = merchant.entry_url("clients", &it.client_id);
+            let rotation =
+                button(format!("{url}/rotate"), "Rotate secret …", format!(" of {}", it.name));
+            let revocation = button(format!("{url}/revoke"), "Revoke …", format!(" {}", it.name));
+            or_dash(it.revoked_at.is_none().then(|| row([rotation, revocation])))
+        })
+        .table()
 }
 
 /// The merchant and the client in a URL.
@@ -126,27 +123,22 @@ pub(super) fn list_url(merchant: &str) -> String {
 }
 
 #[get("/merchants/{merchant}/clients/{client}/rotate")]
-async fn ask_to_rotate(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: ClientPath,
-) -> Result<HttpResponse, PageError> {
+async fn ask_to_rotate(signed_in: SignedIn, path: ClientPath) -> PageResult {
     ClientView::load(&signed_in, &path).await?;
-    rotation_page(&app, &signed_in, &path, RotateForm::default())
+    rotation_page(&signed_in, &path, RotateForm::default())
 }
 
 fn rotation_page(
-    app: &App,
     signed_in: &SignedIn,
     (merchant, client): &(String, String),
     form: RotateForm,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     let effects = vec![
         "The client gets a new secret, which is shown once.".to_owned(),
         "Tokens that the client already has stay valid.".to_owned(),
     ];
     Confirmation {
-        page: page(app, signed_in),
+        page: page(signed_in),
         title: format!("Rotate the secret of client {client}?"),
         effects,
         button: "Rotate",
@@ -157,34 +149,25 @@ fn rotation_page(
 }
 
 #[post("/merchants/{merchant}/clients/{client}/rotate")]
-async fn rotate(
-    app: web::Data<App>,
-    posted: Posted<RotateForm>,
-    path: ClientPath,
-) -> Result<HttpResponse, PageError> {
+async fn rotate(posted: Posted<RotateForm>, path: ClientPath) -> PageResult {
     let Posted { signed_in, form } = posted;
     ClientView::load(&signed_in, &path).await?;
     let url = path!("v1", "clients", path.1, "rotate");
     let rotated: Result<ClientView, _> =
         signed_in.api.send_json(Service::Auth, Method::POST, None, &url, &form.body()).await;
     match rotated {
-        Ok(client) => show_secret(&app, &signed_in, &path.0, client),
+        Ok(client) => show_secret(&signed_in, &path.0, client),
         Err(ApiError::Conflict(body)) if body.code == "secret_in_use" => {
-            rotation_page(&app, &signed_in, &path, form.refused())
+            rotation_page(&signed_in, &path, form.refused())
         }
         Err(error) => Err(error.into()),
     }
 }
 
 /// Shows the secret of a client once.
-pub(super) fn show_secret(
-    app: &App,
-    signed_in: &SignedIn,
-    merchant: &str,
-    client: ClientView,
-) -> Result<HttpResponse, PageError> {
+pub(super) fn show_secret(signed_in: &SignedIn, merchant: &str, client: ClientView) -> PageResult {
     html(&SecretPage {
-        page: page(app, signed_in),
+        page: page(signed_in),
         title: format!("Secret of client {}", client.name),
         text: "Store this secret where your software can read it. It is shown only now.".to_owned(),
         values: vec![
@@ -197,11 +180,7 @@ pub(super) fn show_secret(
 }
 
 #[get("/merchants/{merchant}/clients/{client}/revoke")]
-async fn ask_to_revoke(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: ClientPath,
-) -> Result<HttpResponse, PageError> {
+async fn ask_to_revoke(signed_in: SignedIn, path: ClientPath) -> PageResult {
     ClientView::load(&signed_in, &path).await?;
     let effects = vec![
         "The client gets no new tokens, and all services reject its tokens within seconds."
@@ -209,7 +188,7 @@ async fn ask_to_revoke(
         "This cannot be undone. Create a new client instead.".to_owned(),
     ];
     Confirmation {
-        page: page(&app, &signed_in),
+        page: page(&signed_in),
         title: format!("Revoke client {}?", path.1),
         effects,
         button: "Revoke",
@@ -219,11 +198,8 @@ async fn ask_to_revoke(
     .show()
 }
 
-#[derive(Deserialize)]
-struct NoFields {}
-
 #[post("/merchants/{merchant}/clients/{client}/revoke")]
-async fn revoke(posted: Posted<NoFields>, path: ClientPath) -> Result<HttpResponse, PageError> {
+async fn revoke(posted: Posted<NoFields>, path: ClientPath) -> PageResult {
     let signed_in = posted.signed_in;
     ClientView::load(&signed_in, &path).await?;
     let url = path!("v1", "clients", path.1, "revoke");

@@ -6,7 +6,6 @@ use domain::merchant::{Color, Colors};
 use pages::{api::ErrorBody, form::Field, path};
 use url::form_urlencoded;
 
-use super::settings_form::optional;
 use crate::error::sentence;
 
 /// The keys of the colours, with label and hint.
@@ -20,6 +19,11 @@ const COLORS: [(&str, &str, &str); 4] = [
     ("background", "Background", "The page behind everything."),
     ("text", "Text", "Contrast to the background at least 4.5:1."),
 ];
+
+/// A text that is not empty.
+fn filled(text: &str) -> Option<&str> {
+    Some(text).filter(|text| !text.is_empty())
+}
 
 #[derive(Debug, Clone)]
 pub(super) struct ColorField {
@@ -49,7 +53,7 @@ impl ColorFields {
 
     /// The colours. An empty field restores the default.
     pub(super) fn body(&self) -> BTreeMap<&'static str, Option<&str>> {
-        self.0.iter().map(|color| (color.key, optional(&color.field))).collect()
+        self.0.iter().map(|color| (color.key, filled(&color.field.value))).collect()
     }
 
     /// Puts the errors of auth beside the fields.

@@ -1,6 +1,6 @@
 //! Pauses and resumes an endpoint, rotates its secret, deletes it.
 
-use actix_web::{HttpResponse, get, post, web};
+use actix_web::{get, post, web};
 use domain::merchant::Interface;
 use pages::{
     api::{ApiError, Service},
@@ -16,11 +16,9 @@ use super::{
     set_endpoint::{EndpointPath, show_signing_secret},
 };
 use crate::{
-    App,
+    Notice, PageError, PageResult, Posted, SignedIn,
     confirm::{Confirmation, RotateForm},
-    error::PageError,
-    notice::Notice,
-    person::{Posted, SignedIn},
+    person::NoFields,
 };
 
 pub(super) fn routes(app: &mut web::ServiceConfig) {
@@ -32,9 +30,6 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
         .service(ask_to_delete)
         .service(delete);
 }
-
-#[derive(Deserialize)]
-struct NoFields {}
 
 /// The endpoint of a request.
 struct Target<'a> {
@@ -72,14 +67,13 @@ impl<'a> Target<'a> {
 
     fn confirm(
         &self,
-        app: &App,
         signed_in: &SignedIn,
         (verb, button): (&str, &'static str),
         effects: &[&str],
         rotation: Option<RotateForm>,
-    ) -> Result<HttpResponse, PageError> {
+    ) -> PageResult {
         Confirmation {
-            page: page(app, signed_in),
+            page: page(signed_in),
             title: format!("{verb} for {} of {}?", title(self.interface), self.merchant),
             effects: effects.iter().map(|effect| (*effect).to_owned()).collect(),
             button,
@@ -89,34 +83,28 @@ impl<'a> Target<'a> {
         .show()
     }
 
-    fn confirm_rotation(
-        &self,
-        app: &App,
-        signed_in: &SignedIn,
-        form: RotateForm,
-    ) -> Result<HttpResponse, PageError> {
+    fn confirm_rotation(&self, signed_in: &SignedIn, form: RotateForm) -> PageResult {
         let effects = [
             "The endpoint gets a new signing secret, which is shown once.",
             "Until the previous secret expires, messages carry the signatures of both.",
         ];
         let texts = ("Rotate the signing secret", "Rotate");
-        self.confirm(app, signed_in, texts, &effects, Some(form))
+        self.confirm(signed_in, texts, &effects, Some(form))
     }
 
     /// Shows the new secret, or offers to force the rotation if a secret of an earlier one still signs.
     fn show_rotated(
         &self,
-        app: &App,
         signed_in: &SignedIn,
         form: RotateForm,
         rotated: Result<Rotated, ApiError>,
-    ) -> Result<HttpResponse, PageError> {
+    ) -> PageResult {
         match rotated {
             Ok(Rotated { signing_secret }) => {
-                show_signing_secret(app, signed_in, self.interface, signing_secret, self.list())
+                show_signing_secret(signed_in, self.interface, signing_secret, self.list())
             }
             Err(ApiError::Conflict(body)) if body.code == "secret_in_use" => {
-                self.confirm_rotation(app, signed_in, form.refused())
+                self.confirm_rotation(signed_in, form.refused())
             }
             Err(error) => Err(error.into()),
         }
@@ -124,37 +112,29 @@ impl<'a> Target<'a> {
 }
 
 #[get("/merchants/{merchant}/endpoints/{interface}/pause")]
-async fn ask_to_pause(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: EndpointPath,
-) -> Result<HttpResponse, PageError> {
+async fn ask_to_pause(signed_in: SignedIn, path: EndpointPath) -> PageResult {
     let effects = ["New messages wait. When you resume the endpoint, they are sent in order."];
     let target = Target::of(&signed_in, &path)?;
-    target.confirm(&app, &signed_in, ("Pause the endpoint", "Pause"), &effects, None)
+    target.confirm(&signed_in, ("Pause the endpoint", "Pause"), &effects, None)
 }
 
 #[post("/merchants/{merchant}/endpoints/{interface}/pause")]
-async fn pause(posted: Posted<NoFields>, path: EndpointPath) -> Result<HttpResponse, PageError> {
+async fn pause(posted: Posted<NoFields>, path: EndpointPath) -> PageResult {
     let target = Target::of(&posted.signed_in, &path)?;
     let _: Value = target.send(&posted.signed_in, Method::POST, Some("pause"), &json!({})).await?;
     Ok(Notice::EndpointPaused.redirect(&target.list()))
 }
 
 #[post("/merchants/{merchant}/endpoints/{interface}/resume")]
-async fn resume(posted: Posted<NoFields>, path: EndpointPath) -> Result<HttpResponse, PageError> {
+async fn resume(posted: Posted<NoFields>, path: EndpointPath) -> PageResult {
     let target = Target::of(&posted.signed_in, &path)?;
     let _: Value = target.send(&posted.signed_in, Method::POST, Some("resume"), &json!({})).await?;
     Ok(Notice::EndpointResumed.redirect(&target.list()))
 }
 
 #[get("/merchants/{merchant}/endpoints/{interface}/rotate")]
-async fn ask_to_rotate(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: EndpointPath,
-) -> Result<HttpResponse, PageError> {
-    Target::of(&signed_in, &path)?.confirm_rotation(&app, &signed_in, RotateForm::default())
+async fn ask_to_rotate(signed_in: SignedIn, path: EndpointPath) -> PageResult {
+    Target::of(&signed_in, &path)?.confirm_rotation(&signed_in, RotateForm::default())
 }
 
 #[derive(Deserialize)]
@@ -163,35 +143,27 @@ struct Rotated {
 }
 
 #[post("/merchants/{merchant}/endpoints/{interface}/rotate")]
-async fn rotate(
-    app: web::Data<App>,
-    posted: Posted<RotateForm>,
-    path: EndpointPath,
-) -> Result<HttpResponse, PageError> {
+async fn rotate(posted: Posted<RotateForm>, path: EndpointPath) -> PageResult {
     let Posted { signed_in, form } = posted;
     let target = Target::of(&signed_in, &path)?;
     let rotated: Result<Rotated, _> =
         target.send(&signed_in, Method::POST, Some("rotate_secret"), &form.body()).await;
-    target.show_rotated(&app, &signed_in, form, rotated)
+    target.show_rotated(&signed_in, form, rotated)
 }
 
 #[get("/merchants/{merchant}/endpoints/{interface}/delete")]
-async fn ask_to_delete(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: EndpointPath,
-) -> Result<HttpResponse, PageError> {
+async fn ask_to_delete(signed_in: SignedIn, path: EndpointPath) -> PageResult {
     let effects = [
         "The merchant receives no more messages of this kind.",
         "The URL, the credentials and the signing secret are deleted. You can set the endpoint up again \
          with a new secret.",
     ];
     let target = Target::of(&signed_in, &path)?;
-    target.confirm(&app, &signed_in, ("Delete the endpoint", "Delete"), &effects, None)
+    target.confirm(&signed_in, ("Delete the endpoint", "Delete"), &effects, None)
 }
 
 #[post("/merchants/{merchant}/endpoints/{interface}/delete")]
-async fn delete(posted: Posted<NoFields>, path: EndpointPath) -> Result<HttpResponse, PageError> {
+async fn delete(posted: Posted<NoFields>, path: EndpointPath) -> PageResult {
     let target = Target::of(&posted.signed_in, &path)?;
     let _: Value = target.send(&posted.signed_in, Method::DELETE, None, &json!({})).await?;
     Ok(Notice::EndpointDeleted.redirect(&target.list()))
@@ -216,13 +188,13 @@ mod tests {
 
     #[test]
     fn a_rotation_that_ends_a_secret_in_use_can_be_forced() {
-        let (app, operator) = (fixtures::app(), fixtures::signed_in("operator", None, &json!({})));
+        let operator = fixtures::signed_in("operator", None, &json!({}));
         let path = ("acme".to_owned(), "rma".to_owned());
         let target = Target::of(&operator, &path).unwrap();
         let refused = |code: &str| {
             let body = serde_json::from_value(json!({ "message": "no", "code": code })).unwrap();
             let refused = Err(ApiError::Conflict(body));
-            target.show_rotated(&app, &operator, RotateForm::default(), refused)
+            target.show_rotated(&operator, RotateForm::default(), refused)
         };
         assert_eq!(refused("secret_in_use").unwrap().status(), StatusCode::CONFLICT);
         assert!(refused("").is_err());

@@ -1,23 +1,20 @@
 //! The endpoints of a merchant: one row for each interface, with state and health.
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use domain::{endpoint_state::EndpointState, merchant::Interface, message_kind::MessageKind};
 use futures_util::future::join;
-use pages::{
-    api::Service,
-    text::{Moment, grouped},
-};
+use pages::{api::Service, text::grouped};
 
 use super::{EndpointView, Frame, Merchant, Tab, page_of};
 use crate::{
-    App,
-    endpoint_health::{Endpoint, EndpointList, tone},
-    error::{PageError, sentence},
-    page::{Page, html},
+    Page, PageError, PageResult, SignedIn,
+    endpoint_health::{Endpoint, tone},
+    error::sentence,
+    html,
+    listing::Records,
     parts,
-    person::SignedIn,
 };
 
 /// One row of the table.
@@ -29,34 +26,18 @@ struct EndpointRow {
     /// Tone and name.
     state: (&'static str, &'static str),
     explanation: Option<String>,
-    since: Option<Moment>,
-    health: Option<HealthTexts>,
+    health: Option<Endpoint>,
     can_resume: bool,
     can_pause: bool,
     is_signed: bool,
     /// The end of the previous signing secret during a rotation.
-    old_secret_ends: Option<Moment>,
+    old_secret_ends_at: Option<DateTime<Utc>>,
 }
 
-/// The figures of an endpoint as text.
-struct HealthTexts {
-    success_rate: String,
-    p95: String,
-    oldest_due: Option<Moment>,
-    waiting: String,
-    window: String,
-}
-
-impl HealthTexts {
-    fn new(page: &Page, endpoint: &Endpoint) -> Self {
-        let none = || "–".to_owned();
-        Self {
-            success_rate: endpoint.success_rate().unwrap_or_else(none),
-            p95: endpoint.p95().map_or_else(none, |span| span.to_string()),
-            oldest_due: endpoint.oldest_due_at.map(|at| page.moment(at)),
-            waiting: grouped(endpoint.waiting),
-            window: endpoint.window.map_or_else(none, grouped),
-        }
+impl EndpointRow {
+    /// The start of the present state.
+    fn since(&self) -> Option<DateTime<Utc>> {
+        self.health.as_ref()?.since
     }
 }
 
@@ -74,27 +55,27 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 }
 
 #[get("/merchants/{merchant}/endpoints")]
-async fn list_endpoints(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    merchant: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+async fn list_endpoints(signed_in: SignedIn, merchant: web::Path<String>) -> PageResult {
     let id = signed_in.merchant(&merchant)?;
     let query = [("merchant", id), ("limit", "200")];
     let (found, health) = join(
         Merchant::load(&signed_in, id),
-        parts::each::<EndpointList>(&signed_in.api, &Service::DELIVERING, "v1/endpoints", &query),
+        parts::each::<Records<Endpoint>>(
+            &signed_in.api,
+            &Service::DELIVERING,
+            "v1/endpoints",
+            &query,
+        ),
     )
     .await;
     let (found, health) = (found?, health?);
-    let page = page_of(&app, &signed_in, &found);
+    let page = page_of(&signed_in, &found);
     let list = HealthList {
-        endpoints: health.entries.into_iter().flat_map(|(_, list)| list.endpoints).collect(),
+        endpoints: health.entries.into_iter().flat_map(|(_, list)| list.records).collect(),
         unavailable: health.missing,
     };
-    let now = app.clock.now();
-    let rows =
-        Interface::all().map(|interface| row(&page, now, &found, &list, interface)).collect();
+    let now = signed_in.now;
+    let rows = Interface::all().map(|interface| row(now, &found, &list, interface)).collect();
     let merchant = Frame::new(&signed_in.person, &found, Tab::Endpoints);
     html(&EndpointsPage { page, merchant, rows, unavailable: list.unavailable })
 }
@@ -107,7 +88,6 @@ struct HealthList {
 }
 
 fn row(
-    page: &Page,
     now: DateTime<Utc>,
     merchant: &Merchant,
     list: &HealthList,
@@ -125,15 +105,13 @@ fn row(
         url: endpoint.map(|endpoint| shown_url(base_url, endpoint, interface)),
         state,
         explanation: explanation(state.1, health.and_then(|health| health.reason.as_deref())),
-        since: health.and_then(|health| health.since).map(|at| page.moment(at)),
-        health: health.map(|health| HealthTexts::new(page, health)),
+        health: health.cloned(),
         can_resume: is_set && is_stopped,
         can_pause: is_set && !is_stopped,
         is_signed: interface != Interface::Variants,
-        old_secret_ends: endpoint
+        old_secret_ends_at: endpoint
             .and_then(EndpointView::old_secret_ends_at)
-            .filter(|at| *at > now)
-            .map(|at| page.moment(at)),
+            .filter(|at| *at > now),
     }
 }
 

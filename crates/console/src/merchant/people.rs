@@ -1,16 +1,15 @@
 //! The people of a merchant.
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use futures_util::future::join;
 
 use super::{After, Frame, Merchant, Tab, page_of};
 use crate::{
-    App,
-    error::PageError,
-    page::{Page, html},
-    people::{PersonPage, PersonRow},
-    person::SignedIn,
+    Page, PageResult, SignedIn, html,
+    listing::Records,
+    people::{load_people, people_table},
+    table::Table,
 };
 
 #[derive(Template)]
@@ -18,7 +17,7 @@ use crate::{
 struct PeoplePage {
     page: Page,
     merchant: Frame,
-    people: Vec<PersonRow>,
+    table: Table,
     next: Option<String>,
 }
 
@@ -28,17 +27,17 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 
 #[get("/merchants/{merchant}/people")]
 async fn list_people(
-    app: web::Data<App>,
     signed_in: SignedIn,
     merchant: web::Path<String>,
     query: web::Query<After>,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     let id = signed_in.merchant(&merchant)?;
     let (found, list) =
-        join(Merchant::load(&signed_in, id), PersonPage::load(&signed_in, id, &query.after)).await;
+        join(Merchant::load(&signed_in, id), load_people(&signed_in, id, &query.after)).await;
     let found = found?;
-    let page = page_of(&app, &signed_in, &found);
-    let (people, next) = list?.rows(&page);
+    let page = page_of(&signed_in, &found);
+    let Records { records, next } = list?;
+    let table = people_table(&records, &page);
     let merchant = Frame::new(&signed_in.person, &found, Tab::People);
-    html(&PeoplePage { page, merchant, people, next })
+    html(&PeoplePage { page, merchant, table, next })
 }

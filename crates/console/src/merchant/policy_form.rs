@@ -5,13 +5,13 @@ use pages::{
     form::{Field, Fields},
     text::minor_digits,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::error::{error_below, sentence};
 
 /// The options as auth describes them.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Policy {
     pub(super) reasons: Vec<Reason>,
@@ -20,7 +20,7 @@ pub(super) struct Policy {
     pub(super) gift_card: Option<GiftCard>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Reason {
     pub(super) code: String,
     pub(super) label: String,
@@ -28,14 +28,14 @@ pub(super) struct Reason {
     pub(super) offers_exchange: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Method {
     pub(super) method: String,
     #[serde(default)]
     pub(super) shipping_cost_cents: i64,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct GiftCard {
     pub(super) sku: String,
     #[serde(default)]
@@ -206,11 +206,7 @@ impl PolicyForm {
 }
 
 /// The number of a field, or its text with an error beside the field.
-pub(super) fn number(
-    field: &mut Field,
-    error: &str,
-    parse: impl FnOnce(&str) -> Option<Value>,
-) -> Value {
+fn number(field: &mut Field, error: &str, parse: impl FnOnce(&str) -> Option<Value>) -> Value {
     parse(&field.value.replace(',', ".")).unwrap_or_else(|| {
         field.reject(error);
         field.value.as_str().into()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use actix_web::{HttpResponse, post, web};
+use actix_web::{post, web};
 use askama::Template;
 use chrono::TimeDelta;
 use domain::merchant::Interface;
@@ -19,13 +19,7 @@ use super::{
     page, require_manage,
     set_endpoint::EndpointPath,
 };
-use crate::{
-    App,
-    error::{PageError, sentence},
-    listing::indented,
-    page::{Page, html},
-    person::Posted,
-};
+use crate::{Page, PageError, PageResult, Posted, error::sentence, html, listing::indented};
 
 /// The service waits for the endpoint up to half of its own time for a request.
 const DEADLINE: Duration = Duration::from_secs(25);
@@ -101,11 +95,7 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 }
 
 #[post("/merchants/{merchant}/endpoints/{interface}/sample")]
-async fn send_sample(
-    app: web::Data<App>,
-    posted: Posted<SampleForm>,
-    path: EndpointPath,
-) -> Result<HttpResponse, PageError> {
+async fn send_sample(posted: Posted<SampleForm>, path: EndpointPath) -> PageResult {
     let Posted { signed_in, form } = posted;
     require_manage(&signed_in)?;
     let interface = interface_of(&path.1)?;
@@ -123,7 +113,7 @@ async fn send_sample(
     let result = check.results.into_iter().find(|result| result.kind == interface.name());
     let result = result.ok_or(PageError::NotFound)?;
     html(&SamplePage {
-        page: page(&app, &signed_in),
+        page: page(&signed_in),
         merchant: Frame::new(&signed_in.person, &found, Tab::Endpoints),
         interface,
         title: title(interface),

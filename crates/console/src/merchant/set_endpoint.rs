@@ -1,6 +1,6 @@
 //! Sets an endpoint.
 
-use actix_web::{HttpResponse, get, http::StatusCode, post, web};
+use actix_web::{get, http::StatusCode, post, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use domain::merchant::Interface;
@@ -20,13 +20,11 @@ use super::{
     version::{Version, is_outdated},
 };
 use crate::{
-    App,
+    Notice, Page, PageError, PageResult, Posted, SignedIn,
     changes::{self, Change},
     confirm::SecretPage,
-    error::{PageError, sentence},
-    notice::Notice,
-    page::{Page, html, html_with, rejected},
-    person::{Posted, SignedIn},
+    error::sentence,
+    html, html_with, rejected,
 };
 
 /// The merchant and the interface in a URL.
@@ -58,7 +56,6 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 
 /// The page; `form` is a rejected form, if there is one.
 async fn load(
-    app: &App,
     signed_in: &SignedIn,
     (merchant, interface): (&str, Interface),
     form: Option<EndpointForm>,
@@ -67,7 +64,7 @@ async fn load(
     let endpoint = found.endpoints.get(interface.name());
     let url = endpoint.and_then(|endpoint| endpoint.url.as_deref());
     Ok(EndpointPage {
-        page: page(app, signed_in),
+        page: page(signed_in),
         merchant: Frame::new(&signed_in.person, &found, Tab::Endpoints),
         interface,
         title: title(interface),
@@ -77,20 +74,16 @@ async fn load(
         certificate_expires_at: endpoint.and_then(|endpoint| endpoint.certificate_expires_at),
         version: Version::of(&found),
         changes: Vec::new(),
-        form: form.unwrap_or_else(|| EndpointForm::of(&endpoint.cloned().unwrap_or_default())),
+        form: form.unwrap_or_else(|| EndpointForm::of(found.endpoint_json(interface.name()))),
     })
 }
 
 #[get("/merchants/{merchant}/endpoints/{interface}")]
-async fn show_endpoint(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: EndpointPath,
-) -> Result<HttpResponse, PageError> {
+async fn show_endpoint(signed_in: SignedIn, path: EndpointPath) -> PageResult {
     let interface = interface_of(&path.1)?;
     let merchant = signed_in.merchant(&path.0)?;
     require_manage(&signed_in)?;
-    html(&load(&app, &signed_in, (merchant, interface), None).await?)
+    html(&load(&signed_in, (merchant, interface), None).await?)
 }
 
 #[derive(Deserialize)]
@@ -99,11 +92,7 @@ struct SetEndpoint {
 }
 
 #[post("/merchants/{merchant}/endpoints/{interface}")]
-async fn set_endpoint(
-    app: web::Data<App>,
-    posted: Posted<Fields>,
-    path: EndpointPath,
-) -> Result<HttpResponse, PageError> {
+async fn set_endpoint(posted: Posted<Fields>, path: EndpointPath) -> PageResult {
     let Posted { signed_in, form } = posted;
     let interface = interface_of(&path.1)?;
     let merchant = signed_in.merchant(&path.0)?;
@@ -115,57 +104,54 @@ async fn set_endpoint(
     let set: Result<SetEndpoint, _> =
         version.api(&signed_in).send_json(Service::Auth, Method::PUT, None, &url, &body).await;
     match set {
-        Ok(set) => return saved(&app, &signed_in, (merchant, interface), set),
+        Ok(set) => return saved(&signed_in, (merchant, interface), set),
         Err(error) if is_outdated(&error) => {
-            return outdated(&app, &signed_in, (merchant, interface), form).await;
+            return outdated(&signed_in, (merchant, interface), form).await;
         }
-        Err(ApiError::Invalid(body)) => form.reject(&body),
-        Err(ApiError::Conflict(body)) => form.url.reject(sentence(&body.message)),
+        Err(ApiError::Invalid(body)) => form.inputs.reject_all(&body),
+        Err(ApiError::Conflict(body)) => form.inputs.reject("url", sentence(&body.message)),
         Err(error) => return Err(error.into()),
     }
     form.hide_headers();
-    let shown = load(&app, &signed_in, (merchant, interface), Some(form)).await?;
+    let shown = load(&signed_in, (merchant, interface), Some(form)).await?;
     rejected(&EndpointPage { version, ..shown })
 }
 
 /// Shows the values that are stored now beside those of the form. Saving again replaces them.
 async fn outdated(
-    app: &App,
     signed_in: &SignedIn,
     target: (&str, Interface),
     mut form: EndpointForm,
-) -> Result<HttpResponse, PageError> {
-    let stored = load(app, signed_in, target, None).await?;
+) -> PageResult {
+    let stored = load(signed_in, target, None).await?;
     let changes = changes::between(stored.form.facts(), form.facts());
-    form.message = Some(changes::message("merchant"));
+    form.inputs.message = Some(changes::message("merchant"));
     form.hide_headers();
     html_with(StatusCode::CONFLICT, &EndpointPage { form, changes, ..stored })
 }
 
 /// A new endpoint has a new signing secret, which is shown once.
 fn saved(
-    app: &App,
     signed_in: &SignedIn,
     (merchant, interface): (&str, Interface),
     set: SetEndpoint,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     let list = format!("/{}", path!("merchants", merchant, "endpoints"));
     match set.signing_secret {
-        Some(secret) => show_signing_secret(app, signed_in, interface, secret, list),
+        Some(secret) => show_signing_secret(signed_in, interface, secret, list),
         None => Ok(Notice::EndpointSet.redirect(&list)),
     }
 }
 
 /// Shows a new signing secret once.
 pub(super) fn show_signing_secret(
-    app: &App,
     signed_in: &SignedIn,
     interface: Interface,
     secret: String,
     list: String,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     html(&SecretPage {
-        page: page(app, signed_in),
+        page: page(signed_in),
         title: format!("Signing secret for {}", title(interface)),
         text:
             "Store this secret where your endpoint can read it. It is shown only now. Verify the \

@@ -1,6 +1,6 @@
 //! The settings of a merchant: a form for operators, facts for others.
 
-use actix_web::{HttpResponse, get, http::StatusCode, post, web};
+use actix_web::{get, http::StatusCode, post, web};
 use askama::Template;
 use pages::{
     api::{ApiError, Service},
@@ -17,12 +17,10 @@ use super::{
     version::{Version, is_outdated},
 };
 use crate::{
-    App,
+    Notice, Page, PageResult, Posted, SignedIn,
     changes::{self, Change},
-    error::{PageError, sentence},
-    notice::Notice,
-    page::{Page, html, html_with, rejected},
-    person::{Posted, SignedIn},
+    error::sentence,
+    html, html_with, rejected,
 };
 
 #[derive(Template)]
@@ -42,24 +40,19 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 }
 
 #[get("/merchants/{merchant}")]
-async fn show_settings(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    merchant: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+async fn show_settings(signed_in: SignedIn, merchant: web::Path<String>) -> PageResult {
     let found = Merchant::load(&signed_in, signed_in.merchant(&merchant)?).await?;
-    html(&settings_page(&app, &signed_in, &found, None))
+    html(&settings_page(&signed_in, &found, None))
 }
 
 /// The page; `form` is a rejected form, if there is one.
 fn settings_page(
-    app: &App,
     signed_in: &SignedIn,
     merchant: &Merchant,
     form: Option<SettingsForm>,
 ) -> SettingsPage {
     SettingsPage {
-        page: page_of(app, signed_in, merchant),
+        page: page_of(signed_in, merchant),
         merchant: Frame::new(&signed_in.person, merchant, Tab::Settings),
         form: form.unwrap_or_else(|| SettingsForm::of(&merchant.settings)),
         facts: facts(&merchant.settings),
@@ -69,11 +62,7 @@ fn settings_page(
 }
 
 #[post("/merchants/{merchant}")]
-async fn change_settings(
-    app: web::Data<App>,
-    posted: Posted<Fields>,
-    merchant: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+async fn change_settings(posted: Posted<Fields>, merchant: web::Path<String>) -> PageResult {
     let Posted { signed_in, form } = posted;
     let id = signed_in.merchant(&merchant)?;
     let (version, mut form) = (Version::read(&form), SettingsForm::read(&form));
@@ -87,19 +76,19 @@ async fn change_settings(
             return Ok(Notice::SettingsSaved.redirect(&url));
         }
         Err(error) if is_outdated(&error) => {
-            form.message = Some(changes::message("merchant"));
+            form.inputs.message = Some(changes::message("merchant"));
             let found = Merchant::load(&signed_in, id).await?;
             let typed: Settings = serde_json::from_value(body).unwrap_or_default();
             let changes = changes::between(facts(&found.settings), facts(&typed));
-            let shown = settings_page(&app, &signed_in, &found, Some(form));
+            let shown = settings_page(&signed_in, &found, Some(form));
             return html_with(StatusCode::CONFLICT, &SettingsPage { changes, ..shown });
         }
         Err(ApiError::Invalid(body)) => form.reject(&body),
-        Err(ApiError::Conflict(body)) => form.message = Some(sentence(&body.message)),
+        Err(ApiError::Conflict(body)) => form.inputs.message = Some(sentence(&body.message)),
         Err(error) => return Err(error.into()),
     }
     let found = Merchant::load(&signed_in, id).await?;
-    let shown = settings_page(&app, &signed_in, &found, Some(form));
+    let shown = settings_page(&signed_in, &found, Some(form));
     rejected(&SettingsPage { version, ..shown })
 }
 
@@ -206,9 +195,9 @@ mod tests {
 
     #[test]
     fn a_text_that_is_no_number_is_reported_with_the_other_faults() {
-        let mut form = SettingsForm::of(&Settings::default());
-        form.return_window_days.value = "soon".to_owned();
-        form.express_max_weight.value = "NaN".to_owned();
+        let fields = [("return_window_days", "soon"), ("express_max_weight", "NaN")];
+        let fields = fields.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let mut form = SettingsForm::read(&fields.into_iter().collect());
         let body = form.body();
         assert_eq!(
             (&body["return_window_days"], &body["express_max_weight"]),
@@ -218,9 +207,9 @@ mod tests {
             {"field": "$.time_zone", "code": "invalid", "detail": "is not known"},
             {"field": "$.return_window_days", "code": "invalid_type"}]}"#;
         form.reject(&serde_json::from_str(text).unwrap());
-        assert_eq!(form.time_zone.error.as_deref(), Some("Is not known."));
-        let days = form.return_window_days.error.as_deref();
+        assert_eq!(form.inputs.error("time_zone"), Some("Is not known."));
+        let days = form.inputs.error("return_window_days");
         assert_eq!(days, Some("Must be a whole number of days."));
-        assert!(!form.express_max_weight.is_valid());
+        assert!(form.inputs.error("express_max_weight").is_some());
     }
 }

@@ -7,7 +7,7 @@ use pages::{
 };
 
 use super::Merchant;
-use crate::person::SignedIn;
+use crate::SignedIn;
 
 /// The version of the merchant that a form shows.
 pub(super) struct Version(String);

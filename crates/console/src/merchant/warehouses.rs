@@ -1,10 +1,8 @@
 //! The warehouses of a merchant.
 
-mod form;
-
-use actix_web::{HttpResponse, get, post, web};
+use actix_web::{get, post, web};
 use askama::Template;
-use domain::warehouse::Warehouse;
+use domain::warehouse::{ReceiverAddress, Warehouse};
 use futures_util::future::join;
 use pages::{
     api::{ApiError, Service},
@@ -15,16 +13,50 @@ use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use self::form::WarehouseForm;
 use super::{Frame, Merchant, Tab, page, require_manage};
 use crate::{
-    App,
+    Notice, Page, PageError, PageResult, Posted, SignedIn,
     confirm::Confirmation,
-    error::PageError,
-    notice::Notice,
-    page::{Page, html, rejected},
-    person::{Posted, SignedIn},
+    form::{Form, Input, null_if_empty},
+    html,
+    listing::Records,
+    markup::{button, or_dash, row, text, text_or_dash},
+    person::NoFields,
+    rejected,
+    table::Table,
 };
+
+/// The inputs of the form.
+const INPUTS: &[Input] = &[
+    Input::text("identifier", "Our identifier")
+        .hint(
+            "1 to 63 letters, digits, hyphens or underscores. An existing warehouse with this identifier \
+             is replaced.",
+        )
+        .required(),
+    Input::text("external_identifier", "External identifier")
+        .hint("The identifier in the merchant’s systems, which messages have instead of ours."),
+    Input::text("stock_transfer_identifier", "Stock transfer identifier")
+        .at("settings.stock_transfer_identifier")
+        .hint("The identifier of this warehouse as the destination of stock transfers."),
+    Input::text("name", "Name")
+        .at("address.name")
+        .hint("Leave all fields empty for a warehouse without an address."),
+    Input::text("company", "Company").at("address.company"),
+    Input::text("street", "Street").at("address.street"),
+    Input::text("street2", "Second line of the street").at("address.street2"),
+    Input::text("city", "City").at("address.city"),
+    Input::text("state", "State").at("address.state"),
+    Input::text("zip", "ZIP code").at("address.zip"),
+];
+
+/// The request. The identifier is in its path, and an address whose fields are all empty is left out.
+fn body(form: &mut Form) -> Value {
+    let mut body = form.body();
+    body.remove("identifier");
+    null_if_empty(body.get_mut("address"));
+    body.into()
+}
 
 /// The merchant and the warehouse in a URL.
 type WarehousePath = web::Path<(String, String)>;
@@ -36,17 +68,12 @@ struct WarehouseView {
     warehouse: Warehouse,
 }
 
-#[derive(Deserialize)]
-struct WarehouseList {
-    warehouses: Vec<WarehouseView>,
-}
-
 #[derive(Template)]
 #[template(path = "merchant_warehouses.html")]
 struct WarehousesPage {
     page: Page,
     merchant: Frame,
-    warehouses: Vec<WarehouseView>,
+    table: Table,
 }
 
 #[derive(Template)]
@@ -56,7 +83,7 @@ struct WarehousePage {
     merchant: Frame,
     /// Whether the warehouse exists.
     is_set: bool,
-    form: WarehouseForm,
+    form: Form,
 }
 
 pub(super) fn routes(app: &mut web::ServiceConfig) {
@@ -73,91 +100,92 @@ fn list_url(merchant: &str) -> String {
 }
 
 #[get("/merchants/{merchant}/warehouses")]
-async fn list_warehouses(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    merchant: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+async fn list_warehouses(signed_in: SignedIn, merchant: web::Path<String>) -> PageResult {
     let id = signed_in.merchant(&merchant)?;
     let url = path!("v1", "merchants", id, "warehouses");
-    let list = signed_in.api.get::<WarehouseList>(Service::Auth, &url, &[]);
+    let list = signed_in.api.get::<Records<WarehouseView>>(Service::Auth, &url, &[]);
     let (found, list) = join(Merchant::load(&signed_in, id), list).await;
     let merchant = Frame::new(&signed_in.person, &found?, Tab::Warehouses);
-    let page = page(&app, &signed_in);
-    html(&WarehousesPage { page, merchant, warehouses: list?.warehouses })
+    let (page, warehouses) = (page(&signed_in), list?.records);
+    let table = warehouse_table(&warehouses, &merchant, page.person.may_manage());
+    html(&WarehousesPage { page, merchant, table })
+}
+
+fn warehouse_table(warehouses: &[WarehouseView], merchant: &Frame, may_manage: bool) -> Table {
+    let address = |address: &ReceiverAddress| {
+        let ReceiverAddress { name, street, city, state, zip, .. } = address;
+        text(format!("{name}, {street}, {city}, {state} {zip}"))
+    };
+    Table::of("Warehouses", warehouses)
+        .head("Warehouse", |it| text(&it.identifier))
+        .cell("External identifier", |it| text_or_dash(it.warehouse.external_identifier.as_ref()))
+        .cell("Stock transfers", |it| {
+            text_or_dash(it.warehouse.settings.stock_transfer_identifier.as_ref())
+        })
+        .cell("Address", |it| or_dash(it.warehouse.address.as_ref().map(address)))
+        .cell_if(may_manage, "Actions", |it| {
+            let url = merchant.entry_url("warehouses", &it.identifier);
+            let about = format!(" {}", it.identifier);
+            let delete = button(format!("{url}/delete"), "Delete …", &about);
+            row([button(url, "Change", &about), delete])
+        })
+        .table()
 }
 
 async fn form_page(
-    app: &App,
     signed_in: &SignedIn,
     merchant: &str,
     is_set: bool,
-    form: WarehouseForm,
+    form: Form,
 ) -> Result<WarehousePage, PageError> {
     let found = Merchant::load(signed_in, merchant).await?;
     let merchant = Frame::new(&signed_in.person, &found, Tab::Warehouses);
-    Ok(WarehousePage { page: page(app, signed_in), merchant, is_set, form })
+    Ok(WarehousePage { page: page(signed_in), merchant, is_set, form })
 }
 
 #[get("/merchants/{merchant}/new-warehouse")]
-async fn show_new(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    merchant: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+async fn show_new(signed_in: SignedIn, merchant: web::Path<String>) -> PageResult {
     let id = signed_in.merchant(&merchant)?;
     require_manage(&signed_in)?;
-    html(&form_page(&app, &signed_in, id, false, WarehouseForm::default()).await?)
+    html(&form_page(&signed_in, id, false, Form::empty(INPUTS)).await?)
 }
 
 #[get("/merchants/{merchant}/warehouses/{warehouse}")]
-async fn show_warehouse(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: WarehousePath,
-) -> Result<HttpResponse, PageError> {
+async fn show_warehouse(signed_in: SignedIn, path: WarehousePath) -> PageResult {
     let id = signed_in.merchant(&path.0)?;
     require_manage(&signed_in)?;
     let url = path!("v1", "merchants", id, "warehouses", path.1);
-    let stored: WarehouseView = signed_in.api.get(Service::Auth, &url, &[]).await?;
-    let form = WarehouseForm::of(&stored.identifier, &stored.warehouse);
-    html(&form_page(&app, &signed_in, id, true, form).await?)
+    let stored: Value = signed_in.api.get(Service::Auth, &url, &[]).await?;
+    let form = Form::of(INPUTS, &stored);
+    html(&form_page(&signed_in, id, true, form).await?)
 }
 
 #[post("/merchants/{merchant}/warehouses")]
-async fn set_warehouse(
-    app: web::Data<App>,
-    posted: Posted<Fields>,
-    merchant: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+async fn set_warehouse(posted: Posted<Fields>, merchant: web::Path<String>) -> PageResult {
     let Posted { signed_in, form: fields } = posted;
     let id = signed_in.merchant(&merchant)?;
     require_manage(&signed_in)?;
-    let mut form = WarehouseForm::read(&fields);
+    let mut form = Form::read(INPUTS, &fields);
     // A URL cannot end with an empty identifier. Auth rejects a space together with the faults of other fields.
-    let identifier = Some(form.identifier.value.as_str()).filter(|text| !text.is_empty());
+    let identifier = Some(form.value("identifier")).filter(|text| !text.is_empty());
     let url = path!("v1", "merchants", id, "warehouses", identifier.unwrap_or(" "));
-    let body = form.body();
+    let body = body(&mut form);
     let set: Result<Value, _> =
         signed_in.api.send_json(Service::Auth, Method::PUT, None, &url, &body).await;
     match set {
         Ok(_) => return Ok(Notice::WarehouseSet.redirect(&list_url(id))),
-        Err(ApiError::Invalid(body) | ApiError::Conflict(body)) => form.reject(&body),
+        Err(ApiError::Invalid(body) | ApiError::Conflict(body)) => form.reject_all(&body),
         Err(error) => return Err(error.into()),
     }
-    rejected(&form_page(&app, &signed_in, id, fields.is_checked("is_set"), form).await?)
+    rejected(&form_page(&signed_in, id, fields.is_checked("is_set"), form).await?)
 }
 
 #[get("/merchants/{merchant}/warehouses/{warehouse}/delete")]
-async fn ask_to_delete(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: WarehousePath,
-) -> Result<HttpResponse, PageError> {
+async fn ask_to_delete(signed_in: SignedIn, path: WarehousePath) -> PageResult {
     let id = signed_in.merchant(&path.0)?;
     require_manage(&signed_in)?;
     Confirmation {
-        page: page(&app, &signed_in),
+        page: page(&signed_in),
         title: format!("Delete the warehouse {} of {id}?", path.1),
         effects: vec![
             "Reports of shipments that name it are rejected.".to_owned(),
@@ -170,14 +198,8 @@ async fn ask_to_delete(
     .show()
 }
 
-#[derive(Deserialize)]
-struct NoFields {}
-
 #[post("/merchants/{merchant}/warehouses/{warehouse}/delete")]
-async fn delete_warehouse(
-    posted: Posted<NoFields>,
-    path: WarehousePath,
-) -> Result<HttpResponse, PageError> {
+async fn delete_warehouse(posted: Posted<NoFields>, path: WarehousePath) -> PageResult {
     let signed_in = posted.signed_in;
     let id = signed_in.merchant(&path.0)?;
     require_manage(&signed_in)?;
@@ -185,4 +207,22 @@ async fn delete_warehouse(
     let _deleted: Value =
         signed_in.api.send_json(Service::Auth, Method::DELETE, None, &url, &json!({})).await?;
     Ok(Notice::WarehouseDeleted.redirect(&list_url(id)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stored_warehouse_is_sent_back_unchanged() {
+        let stored = json!({
+            "external_identifier": "DC-7", "settings": { "stock_transfer_identifier": null },
+            "address": {
+                "name": "Dock 7", "company": null, "street": "7 Dock Street", "street2": null,
+                "city": "Reno", "state": "NV", "zip": "89501",
+            },
+        });
+        assert_eq!(body(&mut Form::of(INPUTS, &stored)), stored);
+        assert_eq!(body(&mut Form::empty(INPUTS))["address"], Value::Null);
+    }
 }

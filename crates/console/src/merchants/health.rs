@@ -7,11 +7,10 @@ use pages::{api::Service, text::count};
 use serde::Deserialize;
 
 use crate::{
+    PageError, SignedIn,
     endpoint_health::tone,
-    error::PageError,
     merchant::Merchant,
     parts::{self, Loaded},
-    person::SignedIn,
 };
 
 #[derive(Deserialize)]

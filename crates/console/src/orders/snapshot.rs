@@ -1,14 +1,16 @@
 //! The newest snapshot of an order, as order-intake stored it.
 
 use chrono::{DateTime, Utc};
-use pages::text::{Moment, money};
+use pages::text::money;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::document::{Address, Customer, Document, Line, Refund};
+use super::document::{Address, Customer, Document};
 use crate::{
-    listing::{indented, web_url},
-    page::Page,
+    Page,
+    listing::{indented, query_string, web_url},
+    markup::{link, outside, text, text_or_dash},
+    table::Table,
 };
 
 /// A longer document is not shown.
@@ -16,115 +18,108 @@ const MAX_SHOWN_BYTES: usize = 64 * 1024;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct StoredOrder {
-    status: String,
-    created_at: DateTime<Utc>,
-    updated_at: DateTime<Utc>,
-    received_at: DateTime<Utc>,
+    pub(super) status: String,
+    pub(super) created_at: DateTime<Utc>,
+    pub(super) updated_at: DateTime<Utc>,
+    pub(super) received_at: DateTime<Utc>,
     document: Box<RawValue>,
 }
 
 /// The snapshot on the page.
 pub(super) struct Snapshot {
-    pub(super) status: String,
-    pub(super) tone: &'static str,
-    pub(super) created: Moment,
-    pub(super) updated: Moment,
-    pub(super) received: Moment,
-    pub(super) raw_status: Option<String>,
-    pub(super) customer: String,
-    pub(super) email: Option<String>,
-    pub(super) ships_to: String,
-    pub(super) note: Option<String>,
-    pub(super) tags: Vec<String>,
-    /// Names and values of the order's amounts.
-    pub(super) amounts: Vec<(&'static str, String)>,
-    pub(super) lines: Vec<LineRow>,
-    pub(super) refunds: Vec<RefundRow>,
-    /// The document, unless it is long.
-    pub(super) document: Option<String>,
+    pub(super) stored: StoredOrder,
+    pub(super) document: Document,
     /// Whether the document has another form than expected.
     pub(super) is_unreadable: bool,
-}
-
-pub(super) struct LineRow {
-    pub(super) identifier: String,
-    pub(super) title: String,
-    pub(super) sku: String,
-    pub(super) image_url: Option<String>,
-    pub(super) tracking_number: Option<String>,
-    pub(super) quantity: i64,
-    pub(super) shipped: i64,
-    pub(super) canceled: i64,
-    pub(super) unit_price: String,
-    pub(super) product: String,
-    pub(super) discount: String,
-    pub(super) tax: String,
-}
-
-pub(super) struct RefundRow {
-    pub(super) identifier: String,
-    pub(super) amount: String,
-    pub(super) rma_identifier: Option<String>,
-    pub(super) note: String,
-    pub(super) created: Moment,
+    pub(super) lines: Table,
+    pub(super) refunds: Table,
 }
 
 impl Snapshot {
-    pub(super) fn new(stored: StoredOrder, page: &Page) -> Self {
-        let text = stored.document.get();
-        let read = serde_json::from_str::<Document>(text);
+    pub(super) fn new(stored: StoredOrder, merchant: &str, page: &Page) -> Self {
+        let read = serde_json::from_str::<Document>(stored.document.get());
         let is_unreadable = read.is_err();
         let document = read.unwrap_or_default();
-        let currency = document.currency.clone();
-        let customer = document.customer.as_ref();
         Self {
-            tone: if stored.status == "Cancelled" { "warn" } else { "info" },
-            status: stored.status,
-            created: page.moment(stored.created_at),
-            updated: page.moment(stored.updated_at),
-            received: page.moment(stored.received_at),
-            customer: customer.map(Customer::name).unwrap_or_default(),
-            email: customer.and_then(Customer::email).map(str::to_owned),
-            ships_to: document.shipping_address.as_ref().map(Address::line).unwrap_or_default(),
-            amounts: document.amounts(),
-            lines: document.items.into_iter().map(|line| line.row(&currency)).collect(),
-            refunds: document.refunds.into_iter().map(|it| it.row(&currency, page)).collect(),
-            raw_status: document.raw_status,
-            note: document.note,
-            tags: document.tags.unwrap_or_default(),
-            document: (text.len() <= MAX_SHOWN_BYTES).then(|| indented(text)),
+            lines: document.line_table(),
+            refunds: document.refund_table(merchant, page),
+            stored,
+            document,
             is_unreadable,
         }
     }
-}
 
-impl Line {
-    fn row(self, currency: &str) -> LineRow {
-        LineRow {
-            sku: self.sku.or(self.upc).unwrap_or_default(),
-            image_url: web_url(self.image_url.as_deref()).map(str::to_owned),
-            tracking_number: self.tracking_number.filter(|number| !number.is_empty()),
-            quantity: self.quantity,
-            shipped: self.quantity_shipped,
-            canceled: self.quantity_canceled,
-            unit_price: money(self.unit_price_amount_cents, currency),
-            product: money(self.product_amount_cents, currency),
-            discount: money(self.discount_amount_cents, currency),
-            tax: money(self.tax_amount_cents, currency),
-            identifier: self.identifier,
-            title: self.title,
-        }
+    pub(super) fn tone(&self) -> &'static str {
+        if self.stored.status == "Cancelled" { "warn" } else { "info" }
+    }
+
+    pub(super) fn customer(&self) -> String {
+        self.document.customer.as_ref().map(Customer::name).unwrap_or_default()
+    }
+
+    pub(super) fn email(&self) -> Option<&str> {
+        self.document.customer.as_ref()?.email()
+    }
+
+    pub(super) fn ships_to(&self) -> String {
+        self.document.shipping_address.as_ref().map(Address::line).unwrap_or_default()
+    }
+
+    /// The document as it was received, unless it is long.
+    pub(super) fn text(&self) -> Option<String> {
+        let text = self.stored.document.get();
+        (text.len() <= MAX_SHOWN_BYTES).then(|| indented(text))
     }
 }
 
-impl Refund {
-    fn row(self, currency: &str, page: &Page) -> RefundRow {
-        RefundRow {
-            amount: money(self.total_refund_amount_cents, currency),
-            created: page.moment(self.created_at),
-            identifier: self.identifier,
-            rma_identifier: self.rma_identifier.filter(|rma| !rma.is_empty()),
-            note: self.note.unwrap_or_default(),
-        }
+impl Document {
+    fn money(&self, cents: i64) -> String {
+        money(cents, &self.currency)
     }
+
+    fn line_table(&self) -> Table {
+        Table::of("Lines of the order", &self.items)
+            .head("Line", |it| text(&it.identifier))
+            .cell("Product", |it| {
+                let sku = it.sku.as_ref().or(it.upc.as_ref()).map_or("", String::as_str);
+                let picture = web_url(it.image_url.as_deref()).map(|url| outside(url, "Picture"));
+                text(&it.title).and(text(sku).classed("muted")).and_some(picture)
+            })
+            .classed("nowrap", "Quantity", |it| {
+                let shipped = format!("{} shipped", it.quantity_shipped);
+                let canceled = format!("{} canceled", it.quantity_canceled);
+                let more = text(shipped).below(text(canceled)).classed("small muted");
+                text(format!("{} ordered", it.quantity)).below(more)
+            })
+            .classed("number nowrap", "Amounts", |it| {
+                let amount = |name: &str, cents| text(format!("{name} {}", self.money(cents)));
+                let more = amount("unit price", it.unit_price_amount_cents)
+                    .below(amount("discount", it.discount_amount_cents))
+                    .below(amount("tax", it.tax_amount_cents));
+                amount("products", it.product_amount_cents).below(more.classed("small muted"))
+            })
+            .wrapped("Parcel", |it| text_or_dash(filled(it.tracking_number.as_ref())))
+            .table()
+    }
+
+    fn refund_table(&self, merchant: &str, page: &Page) -> Table {
+        let rma = |rma: &String| {
+            let query = query_string(&[("merchant", merchant), ("q", rma)]);
+            link(format!("/lookup?{query}"), rma)
+        };
+        Table::of("Refunds of the order", &self.refunds)
+            .head("Refund", |it| text(&it.identifier))
+            .classed("number nowrap", "Amount", |it| text(self.money(it.total_refund_amount_cents)))
+            .cell("Return", |it| {
+                filled(it.rma_identifier.as_ref()).map_or_else(|| text("not named"), rma)
+            })
+            .cell("Paid", |it| page.time(it.created_at))
+            .cell("Note", |it| it.note.as_ref().map(text).unwrap_or_default())
+            .table()
+    }
+}
+
+/// A text that is not empty.
+fn filled(text: Option<&String>) -> Option<&String> {
+    text.filter(|text| !text.is_empty())
 }

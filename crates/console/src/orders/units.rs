@@ -1,12 +1,15 @@
 //! The units of an order with their returns and refunds, as rma-engine knows them.
 
 use chrono::{DateTime, Utc};
-use pages::text::{Moment, money};
+use pages::{path, text::money};
 use serde::Deserialize;
 
 use crate::{
-    page::Page,
-    returns::{status_tone, status_words},
+    Page,
+    listing::words,
+    markup::{Markup, badge, link, or_dash, text, text_or_dash},
+    returns::status_tone,
+    table::Table,
 };
 
 /// Large orders have thousands of units.
@@ -60,87 +63,65 @@ struct Return {
 
 pub(super) struct OrderUnits {
     pub(super) original_order: Option<String>,
-    pub(super) units: Vec<UnitRow>,
+    pub(super) units: Table,
     /// The number of units that are not shown.
     pub(super) hidden: usize,
-    pub(super) unmatched: Vec<UnmatchedRefund>,
-    pub(super) returns: Vec<ReturnRow>,
-}
-
-pub(super) struct UnitRow {
-    pub(super) line: String,
-    pub(super) title: String,
-    pub(super) unit: i32,
-    pub(super) paid: String,
-    pub(super) rma_identifier: Option<String>,
-    pub(super) refund_identifier: Option<String>,
-}
-
-/// A refund that names a return that does not exist.
-pub(super) struct UnmatchedRefund {
-    pub(super) identifier: String,
-    pub(super) amount: String,
-    pub(super) rma_identifier: String,
-}
-
-pub(super) struct ReturnRow {
-    pub(super) rma_identifier: String,
-    pub(super) status: String,
-    pub(super) tone: &'static str,
-    pub(super) created: Moment,
-    pub(super) updated: Moment,
+    /// Refunds that name a return that does not exist, in sentences.
+    pub(super) unmatched: Vec<String>,
+    pub(super) returns: Table,
 }
 
 impl OrderUnits {
-    pub(super) fn new(view: OrderView, page: &Page) -> Self {
-        let OrderView { currency, original_order_identifier, lines, refunds, returns } = view;
-        let mut units: Vec<_> = lines.into_iter().flat_map(|line| line.rows(&currency)).collect();
-        let hidden = units.len().saturating_sub(MAX_SHOWN);
-        units.truncate(MAX_SHOWN);
-        let unmatched = refunds.into_iter().filter(|refund| refund.is_unmatched);
+    pub(super) fn new(view: OrderView, merchant: &str, page: &Page) -> Self {
+        let units: Vec<_> = view
+            .lines
+            .iter()
+            .flat_map(|line| line.units.iter().map(move |unit| (line, unit)))
+            .collect();
+        let shown = units.get(..MAX_SHOWN).unwrap_or(&units);
+        let unmatched = view.refunds.iter().filter(|refund| refund.is_unmatched);
         Self {
-            original_order: original_order_identifier,
-            units,
-            hidden,
-            unmatched: unmatched.map(|refund| refund.row(&currency)).collect(),
-            returns: returns.into_iter().map(|it| it.row(page)).collect(),
+            units: unit_table(shown, &view.currency, merchant),
+            hidden: units.len() - shown.len(),
+            unmatched: unmatched.map(|refund| refund.sentence(&view.currency)).collect(),
+            returns: return_table(&view.returns, merchant, page),
+            original_order: view.original_order_identifier,
         }
     }
 }
 
-impl Line {
-    fn rows(self, currency: &str) -> Vec<UnitRow> {
-        let Self { identifier, title, units } = self;
-        let row = |unit: Unit| UnitRow {
-            line: identifier.clone(),
-            title: title.clone(),
-            unit: unit.unit,
-            paid: money(unit.paid_amount_cents, currency),
-            rma_identifier: unit.rma_identifier,
-            refund_identifier: unit.refund_identifier,
-        };
-        units.into_iter().map(row).collect()
-    }
+fn return_link(merchant: &str, rma: &str) -> Markup {
+    link(format!("/{}", path!("merchants", merchant, "returns", rma)), rma)
+}
+
+fn unit_table(units: &[(&Line, &Unit)], currency: &str, merchant: &str) -> Table {
+    Table::of("Shipped units of the order", units)
+        .head("Unit", |(line, it)| text(format!("{}, unit {}", line.identifier, it.unit)))
+        .cell("Product", |(line, _)| text(&line.title))
+        .classed("number nowrap", "Paid", |(_, it)| text(money(it.paid_amount_cents, currency)))
+        .cell("Return", |(_, it)| {
+            or_dash(it.rma_identifier.as_ref().map(|rma| return_link(merchant, rma)))
+        })
+        .cell("Refund", |(_, it)| text_or_dash(it.refund_identifier.as_ref()))
+        .table()
+}
+
+fn return_table(returns: &[Return], merchant: &str, page: &Page) -> Table {
+    Table::of("Returns of the order", returns)
+        .head("Return", |it| return_link(merchant, &it.rma_identifier))
+        .cell("State", |it| badge(status_tone(&it.status), words(&it.status)))
+        .cell("Created", |it| page.time(it.created_at))
+        .cell("Changed", |it| page.time(it.updated_at))
+        .table()
 }
 
 impl Refund {
-    fn row(self, currency: &str) -> UnmatchedRefund {
-        UnmatchedRefund {
-            amount: money(self.amount_cents, currency),
-            identifier: self.identifier,
-            rma_identifier: self.rma_identifier.unwrap_or_default(),
-        }
-    }
-}
-
-impl Return {
-    fn row(self, page: &Page) -> ReturnRow {
-        ReturnRow {
-            tone: status_tone(&self.status),
-            status: status_words(&self.status),
-            created: page.moment(self.created_at),
-            updated: page.moment(self.updated_at),
-            rma_identifier: self.rma_identifier,
-        }
+    fn sentence(&self, currency: &str) -> String {
+        format!(
+            "The refund {} of {} names the return {}, which does not exist.",
+            self.identifier,
+            money(self.amount_cents, currency),
+            self.rma_identifier.as_deref().unwrap_or_default()
+        )
     }
 }

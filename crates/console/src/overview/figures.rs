@@ -7,7 +7,7 @@ use pages::{
 };
 
 use super::{backlog::Backlog, services::ServiceRow, traffic::Traffic};
-use crate::{endpoint_health::WorstEndpoints, page::Page, parts::Loaded};
+use crate::{Page, endpoint_health::WorstEndpoints, parts::Loaded};
 
 /// Deliveries that are due are sent within moments, so a longer wait needs attention.
 const LATE: TimeDelta = TimeDelta::minutes(1);
@@ -140,7 +140,7 @@ mod tests {
             is_ready,
             state: "",
             reason: String::new(),
-            started: None,
+            started_at: None,
         };
         let figure = ready(&[row(true), row(false)]);
         assert_eq!((figure.value.as_str(), figure.tone), ("1 of 2", "bad"));

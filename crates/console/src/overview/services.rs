@@ -1,12 +1,14 @@
 //! The services: ready or not, why, and since when they run.
 
+use chrono::{DateTime, Utc};
 use futures_util::future::join_all;
-use pages::{
-    api::{Caller, Readiness, Service},
-    text::Moment,
-};
+use pages::api::{Caller, Readiness, Service};
 
-use crate::page::Page;
+use crate::{
+    Page,
+    markup::{badge, text, text_or_dash},
+    table::Table,
+};
 
 pub(super) struct ServiceRow {
     pub(super) service: Service,
@@ -14,33 +16,38 @@ pub(super) struct ServiceRow {
     pub(super) state: &'static str,
     /// The parts that do not work.
     pub(super) reason: String,
-    pub(super) started: Option<Moment>,
+    pub(super) started_at: Option<DateTime<Utc>>,
 }
 
 impl ServiceRow {
-    pub(super) async fn load(api: &Caller, page: &Page) -> Vec<Self> {
+    pub(super) async fn load(api: &Caller) -> Vec<Self> {
         let calls = Service::ALL.map(async |service| (service, api.readiness(service).await));
         let rows = join_all(calls).await.into_iter();
-        rows.map(|(service, readiness)| Self::new(page, service, readiness)).collect()
+        rows.map(|(service, readiness)| Self::new(service, readiness)).collect()
     }
 
-    fn new(page: &Page, service: Service, readiness: Option<Readiness>) -> Self {
+    fn new(service: Service, readiness: Option<Readiness>) -> Self {
         let Some(readiness) = readiness else {
             let reason = "No response within two seconds".to_owned();
-            return Self { service, is_ready: false, state: "away", reason, started: None };
+            return Self { service, is_ready: false, state: "away", reason, started_at: None };
         };
         Self {
             service,
             is_ready: readiness.ready,
             state: if readiness.ready { "ready" } else { "not ready" },
             reason: reason(&readiness),
-            started: readiness.started_at.map(|at| page.moment(at)),
+            started_at: readiness.started_at,
         }
     }
+}
 
-    pub(super) fn tone(&self) -> &'static str {
-        if self.is_ready { "good" } else { "bad" }
-    }
+pub(super) fn table(rows: &[ServiceRow], page: &Page) -> Table {
+    Table::of("Services", rows)
+        .head("Service", |it| text(it.service))
+        .cell("State", |it| badge(if it.is_ready { "good" } else { "bad" }, it.state))
+        .wrapped("Reason", |it| text_or_dash(Some(&it.reason).filter(|it| !it.is_empty())))
+        .cell("Started", |it| page.time_or(it.started_at, "–"))
+        .table()
 }
 
 /// The parts that do not work, each with its error.

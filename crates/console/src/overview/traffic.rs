@@ -10,6 +10,10 @@ use pages::{
 use serde::Deserialize;
 
 use super::latency::{Durations, Histogram};
+use crate::{
+    markup::{text, text_or_dash},
+    table::Table,
+};
 
 /// The report of one service.
 #[derive(Debug, Deserialize)]
@@ -35,15 +39,6 @@ struct Hour {
     delivered: u64,
     failed: u64,
     histogram: Histogram,
-}
-
-/// An hour as the table shows it.
-pub(crate) struct HourRow {
-    pub(crate) label: String,
-    pub(crate) attempts: String,
-    pub(crate) success_rate: String,
-    pub(crate) p50: String,
-    pub(crate) p95: String,
 }
 
 /// The last day of all services.
@@ -113,17 +108,16 @@ impl Traffic {
     }
 
     /// The same figures as text, newest hour first.
-    pub(crate) fn rows(&self) -> Vec<HourRow> {
-        let none = || "–".to_owned();
-        let span = |millis: Option<u32>| millis.map_or_else(none, latency);
-        let row = |(at, hour): (&DateTime<Utc>, &Hour)| HourRow {
-            label: at.format("%-d %b, %H:%M").to_string(),
-            attempts: grouped(hour.attempts()),
-            success_rate: rate(hour.delivered, hour.attempts()).unwrap_or_else(none),
-            p50: span(hour.histogram.percentile(50)),
-            p95: span(hour.histogram.percentile(95)),
-        };
-        self.hours.iter().rev().map(row).collect()
+    pub(crate) fn table(&self) -> Table {
+        let span = |it: &Hour, percent| text_or_dash(it.histogram.percentile(percent).map(latency));
+        let hours: Vec<_> = self.hours.iter().rev().collect();
+        Table::of("Attempts by hour", &hours)
+            .head("Hour (UTC)", |(at, _)| text(at.format("%-d %b, %H:%M")))
+            .number("Attempts", |(_, it)| text(grouped(it.attempts())))
+            .number("Successful", |(_, it)| text_or_dash(rate(it.delivered, it.attempts())))
+            .number("p50", |(_, it)| span(it, 50))
+            .number("p95", |(_, it)| span(it, 95))
+            .table()
     }
 }
 
@@ -166,9 +160,10 @@ mod tests {
     fn hours_of_all_services_are_added_up() {
         let traffic = Traffic::new([report(90, 10), report(99, 1)].into_iter());
         assert_eq!((traffic.attempts(), traffic.success_rate().as_deref()), (200, Some("94.5 %")));
-        let rows = traffic.rows();
-        assert_eq!((rows[1].label.as_str(), rows[1].p95.as_str()), ("16 Nov, 08:00", "127 ms"));
-        assert_eq!((rows[0].success_rate.as_str(), rows[0].p50.as_str()), ("–", "–"));
+        let table = traffic.table().to_string();
+        for part in ["16 Nov, 08:00", ">127 ms</td>", ">94.5 %</td>", ">–</td>"] {
+            assert!(table.contains(part), "{part} in {table}");
+        }
     }
 
     #[test]

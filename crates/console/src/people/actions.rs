@@ -1,19 +1,13 @@
 //! Disables and enables a person, makes a new link, ends sessions.
 
-use actix_web::{HttpResponse, get, post, web};
+use actix_web::{get, post, web};
 use pages::{api::Service, path};
 use reqwest::Method;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{PersonView, invite, section, url_of};
 use crate::{
-    App,
-    confirm::Confirmation,
-    error::PageError,
-    notice::Notice,
-    page::Page,
-    person::{Posted, SignedIn},
+    Notice, PageError, PageResult, Posted, SignedIn, confirm::Confirmation, person::NoFields,
     sessions,
 };
 
@@ -27,21 +21,17 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
         .service(end_all_sessions);
 }
 
-#[derive(Deserialize)]
-struct NoFields {}
-
 /// The question before a change. A person whom the signed-in person may not see does not exist here.
 async fn confirmation(
-    app: &App,
     signed_in: &SignedIn,
     email: &str,
     (title, button): (String, &'static str),
     effects: &[&str],
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     let person: PersonView =
         signed_in.api.get(Service::Auth, &path!("v1", "people", email), &[]).await?;
     Confirmation {
-        page: Page::new(app, signed_in, section(signed_in)),
+        page: signed_in.page(section(signed_in)),
         title,
         effects: effects.iter().map(|effect| (*effect).to_owned()).collect(),
         button,
@@ -60,76 +50,52 @@ async fn change(signed_in: &SignedIn, email: &str, action: &str) -> Result<(), P
 }
 
 #[get("/people/{email}/disable")]
-async fn ask_to_disable(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    email: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+async fn ask_to_disable(signed_in: SignedIn, email: web::Path<String>) -> PageResult {
     let effects = [
         "The person cannot sign in any more, and all their sessions end now.",
         "An invitation link that was not used stops working. The audit log keeps what the person did.",
         "You can enable the person again later.",
     ];
     let title = format!("Disable {email}?");
-    confirmation(&app, &signed_in, &email, (title, "Disable"), &effects).await
+    confirmation(&signed_in, &email, (title, "Disable"), &effects).await
 }
 
 #[post("/people/{email}/disable")]
-async fn disable(
-    posted: Posted<NoFields>,
-    email: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+async fn disable(posted: Posted<NoFields>, email: web::Path<String>) -> PageResult {
     change(&posted.signed_in, &email, "disable").await?;
     Ok(Notice::PersonDisabled.redirect(&url_of(&email)))
 }
 
 #[post("/people/{email}/enable")]
-async fn enable(
-    posted: Posted<NoFields>,
-    email: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+async fn enable(posted: Posted<NoFields>, email: web::Path<String>) -> PageResult {
     change(&posted.signed_in, &email, "enable").await?;
     Ok(Notice::PersonEnabled.redirect(&url_of(&email)))
 }
 
 #[get("/people/{email}/invitation")]
-async fn ask_for_link(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    email: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+async fn ask_for_link(signed_in: SignedIn, email: web::Path<String>) -> PageResult {
     let effects = [
         "With the new link the person sets a new password and sets up the authenticator app again.",
         "An earlier link stops working. The present password works until the new link is used.",
     ];
     let title = format!("Make a new invitation link for {email}?");
-    confirmation(&app, &signed_in, &email, (title, "Make a new link"), &effects).await
+    confirmation(&signed_in, &email, (title, "Make a new link"), &effects).await
 }
 
 #[post("/people/{email}/invitation")]
-async fn renew_link(
-    app: web::Data<App>,
-    posted: Posted<NoFields>,
-    email: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
-    invite::renew(&app, &posted.signed_in, &email).await
+async fn renew_link(posted: Posted<NoFields>, email: web::Path<String>) -> PageResult {
+    invite::renew(&posted.signed_in, &email).await
 }
 
 #[post("/people/{email}/sessions/{id}/end")]
-async fn end_session(
-    posted: Posted<NoFields>,
-    path: web::Path<(String, String)>,
-) -> Result<HttpResponse, PageError> {
+async fn end_session(posted: Posted<NoFields>, path: web::Path<(String, String)>) -> PageResult {
     let (email, id) = path.into_inner();
     sessions::end(&posted.signed_in, &id).await?;
     Ok(Notice::SessionEnded.redirect(&url_of(&email)))
 }
 
 #[post("/people/{email}/sessions/end")]
-async fn end_all_sessions(
-    posted: Posted<NoFields>,
-    email: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+async fn end_all_sessions(posted: Posted<NoFields>, email: web::Path<String>) -> PageResult {
     sessions::end_all(&posted.signed_in, Some(email.as_str())).await?;
     Ok(Notice::SessionsEnded.redirect(&url_of(&email)))
 }
@@ -143,7 +109,7 @@ mod tests {
     async fn a_question_loads_the_person_first() {
         let admin = fixtures::signed_in("merchant-admin", Some("acme"), &json!({}));
         let title = ("Disable joe@rival.example?".to_owned(), "Disable");
-        let shown = confirmation(&fixtures::app(), &admin, "joe@rival.example", title, &[]).await;
+        let shown = confirmation(&admin, "joe@rival.example", title, &[]).await;
         // No service responds in this test, so nobody knows the person.
         assert!(matches!(shown, Err(PageError::Unavailable(Service::Auth))));
     }

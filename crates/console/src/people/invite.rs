@@ -1,11 +1,11 @@
 //! The form that invites a person.
 
-use actix_web::{HttpResponse, get, post, web};
+use actix_web::{get, post, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use pages::{
-    api::{ApiError, ErrorBody, Service},
-    form::Field,
+    api::{ApiError, Service},
+    form::Fields,
 };
 use reqwest::Method;
 use serde::Deserialize;
@@ -13,11 +13,13 @@ use serde_json::{Value, json};
 
 use super::{PersonView, list_url, section, url_of};
 use crate::{
-    App,
+    Page, PageResult, Posted, SignedIn,
     confirm::SecretPage,
-    error::{PageError, sentence},
-    page::{Page, html, rejected},
-    person::{Posted, Role, SignedIn},
+    error::sentence,
+    form::{Form, Input, Kind},
+    html,
+    person::Role,
+    rejected,
 };
 
 /// The roles with their meaning.
@@ -36,49 +38,40 @@ pub(super) fn roles_for(signed_in: &SignedIn) -> Vec<(Role, &'static str)> {
     ROLES.into_iter().filter(|(role, _)| is_allowed(*role)).collect()
 }
 
-/// The form for a new person, and without the address for a change.
-#[derive(Default, Clone)]
-pub(super) struct PersonForm {
-    pub(super) email: Field,
-    pub(super) name: Field,
-    pub(super) role: Field,
-    pub(super) merchant: Field,
-    pub(super) message: Option<String>,
-    /// See [`PersonFields::opened`].
-    pub(super) opened: String,
-}
+/// The inputs of the form for a new person. A change has no address.
+const INPUTS: &[Input] = &[
+    Input::text("email", "E-mail address")
+        .kind("email")
+        .hint("The person signs in with this address.")
+        .required(),
+    Input::text("name", "Name").hint("Shown in lists and in the audit log. Can be empty."),
+    Input::new("role", "Role", "role", Kind::Own).sent_empty(),
+    Input::text("merchant", "Merchant")
+        .hint("The identifier, for example acme. Only for the two merchant roles."),
+];
 
-#[derive(Deserialize)]
-pub(super) struct PersonFields {
-    #[serde(default)]
-    pub(super) email: String,
-    pub(super) name: String,
-    #[serde(default)]
-    pub(super) role: String,
-    #[serde(default)]
-    pub(super) merchant: String,
+/// The form for a new person or a change.
+#[derive(Clone)]
+pub(super) struct PersonForm {
+    pub(super) inputs: Form,
     /// The values that the page showed when the form was opened, as text. Empty for a new person.
-    #[serde(default)]
     pub(super) opened: String,
 }
 
 impl PersonForm {
     /// The form with the present values of a person.
     pub(super) fn of(person: &PersonView) -> Self {
-        let mut form = Self {
-            name: Field::new(person.name.as_str()),
-            role: Field::new(person.role.value()),
-            merchant: Field::new(person.merchant.clone().unwrap_or_default()),
-            ..Self::default()
-        };
+        let merchant = person.merchant.clone().unwrap_or_default();
+        let inputs = Form::empty(INPUTS).with("name", person.name.as_str());
+        let inputs = inputs.with("role", person.role.value()).with("merchant", merchant);
+        let mut form = Self { inputs, opened: String::new() };
         form.opened = form.body().to_string();
         form
     }
 
-    /// The values with their names.
-    pub(super) fn facts(&self) -> Vec<(&'static str, String)> {
-        let fields = [("Name", &self.name), ("Role", &self.role), ("Merchant", &self.merchant)];
-        fields.map(|(name, field)| (name, field.value.clone())).into()
+    pub(super) fn read(fields: &Fields) -> Self {
+        let opened = fields.text("opened").to_owned();
+        Self { inputs: Form::read(INPUTS, fields), opened }
     }
 
     /// The request of a change. It leaves out the fields that are as they were when the form was opened, so
@@ -91,37 +84,12 @@ impl PersonForm {
         body
     }
 
-    pub(super) fn new(fields: &PersonFields) -> Self {
-        Self {
-            email: Field::new(fields.email.trim()),
-            name: Field::new(fields.name.trim()),
-            role: Field::new(fields.role.trim()),
-            merchant: Field::new(fields.merchant.trim()),
-            message: None,
-            opened: fields.opened.clone(),
-        }
-    }
-
     /// The request, without the address. A role of no merchant ignores the field for the merchant.
     pub(super) fn body(&self) -> Value {
-        let merchant = Some(self.merchant.value.as_str())
-            .filter(|merchant| !merchant.is_empty() && self.role.value.starts_with("merchant-"));
-        let name = Some(self.name.value.as_str()).filter(|name| !name.is_empty());
-        json!({ "name": name, "role": self.role.value, "merchant": merchant })
-    }
-
-    /// Puts the errors of auth beside the fields.
-    pub(super) fn reject(&mut self, body: &ErrorBody) {
-        let fields = [
-            (&mut self.email, "$.email"),
-            (&mut self.name, "$.name"),
-            (&mut self.role, "$.role"),
-            (&mut self.merchant, "$.merchant"),
-        ];
-        for (field, path) in fields {
-            field.error = body.field(path).map(|text| sentence(&text));
-        }
-        self.message = Some(sentence(&body.message));
+        let filled = |name| Some(self.inputs.value(name)).filter(|value| !value.is_empty());
+        let role = self.inputs.value("role");
+        let merchant = filled("merchant").filter(|_| role.starts_with("merchant-"));
+        json!({ "name": filled("name"), "role": role, "merchant": merchant })
     }
 }
 
@@ -150,66 +118,44 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
     app.service(show_form).service(invite);
 }
 
-#[derive(Deserialize)]
-struct InviteQuery {
-    #[serde(default)]
-    merchant: String,
-}
-
-fn page(app: &App, signed_in: &SignedIn, form: PersonForm) -> InvitePage {
-    let page = Page::new(app, signed_in, section(signed_in));
+fn page(signed_in: &SignedIn, form: PersonForm) -> InvitePage {
+    let page = signed_in.page(section(signed_in));
     InvitePage { page, list: list_url(signed_in), roles: roles_for(signed_in), form }
 }
 
 #[get("/people/new")]
-async fn show_form(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    query: web::Query<InviteQuery>,
-) -> Result<HttpResponse, PageError> {
-    let merchant = Field::new(query.merchant.as_str());
-    let role = Field::new(Role::MerchantAdmin.value());
-    html(&page(&app, &signed_in, PersonForm { merchant, role, ..PersonForm::default() }))
+async fn show_form(signed_in: SignedIn, query: web::Query<Fields>) -> PageResult {
+    let inputs = Form::empty(INPUTS).with("role", Role::MerchantAdmin.value());
+    let inputs = inputs.with("merchant", query.text("merchant"));
+    html(&page(&signed_in, PersonForm { inputs, opened: String::new() }))
 }
 
 #[post("/people/new")]
-async fn invite(
-    app: web::Data<App>,
-    posted: Posted<PersonFields>,
-) -> Result<HttpResponse, PageError> {
+async fn invite(posted: Posted<Fields>) -> PageResult {
     let Posted { signed_in, form } = posted;
-    let mut form = PersonForm::new(&form);
+    let mut form = PersonForm::read(&form);
     let mut body = form.body();
     if let Some(body) = body.as_object_mut() {
-        body.insert("email".to_owned(), form.email.value.as_str().into());
+        body.insert("email".to_owned(), form.inputs.value("email").into());
     }
     let invited: Result<Invited, _> =
         signed_in.api.send_json(Service::Auth, Method::POST, None, "v1/people", &body).await;
     match invited {
-        Ok(invited) => show_link(&app, &signed_in, invited),
-        Err(ApiError::Invalid(body)) => {
-            form.reject(&body);
-            rejected(&page(&app, &signed_in, form))
-        }
-        Err(ApiError::Conflict(body)) => {
-            form.email.reject(sentence(&body.message));
-            rejected(&page(&app, &signed_in, form))
-        }
-        Err(ApiError::NotFound) => {
-            form.merchant.reject("There is no such merchant.");
-            rejected(&page(&app, &signed_in, form))
-        }
-        Err(error) => Err(error.into()),
+        Ok(invited) => return show_link(&signed_in, invited),
+        Err(ApiError::Invalid(body)) => form.inputs.reject_all(&body),
+        Err(ApiError::Conflict(body)) => form.inputs.reject("email", sentence(&body.message)),
+        Err(ApiError::NotFound) => form.inputs.reject("merchant", "There is no such merchant."),
+        Err(error) => return Err(error.into()),
     }
+    rejected(&page(&signed_in, form))
 }
 
 /// Shows a new link once.
 pub(super) fn show_link(
-    app: &App,
     signed_in: &SignedIn,
     Invited { person, invitation }: Invited,
-) -> Result<HttpResponse, PageError> {
-    let page = Page::new(app, signed_in, section(signed_in));
+) -> PageResult {
+    let page = signed_in.page(section(signed_in));
     let expires = page.moment(invitation.expires_at);
     let text = format!(
         "Pass this link on to {} yourself, for example by e-mail: it is shown only now and is not \
@@ -228,15 +174,11 @@ pub(super) fn show_link(
 }
 
 /// Makes a new link for a person and shows it once.
-pub(super) async fn renew(
-    app: &App,
-    signed_in: &SignedIn,
-    email: &str,
-) -> Result<HttpResponse, PageError> {
+pub(super) async fn renew(signed_in: &SignedIn, email: &str) -> PageResult {
     let path = pages::path!("v1", "people", email, "invitation");
     let invited: Invited =
         signed_in.api.send_json(Service::Auth, Method::POST, None, &path, &json!({})).await?;
-    show_link(app, signed_in, invited)
+    show_link(signed_in, invited)
 }
 
 #[cfg(test)]
@@ -245,26 +187,13 @@ mod tests {
 
     #[test]
     fn a_role_of_no_merchant_ignores_the_merchant() {
-        let form = |role: &str| PersonForm {
-            name: Field::new("Ada"),
-            role: Field::new(role),
-            merchant: Field::new("acme"),
-            ..PersonForm::default()
+        let form = |role: &str| {
+            let inputs = Form::empty(INPUTS).with("name", "Ada").with("role", role);
+            PersonForm { inputs: inputs.with("merchant", "acme"), opened: String::new() }
         };
         let body = form("support").body();
         assert_eq!(body, json!({ "name": "Ada", "role": "support", "merchant": null }));
         let body = form("merchant-viewer").body();
         assert_eq!(body, json!({ "name": "Ada", "role": "merchant-viewer", "merchant": "acme" }));
-    }
-
-    #[test]
-    fn errors_are_beside_their_fields() {
-        let text = r#"{"message": "the request is invalid", "errors": [
-            {"field": "$.merchant", "code": "missing_field"}]}"#;
-        let mut form = PersonForm::default();
-        form.reject(&serde_json::from_str(text).unwrap());
-        assert_eq!(form.merchant.error.as_deref(), Some("Is required."));
-        assert_eq!(form.message.as_deref(), Some("The request is invalid."));
-        assert!(form.email.is_valid());
     }
 }

@@ -1,28 +1,29 @@
 //! The page of one person, and changes of name, role and merchant.
 
-use actix_web::{HttpResponse, get, http::StatusCode, post, web};
+use actix_web::{get, http::StatusCode, post, web};
 use askama::Template;
 use futures_util::future::join;
 use pages::{
     api::{ApiError, Part, Service},
+    form::Fields,
     path,
 };
 use reqwest::Method;
 use serde::Deserialize;
 
 use super::{
-    PersonRow, PersonView,
-    invite::{Invited, Link, PersonFields, PersonForm, roles_for, show_link},
+    PersonView,
+    invite::{Invited, Link, PersonForm, roles_for, show_link},
     list_url, section, url_of,
 };
 use crate::{
-    App,
+    Notice, Page, PageError, PageResult, Posted, SignedIn,
     changes::{self, Change},
-    error::{PageError, sentence},
-    notice::Notice,
-    page::{Page, html, html_with, rejected},
-    person::{Posted, Role, SignedIn},
-    sessions::{SessionList, SessionRow},
+    error::sentence,
+    html, html_with,
+    person::Role,
+    rejected,
+    sessions::{self, SessionView},
 };
 
 #[derive(Template)]
@@ -30,10 +31,10 @@ use crate::{
 struct PersonDetails {
     page: Page,
     list: &'static str,
-    person: PersonRow,
+    person: PersonView,
     /// Whether this is the signed-in person.
     is_self: bool,
-    sessions: Part<Vec<SessionRow>>,
+    sessions: Part<Vec<SessionView>>,
     /// The URL under which sessions are ended.
     end_session: String,
     roles: Vec<(Role, &'static str)>,
@@ -48,7 +49,6 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 
 /// Loads a person; `form` is a rejected form, if there is one.
 async fn load(
-    app: &App,
     signed_in: &SignedIn,
     email: &str,
     form: Option<PersonForm>,
@@ -56,35 +56,27 @@ async fn load(
     let path = path!("v1", "people", email);
     let (view, sessions) = join(
         signed_in.api.get::<PersonView>(Service::Auth, &path, &[]),
-        SessionList::load(signed_in, email),
+        sessions::load(signed_in, email),
     )
     .await;
-    let (view, page) = (view?, Page::new(app, signed_in, section(signed_in)));
-    let sessions = match Part::new(sessions)? {
-        Part::Loaded(list) => Part::Loaded(list.rows(&page)),
-        Part::Missing(service) => Part::Missing(service),
-    };
+    let (view, page) = (view?, signed_in.page(section(signed_in)));
     let form = form.unwrap_or_else(|| PersonForm::of(&view));
     Ok(PersonDetails {
         is_self: view.email == signed_in.person.email,
         end_session: format!("{}/sessions", url_of(&view.email)),
-        person: PersonRow::new(view, &page),
+        person: view,
         list: list_url(signed_in),
         roles: roles_for(signed_in),
+        sessions: sessions?,
         page,
-        sessions,
         form,
         changes: Vec::new(),
     })
 }
 
 #[get("/people/{email}")]
-async fn show_person(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    email: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
-    html(&load(&app, &signed_in, &email, None).await?)
+async fn show_person(signed_in: SignedIn, email: web::Path<String>) -> PageResult {
+    html(&load(&signed_in, &email, None).await?)
 }
 
 /// A changed person. New rights can end a link or the credentials; then there is a new link.
@@ -96,18 +88,14 @@ struct Changed {
 }
 
 #[post("/people/{email}")]
-async fn change_person(
-    app: web::Data<App>,
-    posted: Posted<PersonFields>,
-    email: web::Path<String>,
-) -> Result<HttpResponse, PageError> {
+async fn change_person(posted: Posted<Fields>, email: web::Path<String>) -> PageResult {
     let Posted { signed_in, form } = posted;
-    let mut form = PersonForm::new(&form);
+    let mut form = PersonForm::read(&form);
     let path = path!("v1", "people", email.as_str());
     let stored: PersonView = signed_in.api.get(Service::Auth, &path, &[]).await?;
     let stored = PersonForm::of(&stored);
     if stored.opened != form.opened {
-        return outdated(&app, &signed_in, &email, &stored, form).await;
+        return outdated(&signed_in, &email, &stored, form).await;
     }
     let mut body = form.change();
     // The admin of a merchant cannot move people to another merchant, so the form has no such field.
@@ -120,28 +108,27 @@ async fn change_person(
         signed_in.api.send_json(Service::Auth, Method::PATCH, None, &path, &body).await;
     match changed {
         Ok(Changed { person, invitation: Some(invitation) }) => {
-            return show_link(&app, &signed_in, Invited { person, invitation });
+            return show_link(&signed_in, Invited { person, invitation });
         }
         Ok(_) => return Ok(Notice::PersonChanged.redirect(&url_of(&email))),
-        Err(ApiError::Invalid(body)) => form.reject(&body),
-        Err(ApiError::Conflict(body)) => form.message = Some(sentence(&body.message)),
+        Err(ApiError::Invalid(body)) => form.inputs.reject_all(&body),
+        Err(ApiError::Conflict(body)) => form.inputs.message = Some(sentence(&body.message)),
         Err(error) => return Err(error.into()),
     }
-    rejected(&load(&app, &signed_in, &email, Some(form)).await?)
+    rejected(&load(&signed_in, &email, Some(form)).await?)
 }
 
 /// Shows the values that are stored now beside those of the form. Saving again replaces them.
 async fn outdated(
-    app: &App,
     signed_in: &SignedIn,
     email: &str,
     stored: &PersonForm,
     mut form: PersonForm,
-) -> Result<HttpResponse, PageError> {
-    let changes = changes::between(stored.facts(), form.facts());
-    form.message = Some(changes::message("person"));
+) -> PageResult {
+    let changes = changes::between(stored.inputs.facts(), form.inputs.facts());
+    form.inputs.message = Some(changes::message("person"));
     form.opened.clone_from(&stored.opened);
-    let shown = load(app, signed_in, email, Some(form)).await?;
+    let shown = load(signed_in, email, Some(form)).await?;
     html_with(StatusCode::CONFLICT, &PersonDetails { changes, ..shown })
 }
 
@@ -166,7 +153,7 @@ mod tests {
             ("opened", &opened.opened),
         ])
         .unwrap();
-        let sent = PersonForm::new(&serde_html_form::from_str(&query).unwrap());
+        let sent = PersonForm::read(&serde_html_form::from_str(&query).unwrap());
         assert_eq!(sent.change(), json!({ "name": "Joe Doe" }));
         assert_eq!(sent.opened, opened.opened);
         let promoted = PersonView { role: Role::MerchantAdmin, ..person };

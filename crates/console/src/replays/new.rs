@@ -1,27 +1,22 @@
 //! Starts a replay: filter, dry run, confirmation by typing the number of deliveries.
 
-use actix_web::{HttpResponse, get, http::StatusCode, post, web};
+use actix_web::{get, http::StatusCode, post, web};
 use askama::Template;
 use pages::{
     api::{ApiError, Service},
+    form::Fields,
     text::{count, grouped},
 };
 use reqwest::Method;
-use serde::Deserialize;
 
 use super::{
-    form::{NewReplay, Problems, STATES},
+    form::{NewReplay, Problems},
     preview::{DEADLINE, Preview, read_expected, tolerance},
     progress::replay_url,
     wire::Replay,
 };
 use crate::{
-    App,
-    deliveries::{DeliveryFilter, FilterErrors},
-    error::{PageError, sentence},
-    notice::Notice,
-    page::{Page, Section, html_with},
-    person::{Posted, SignedIn},
+    Notice, Page, PageError, PageResult, Posted, Section, SignedIn, error::sentence, html_with,
 };
 
 #[derive(Template)]
@@ -29,11 +24,7 @@ use crate::{
 struct NewReplayPage {
     page: Page,
     form: NewReplay,
-    filter: DeliveryFilter,
-    states: &'static [(&'static str, &'static str)],
-    errors: FilterErrors,
-    per_second_error: Option<&'static str>,
-    hint: Option<&'static str>,
+    problems: Problems,
     preview: Option<Preview>,
     confirmation: Confirmation,
 }
@@ -54,86 +45,53 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 }
 
 #[get("/replays/new")]
-async fn new_replay(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    form: web::Query<NewReplay>,
-) -> Result<HttpResponse, PageError> {
-    let form = form.into_inner();
-    show(&app, &signed_in, form, Confirmation::default(), StatusCode::OK).await
+async fn new_replay(signed_in: SignedIn, query: web::Query<Fields>) -> PageResult {
+    let form = read(&signed_in, &query)?;
+    show(&signed_in, form, Confirmation::default(), StatusCode::OK).await
 }
 
 /// Shows the form, and the deliveries that match if the form is valid.
 async fn show(
-    app: &App,
     signed_in: &SignedIn,
     form: NewReplay,
     confirmation: Confirmation,
     status: StatusCode,
-) -> Result<HttpResponse, PageError> {
-    let form = checked(signed_in, form)?;
-    let page = Page::new(app, signed_in, Section::Replays);
+) -> PageResult {
+    let page = signed_in.page(Section::Replays);
     let problems = form.problems();
     let preview = if problems.is_empty() {
         Some(Preview::load(&page, signed_in, &form).await?)
     } else {
         None
     };
-    let Problems { fields: errors, per_second: per_second_error, hint } = problems;
-    let (filter, states) = (form.filter.clone(), STATES);
-    let shown = NewReplayPage {
-        page,
-        form,
-        filter,
-        states,
-        errors,
-        per_second_error,
-        hint,
-        preview,
-        confirmation,
-    };
-    html_with(status, &shown)
+    html_with(status, &NewReplayPage { page, form, problems, preview, confirmation })
 }
 
 /// Limits the form to the merchant of the person.
-fn checked(signed_in: &SignedIn, form: NewReplay) -> Result<NewReplay, PageError> {
+fn read(signed_in: &SignedIn, fields: &Fields) -> Result<NewReplay, PageError> {
     if !signed_in.person.may_replay() {
         return Err(PageError::Denied(
             "Your role can read deliveries, but not replay them".to_owned(),
         ));
     }
-    if !form.filter.merchant.is_empty() {
-        signed_in.merchant(&form.filter.merchant)?;
+    if !fields.text("merchant").is_empty() {
+        signed_in.merchant(fields.text("merchant"))?;
     }
-    let mut form = form.completed(signed_in.person.merchant.as_deref());
-    form.filter = form.filter.in_zone(signed_in.zone);
-    Ok(form)
-}
-
-#[derive(Deserialize)]
-struct StartForm {
-    #[serde(flatten)]
-    new: NewReplay,
-    #[serde(default)]
-    expected: String,
-    #[serde(default)]
-    typed: String,
+    Ok(NewReplay::read(signed_in, fields))
 }
 
 #[post("/replays/new")]
-async fn start_replay(
-    app: web::Data<App>,
-    posted: Posted<StartForm>,
-) -> Result<HttpResponse, PageError> {
-    let Posted { signed_in, form: StartForm { new, expected, typed } } = posted;
-    let new = checked(&signed_in, new)?;
-    let expected = read_expected(&expected).ok_or(PageError::BadForm)?;
+async fn start_replay(posted: Posted<Fields>) -> PageResult {
+    let Posted { signed_in, form: fields } = posted;
+    let new = read(&signed_in, &fields)?;
+    let (expected, typed) = (fields.text("expected"), fields.text("typed").to_owned());
+    let expected = read_expected(expected).ok_or(PageError::BadForm)?;
     let total: u64 = expected.iter().map(|(_, matches)| matches).sum();
     let mut confirmation = Confirmation { typed, ..Confirmation::default() };
     if !new.problems().is_empty() || !is_confirmed(&confirmation.typed, total) {
         let error = format!("Type {} to confirm.", grouped(total));
         confirmation.typed_error = Some(error);
-        return show(&app, &signed_in, new, confirmation, StatusCode::UNPROCESSABLE_ENTITY).await;
+        return show(&signed_in, new, confirmation, StatusCode::UNPROCESSABLE_ENTITY).await;
     }
     for (service, matches) in expected {
         match start(&signed_in, &new, service, matches).await {
@@ -141,7 +99,7 @@ async fn start_replay(
             Err(error) => {
                 confirmation.problem = Some(confirmation.explain(service, matches, error)?);
                 confirmation.typed.clear();
-                return show(&app, &signed_in, new, confirmation, StatusCode::CONFLICT).await;
+                return show(&signed_in, new, confirmation, StatusCode::CONFLICT).await;
             }
         }
     }

@@ -6,7 +6,7 @@ use chrono::TimeDelta;
 use futures_util::future::join_all;
 use pages::{
     api::{ApiError, Service},
-    text::{Moment, Span, count, grouped},
+    text::{Span, count, grouped},
 };
 use reqwest::Method;
 
@@ -15,10 +15,10 @@ use super::{
     wire::{DryRun, Sample},
 };
 use crate::{
+    Page, PageError, SignedIn,
     deliveries::{explain, outcome_words},
-    error::PageError,
-    page::Page,
-    person::SignedIn,
+    markup::{link, text, text_or_dash},
+    table::Table,
 };
 
 const SAMPLES: usize = 10;
@@ -26,38 +26,20 @@ const SAMPLES: usize = 10;
 pub(super) const DEADLINE: Duration = Duration::from_secs(15);
 
 /// The deliveries of all services that match.
-#[derive(Default)]
 pub(super) struct Preview {
     pub(super) total: u64,
     /// Whether more deliveries may match than the services count. Such a replay cannot be confirmed.
     pub(super) is_at_least: bool,
-    /// Merchants with their matches.
-    pub(super) by_merchant: Vec<(String, String)>,
-    /// Kinds of message with their matches.
-    pub(super) by_kind: Vec<(String, String)>,
-    pub(super) samples: Vec<SampleEntry>,
+    pub(super) by_merchant: Table,
+    pub(super) by_kind: Table,
+    /// The first deliveries.
+    pub(super) samples: Table,
     pub(super) duration: Option<Span>,
     /// The matches of each service that has any.
     pub(super) expected: Vec<(Service, u64)>,
     pub(super) unavailable: Vec<Service>,
     /// The reason why a service rejected the filter.
     pub(super) rejected: Option<String>,
-}
-
-pub(super) struct SampleEntry {
-    pub(super) service: Service,
-    pub(super) sample: Sample,
-    pub(super) created: Moment,
-}
-
-impl SampleEntry {
-    pub(super) fn last_response(&self) -> String {
-        match (self.sample.last_status, &self.sample.last_outcome) {
-            (Some(status), _) => status.to_string(),
-            (None, Some(outcome)) => outcome_words(outcome).to_owned(),
-            (None, None) => "–".to_owned(),
-        }
-    }
 }
 
 /// The accepted change of the number of matches of one service: one percent.
@@ -76,8 +58,7 @@ impl Preview {
             (service, api.send_json(service, Method::POST, None, "v1/replays", &body).await)
         }))
         .await;
-        let mut preview = Self::default();
-        let mut loaded = Vec::new();
+        let (mut loaded, mut unavailable, mut rejected) = (Vec::new(), Vec::new(), None);
         for (service, run) in runs {
             match run {
                 Ok(run) => loaded.push((service, run)),
@@ -85,22 +66,22 @@ impl Preview {
                     ApiError::Unavailable { service }
                     | ApiError::Unauthenticated { service }
                     | ApiError::TooManyRequests { service, .. },
-                ) => preview.unavailable.push(service),
-                Err(ApiError::Invalid(body)) => preview.rejected = Some(explain(&body)),
+                ) => unavailable.push(service),
+                Err(ApiError::Invalid(body)) => rejected = Some(explain(&body)),
                 Err(error) => return Err(error.into()),
             }
         }
-        preview.add(page, loaded);
-        Ok(preview)
+        Ok(Self { unavailable, rejected, ..Self::of(page, loaded) })
     }
 
-    fn add(&mut self, page: &Page, runs: Vec<(Service, DryRun)>) {
+    fn of(page: &Page, runs: Vec<(Service, DryRun)>) -> Self {
         let (mut merchants, mut kinds) = (BTreeMap::new(), BTreeMap::new());
-        let mut seconds = 0;
+        let (mut samples, mut expected) = (Vec::new(), Vec::new());
+        let (mut is_at_least, mut seconds) = (false, 0);
         for (service, run) in runs {
-            self.add_counts(&run);
+            is_at_least |= run.truncated;
             if run.matches > 0 {
-                self.expected.push((service, run.matches));
+                expected.push((service, run.matches));
             }
             // The services send at the same time.
             seconds = run.estimated_seconds.max(seconds);
@@ -110,22 +91,22 @@ impl Preview {
             for by in run.by_kind {
                 *kinds.entry(by.kind).or_default() += by.matches;
             }
-            self.samples.extend(run.samples.into_iter().map(|sample| SampleEntry {
-                service,
-                created: page.moment(sample.created_at),
-                sample,
-            }));
+            samples.extend(run.samples.into_iter().map(|sample| (service, sample)));
         }
-        self.samples.sort_by_key(|entry| entry.sample.id);
-        self.samples.truncate(SAMPLES);
-        self.by_merchant = most_first(merchants);
-        self.by_kind = most_first(kinds);
-        self.duration = (self.total > 0).then(|| Span(TimeDelta::seconds(i64::from(seconds))));
-    }
-
-    fn add_counts(&mut self, run: &DryRun) {
-        self.total += run.matches;
-        self.is_at_least |= run.truncated;
+        samples.sort_by_key(|(_, sample)| sample.id);
+        samples.truncate(SAMPLES);
+        let total = expected.iter().map(|(_, matches)| matches).sum();
+        Self {
+            total,
+            is_at_least,
+            by_merchant: count_table("Matches by merchant", "Merchant", merchants),
+            by_kind: count_table("Matches by message", "Message", kinds),
+            samples: sample_table(&samples, page),
+            duration: (total > 0).then(|| Span(TimeDelta::seconds(i64::from(seconds)))),
+            expected,
+            unavailable: Vec::new(),
+            rejected: None,
+        }
     }
 
     /// The number of matches as a title.
@@ -165,24 +146,50 @@ pub(super) fn read_expected(field: &str) -> Option<Vec<(Service, u64)>> {
     field.split(',').filter(|text| !text.is_empty()).map(part).collect()
 }
 
-fn most_first(counts: BTreeMap<String, u64>) -> Vec<(String, String)> {
+/// The largest number comes first.
+fn count_table(label: &'static str, heading: &'static str, counts: BTreeMap<String, u64>) -> Table {
     let mut counts: Vec<_> = counts.into_iter().collect();
     counts.sort_by_key(|(_, count)| Reverse(*count));
-    counts.into_iter().map(|(name, count)| (name, grouped(count))).collect()
+    Table::of(label, &counts)
+        .head(heading, |(name, _)| text(name))
+        .number("Deliveries", |(_, count)| text(grouped(*count)))
+        .table()
+}
+
+fn sample_table(samples: &[(Service, Sample)], page: &Page) -> Table {
+    Table::of("First deliveries", samples)
+        .head("Event", |(service, it)| link(format!("/deliveries/{service}/{}", it.id), &it.event))
+        .cell("Merchant", |(_, it)| text(&it.merchant))
+        .wrapped("Ordering key", |(_, it)| text_or_dash(it.ordering_key.as_ref()))
+        .cell("Last response", |(_, it)| match (it.last_status, &it.last_outcome) {
+            (Some(status), _) => text(status),
+            (None, outcome) => text_or_dash(outcome.as_deref().map(outcome_words)),
+        })
+        .cell("Created", |(_, it)| page.time(it.created_at))
+        .table()
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::fixtures;
+
+    fn preview(runs: &[(Service, Value)]) -> Preview {
+        let page = fixtures::page(&fixtures::signed_in("operator", None, &json!({})));
+        let run = |(service, run): &(Service, Value)| {
+            (*service, serde_json::from_value(run.clone()).unwrap())
+        };
+        Preview::of(&page, runs.iter().map(run).collect())
+    }
 
     #[test]
     fn the_form_keeps_the_matches_of_each_service() {
-        let expected = vec![(Service::RmaEngine, 1190), (Service::Exchange, 14)];
-        let preview = Preview { expected: expected.clone(), ..Preview::default() };
+        let run = |matches: u64| json!({ "matches": matches });
+        let preview = preview(&[(Service::RmaEngine, run(1190)), (Service::Exchange, run(14))]);
         assert_eq!(preview.expected_field(), "rma-engine:1190,exchange:14");
-        assert_eq!(read_expected(&preview.expected_field()), Some(expected));
+        assert_eq!(read_expected(&preview.expected_field()), Some(preview.expected));
         assert_eq!(read_expected(""), Some(Vec::new()));
         for wrong in ["auth:1", "exchange", "exchange:many"] {
             assert_eq!(read_expected(wrong), None, "{wrong}");
@@ -191,14 +198,9 @@ mod tests {
 
     #[test]
     fn a_count_that_stopped_at_its_limit_cannot_be_confirmed() {
-        let run = |truncated: bool| {
-            let run = json!({ "matches": 7, "truncated": truncated, "estimated_seconds": 1 });
-            let mut preview = Preview::default();
-            preview.add_counts(&serde_json::from_value(run).unwrap());
-            preview.is_at_least
-        };
-        assert!(run(true));
-        assert!(!run(false));
+        let run = |truncated: bool| json!({ "matches": 7, "truncated": truncated });
+        assert!(preview(&[(Service::RmaEngine, run(true))]).is_at_least);
+        assert!(!preview(&[(Service::RmaEngine, run(false))]).is_at_least);
     }
 
     #[test]
@@ -208,8 +210,10 @@ mod tests {
 
     #[test]
     fn the_largest_count_comes_first() {
-        let counts = [("a", 1), ("b", 3), ("c", 3)].map(|(name, count)| (name.to_owned(), count));
-        let sorted = most_first(counts.into_iter().collect());
-        assert_eq!(sorted.iter().map(|(name, _)| name.as_str()).collect::<String>(), "bca");
+        let kind = |kind: &str, matches: u64| json!({ "kind": kind, "matches": matches });
+        let run = json!({ "matches": 7, "by_kind": [kind("a", 1), kind("b", 3), kind("c", 3)] });
+        let html = preview(&[(Service::RmaEngine, run)]).by_kind.to_string();
+        let places = ["b", "c", "a"].map(|kind| html.find(&format!(">{kind}</th>")).unwrap());
+        assert!(places.is_sorted(), "{html}");
     }
 }

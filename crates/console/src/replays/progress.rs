@@ -1,12 +1,11 @@
 //! The progress of replays, and the buttons that pause, resume and stop them.
 
-use actix_web::{HttpResponse, get, http::StatusCode, post, web};
+use actix_web::{get, http::StatusCode, post, web};
 use askama::Template;
 use futures_util::future::join_all;
 use pages::{
     api::{ApiError, Part, Service},
     path,
-    text::Moment,
 };
 use reqwest::Method;
 use serde::Deserialize;
@@ -15,22 +14,14 @@ use uuid::Uuid;
 
 use super::wire::Replay;
 use crate::{
-    App,
-    confirm::Confirmation,
-    delivery::delivering_service,
-    error::{PageError, sentence},
-    notice::Notice,
-    page::{Page, Section, html_with},
-    person::{Posted, SignedIn},
+    Notice, Page, PageError, PageResult, Posted, Section, SignedIn, confirm::Confirmation,
+    delivery::delivering_service, error::sentence, html_with,
 };
 
 /// A replay of one service.
 struct Progress {
     service: Service,
     replay: Replay,
-    words: String,
-    created: Moment,
-    finished: Option<Moment>,
 }
 
 #[derive(Template)]
@@ -76,28 +67,26 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 
 #[get("/replays/{service}/{id}")]
 async fn show_replay(
-    app: web::Data<App>,
     signed_in: SignedIn,
     path: web::Path<(String, Uuid)>,
     together: web::Query<StartedTogether>,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     let (service, id) = path.into_inner();
     let own = (delivering_service(&service)?, id);
-    show(&app, &signed_in, own, together.into_inner(), None).await
+    show(&signed_in, own, together.into_inner(), None).await
 }
 
 async fn show(
-    app: &App,
     signed_in: &SignedIn,
     own: (Service, Uuid),
     together: StartedTogether,
     problem: Option<String>,
-) -> Result<HttpResponse, PageError> {
-    let page = Page::new(app, signed_in, Section::Replays);
+) -> PageResult {
+    let page = signed_in.page(Section::Replays);
     let others = others(&together.also).ok_or(PageError::NotFound)?;
     let loaded = join_all([own].into_iter().chain(others).map(async |(service, id)| {
         let replay = signed_in.api.get(service, &path!("v1", "replays", id.to_string()), &[]).await;
-        Part::new(replay.map(|replay| Progress::new(&page, service, replay)))
+        Part::new(replay.map(|replay| Progress { service, replay }))
     }))
     .await;
     let replays = loaded.into_iter().collect::<Result<_, ApiError>>()?;
@@ -114,16 +103,6 @@ fn others(also: &str) -> Option<Vec<(Service, Uuid)>> {
 }
 
 impl Progress {
-    fn new(page: &Page, service: Service, replay: Replay) -> Self {
-        Self {
-            service,
-            words: replay.filter.words(replay.created_at),
-            created: page.moment(replay.created_at),
-            finished: replay.finished_at.map(|at| page.moment(at)),
-            replay,
-        }
-    }
-
     fn action(&self, action: &str) -> String {
         format!("/replays/{}/{}/{action}", self.service, self.replay.id)
     }
@@ -131,38 +110,34 @@ impl Progress {
 
 #[post("/replays/{service}/{id}/pause")]
 async fn pause_replay(
-    app: web::Data<App>,
     posted: Posted<StartedTogether>,
     path: web::Path<(String, Uuid)>,
-) -> Result<HttpResponse, PageError> {
-    change(&app, posted, path, "pause", Notice::ReplayPaused).await
+) -> PageResult {
+    change(posted, path, "pause", Notice::ReplayPaused).await
 }
 
 #[post("/replays/{service}/{id}/resume")]
 async fn resume_replay(
-    app: web::Data<App>,
     posted: Posted<StartedTogether>,
     path: web::Path<(String, Uuid)>,
-) -> Result<HttpResponse, PageError> {
-    change(&app, posted, path, "resume", Notice::ReplayResumed).await
+) -> PageResult {
+    change(posted, path, "resume", Notice::ReplayResumed).await
 }
 
 #[post("/replays/{service}/{id}/stop")]
 async fn stop_replay(
-    app: web::Data<App>,
     posted: Posted<StartedTogether>,
     path: web::Path<(String, Uuid)>,
-) -> Result<HttpResponse, PageError> {
-    change(&app, posted, path, "stop", Notice::ReplayStopped).await
+) -> PageResult {
+    change(posted, path, "stop", Notice::ReplayStopped).await
 }
 
 async fn change(
-    app: &App,
     Posted { signed_in, form: together }: Posted<StartedTogether>,
     path: web::Path<(String, Uuid)>,
     action: &str,
     notice: Notice,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     let (service, id) = path.into_inner();
     let service = delivering_service(&service)?;
     let path = path!("v1", "replays", id.to_string(), action);
@@ -172,7 +147,7 @@ async fn change(
         Ok(_) => Ok(notice.redirect(&own_url(service, id, &together.also))),
         Err(ApiError::Conflict(body)) => {
             let problem = Some(sentence(&body.message));
-            show(app, &signed_in, (service, id), together, problem).await
+            show(&signed_in, (service, id), together, problem).await
         }
         Err(error) => Err(error.into()),
     }
@@ -180,22 +155,18 @@ async fn change(
 
 /// Asks before a replay is stopped, because it cannot be resumed.
 #[get("/replays/{service}/{id}/stop")]
-async fn confirm_stop(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: web::Path<(String, Uuid)>,
-) -> Result<HttpResponse, PageError> {
+async fn confirm_stop(signed_in: SignedIn, path: web::Path<(String, Uuid)>) -> PageResult {
     let (service, id) = path.into_inner();
     let service = delivering_service(&service)?;
     let replay: Replay =
         signed_in.api.get(service, &path!("v1", "replays", id.to_string()), &[]).await?;
     let effects = vec![
-        format!("The replay of {} ends.", replay.filter.words(replay.created_at)),
+        format!("The replay of {} ends.", replay.words()),
         format!("So far: {}. Deliveries that are sent again already continue.", replay.result()),
         "A stopped replay cannot be resumed. To continue later, pause it instead.".to_owned(),
     ];
     Confirmation {
-        page: Page::new(&app, &signed_in, Section::Replays),
+        page: signed_in.page(Section::Replays),
         title: "Stop this replay".to_owned(),
         effects,
         button: "Stop the replay",

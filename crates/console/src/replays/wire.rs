@@ -32,13 +32,6 @@ pub(crate) struct Replay {
     pub(crate) finished_at: Option<DateTime<Utc>>,
 }
 
-#[derive(Deserialize)]
-pub(crate) struct ReplayList {
-    pub(crate) replays: Vec<Replay>,
-    #[serde(default)]
-    pub(crate) next: Option<String>,
-}
-
 impl Replay {
     pub(crate) fn tone(&self) -> &'static str {
         match self.state.as_str() {
@@ -46,6 +39,11 @@ impl Replay {
             "running" => "info",
             _ => "warn",
         }
+    }
+
+    /// The filter in words.
+    pub(crate) fn words(&self) -> String {
+        self.filter.words(self.created_at)
     }
 
     pub(crate) fn is_running(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Cancels a return, after a page that says what happens.
 
-use actix_web::{HttpResponse, get, post, web};
+use actix_web::{get, post, web};
 use askama::Template;
 use pages::{
     api::{ApiError, Service},
@@ -13,11 +13,8 @@ use serde_json::{Value, json};
 
 use super::{Return, load_return};
 use crate::{
-    App,
-    error::{PageError, sentence},
-    notice::Notice,
-    page::{Page, Section, html, rejected},
-    person::{Person, Posted, SignedIn},
+    Notice, Page, PageError, PageResult, Posted, Section, SignedIn, error::sentence, html,
+    person::Person, rejected,
 };
 
 pub(super) fn routes(app: &mut web::ServiceConfig) {
@@ -36,15 +33,11 @@ struct CancelPage {
 }
 
 #[get("/merchants/{merchant}/returns/{rma}/cancel")]
-async fn confirm_cancel(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: web::Path<(String, String)>,
-) -> Result<HttpResponse, PageError> {
+async fn confirm_cancel(signed_in: SignedIn, path: web::Path<(String, String)>) -> PageResult {
     let (merchant, identifier) = path.into_inner();
     check_role(&signed_in.person)?;
     let rma = load_return(&signed_in, signed_in.merchant(&merchant)?, &identifier).await?;
-    let page = Page::new(&app, &signed_in, Section::Lookup);
+    let page = signed_in.page(Section::Lookup);
     html(&CancelPage { page, merchant, rma, reason: Field::default(), problem: None })
 }
 
@@ -56,10 +49,9 @@ struct CancelForm {
 
 #[post("/merchants/{merchant}/returns/{rma}/cancel")]
 async fn cancel_return(
-    app: web::Data<App>,
     posted: Posted<CancelForm>,
     path: web::Path<(String, String)>,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     let Posted { signed_in, form } = posted;
     let (merchant, identifier) = path.into_inner();
     let own = signed_in.merchant(&merchant)?;
@@ -84,7 +76,7 @@ async fn cancel_return(
         Err(error) => return Err(error.into()),
     };
     let rma = load_return(&signed_in, own, &identifier).await?;
-    let page = Page::new(&app, &signed_in, Section::Lookup);
+    let page = signed_in.page(Section::Lookup);
     rejected(&CancelPage { page, merchant, rma, reason, problem })
 }
 

@@ -12,20 +12,13 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use crate::{
+    Page, SignedIn,
     error::sentence,
-    listing::{load, web_url, words},
-    page::Page,
-    person::SignedIn,
+    listing::{Records, load, web_url, words},
 };
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Timeline {
-    entries: Vec<Entry>,
-    pub(super) next: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Entry {
+pub(super) struct Entry {
     at: DateTime<Utc>,
     actor: String,
     event: String,
@@ -37,11 +30,6 @@ struct Entry {
 /// The deliveries of the return's messages by identifier.
 #[derive(Debug, Default)]
 pub(super) struct Deliveries(HashMap<Uuid, Message>);
-
-#[derive(Debug, Deserialize)]
-struct MessagePage {
-    deliveries: Vec<Message>,
-}
 
 #[derive(Debug, Deserialize)]
 struct Message {
@@ -79,29 +67,27 @@ impl Deliveries {
     ) -> Result<Self, ApiError> {
         let key = format!("rma:{rma}");
         let query = [("merchant", merchant), ("ordering_key", key.as_str()), ("limit", "200")];
-        let page: MessagePage =
+        let page: Records<Message> =
             load(signed_in, Service::RmaEngine, None, "v1/deliveries", &query).await?;
-        Ok(Self(page.deliveries.into_iter().map(|message| (message.id, message)).collect()))
+        Ok(Self(page.records.into_iter().map(|message| (message.id, message)).collect()))
     }
 }
 
-impl Timeline {
-    pub(super) fn steps(self, deliveries: Deliveries, page: &Page) -> Vec<Step> {
-        let step = |entry: Entry| {
-            let known = entry.delivery.and_then(|id| deliveries.0.get(&id));
-            let message = entry.delivery.map(|id| sent_message(id, &entry.event, known));
-            Step {
-                at: page.moment(entry.at),
-                headline: headline(&entry.event, &entry.detail),
-                who: who(&entry.actor),
-                notes: notes(&entry.detail),
-                label_url: web_url(text(&entry.detail, "label_url")).map(str::to_owned),
-                tone: message.as_ref().map_or("", |message| message.tone),
-                message,
-            }
-        };
-        self.entries.into_iter().map(step).collect()
-    }
+pub(super) fn steps(entries: Vec<Entry>, deliveries: &Deliveries, page: &Page) -> Vec<Step> {
+    let step = |entry: Entry| {
+        let known = entry.delivery.and_then(|id| deliveries.0.get(&id));
+        let message = entry.delivery.map(|id| sent_message(id, &entry.event, known));
+        Step {
+            at: page.moment(entry.at),
+            headline: headline(&entry.event, &entry.detail),
+            who: who(&entry.actor),
+            notes: notes(&entry.detail),
+            label_url: web_url(text(&entry.detail, "label_url")).map(str::to_owned),
+            tone: message.as_ref().map_or("", |message| message.tone),
+            message,
+        }
+    };
+    entries.into_iter().map(step).collect()
 }
 
 fn sent_message(id: Uuid, event: &str, known: Option<&Message>) -> SentMessage {

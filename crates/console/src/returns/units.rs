@@ -1,13 +1,15 @@
 //! Units of a return and the parcels that they are in.
 
 use chrono::{DateTime, Utc};
-use pages::text::Moment;
+use pages::path;
 use serde::Deserialize;
 
 use super::Return;
 use crate::{
+    Page,
     listing::{amount, web_url, words},
-    page::Page,
+    markup::{Markup, badge, link, outside, text},
+    table::Table,
 };
 
 #[derive(Debug, Deserialize)]
@@ -63,49 +65,7 @@ struct Label {
     kind: String,
 }
 
-/// A unit in the table.
-pub(super) struct UnitRow {
-    pub(super) order: String,
-    pub(super) order_url: String,
-    pub(super) line: String,
-    pub(super) unit: i32,
-    pub(super) title: String,
-    pub(super) sku: String,
-    pub(super) image_url: Option<String>,
-    pub(super) reason: String,
-    pub(super) resolution: String,
-    pub(super) product: String,
-    pub(super) discount: String,
-    pub(super) tax: String,
-    pub(super) paid: String,
-    /// Tone and text of each state.
-    pub(super) states: Vec<(&'static str, String)>,
-}
-
 impl Unit {
-    pub(super) fn row(&self, rma: &Return, merchant: &str, currency: Option<&str>) -> UnitRow {
-        let Amounts { product_amount_cents, discount_amount_cents, tax_amount_cents } =
-            self.amounts;
-        let paid = (product_amount_cents - discount_amount_cents + tax_amount_cents).max(0);
-        let url = pages::path!("merchants", merchant, "orders", self.order_identifier);
-        UnitRow {
-            order: self.order_identifier.clone(),
-            order_url: format!("/{url}"),
-            line: self.order_line_item_identifier.clone(),
-            unit: self.unit,
-            title: self.title.clone(),
-            sku: self.sku.clone(),
-            image_url: web_url(self.image_url.as_deref()).map(str::to_owned),
-            reason: words(&self.return_reason),
-            resolution: self.resolution_words(),
-            product: amount(product_amount_cents, currency),
-            discount: amount(discount_amount_cents, currency),
-            tax: amount(tax_amount_cents, currency),
-            paid: amount(paid, currency),
-            states: self.states(rma.managed_receiving),
-        }
-    }
-
     fn resolution_words(&self) -> String {
         match &self.variant {
             Some(variant) => {
@@ -153,46 +113,72 @@ impl Unit {
     }
 }
 
-/// A parcel with its label.
-pub(super) struct Parcel {
-    pub(super) tracking_number: String,
-    pub(super) status: String,
-    pub(super) units: usize,
-    pub(super) labeled: Option<Moment>,
-    pub(super) label_url: Option<String>,
-    pub(super) label_kind: &'static str,
+pub(super) fn unit_table(rma: &Return, merchant: &str, currency: Option<&str>) -> Table {
+    let states = |it: &Unit| {
+        let states = it.states(rma.managed_receiving).into_iter();
+        states.map(|(tone, state)| badge(tone, state)).reduce(Markup::and).unwrap_or_default()
+    };
+    Table::of("Units of the return", &rma.units)
+        .head("Product", |it| {
+            let picture = web_url(it.image_url.as_deref()).map(|url| outside(url, "Picture"));
+            text(&it.title).and(text(&it.sku).classed("muted")).and_some(picture)
+        })
+        .cell("State", states)
+        .cell("Order", |it| {
+            let order = path!("merchants", merchant, "orders", it.order_identifier);
+            let unit = format!(", line {}, unit {}", it.order_line_item_identifier, it.unit);
+            link(format!("/{order}"), &it.order_identifier).with(text(unit))
+        })
+        .cell("Reason", |it| text(words(&it.return_reason)))
+        .cell("Instead", |it| text(it.resolution_words()))
+        .classed("number nowrap", "Paid", |it| {
+            let Amounts { product_amount_cents, discount_amount_cents, tax_amount_cents } =
+                it.amounts;
+            let paid = (product_amount_cents - discount_amount_cents + tax_amount_cents).max(0);
+            let part = |name: &str, cents| text(format!("{name} {}", amount(cents, currency)));
+            let parts = part("price", product_amount_cents)
+                .below(part("discount", discount_amount_cents))
+                .below(part("tax", tax_amount_cents));
+            text(amount(paid, currency)).below(parts.classed("small muted"))
+        })
+        .table()
 }
 
-/// The parcels of the units that were not canceled.
-pub(super) fn parcels(rma: &Return, page: &Page) -> Vec<Parcel> {
-    let mut parcels: Vec<Parcel> = Vec::new();
+/// The parcels of the units that were not canceled, with the number of their units.
+pub(super) fn parcel_table(rma: &Return, page: &Page) -> Table {
+    let mut parcels: Vec<(&Unit, &str, usize)> = Vec::new();
     for unit in rma.active_units() {
         let Some(number) = &unit.tracking_number else { continue };
-        if let Some(known) = parcels.iter_mut().find(|parcel| parcel.tracking_number == *number) {
-            known.units += 1;
-            continue;
+        match parcels.iter_mut().find(|(_, known, _)| known == number) {
+            Some((_, _, units)) => *units += 1,
+            None => parcels.push((unit, number, 1)),
         }
-        let label = unit.label.as_ref();
-        parcels.push(Parcel {
-            tracking_number: number.clone(),
-            status: unit.package_tracking_status.as_deref().map(words).unwrap_or_default(),
-            units: 1,
-            labeled: unit.labeled_at.map(|at| page.moment(at)),
-            label_url: web_url(label.map(|label| label.url.as_str())).map(str::to_owned),
-            label_kind: match label.map(|label| label.kind.as_str()) {
-                Some("qr_code") => "QR code",
-                _ => "Label",
-            },
-        });
     }
-    parcels
+    Table::of("Parcels", &parcels)
+        .wrapped_head("Tracking number", |(_, number, _)| text(number))
+        .cell("State", |(it, ..)| {
+            text(it.package_tracking_status.as_deref().map(words).unwrap_or_default())
+        })
+        .number("Units", |(.., units)| text(units))
+        .cell("Label", |(it, ..)| {
+            let label = it.label.as_ref().and_then(Label::link).unwrap_or_default();
+            label.and_some(it.labeled_at.map(|at| page.time(at)))
+        })
+        .table()
+}
+
+impl Label {
+    fn link(&self) -> Option<Markup> {
+        let name = if self.kind == "qr_code" { "QR code" } else { "Label" };
+        web_url(Some(&self.url)).map(|url| outside(url, name))
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
-    use super::super::sample;
+    use super::{super::sample, *};
 
     #[test]
     fn a_unit_shows_its_amounts_and_states() {
@@ -202,14 +188,16 @@ mod tests {
             "amounts": { "product_amount_cents": 5000, "discount_amount_cents": 105, "tax_amount_cents": 100 },
             "exchange_status": "undeliverable", "package_tracking_status": "PRE_TRANSIT",
         }]);
-        let rma = sample("CREATED", unit);
-        let row = rma.units[0].row(&rma, "acme", Some("EUR"));
-        assert_eq!(
-            (row.paid.as_str(), row.resolution.as_str()),
-            ("49.95 EUR", "exchange for Boot, M")
-        );
-        assert_eq!((row.order_url.as_str(), row.image_url), ("/merchants/acme/orders/A%2F1", None));
-        let states: Vec<_> = row.states.iter().map(|(tone, text)| (*tone, text.as_str())).collect();
-        assert_eq!(states, [("bad", "exchange undeliverable"), ("info", "parcel pre transit")]);
+        let table = unit_table(&sample("CREATED", unit), "acme", Some("EUR")).to_string();
+        for part in [
+            ">49.95 EUR<br>",
+            ">exchange for Boot, M</td>",
+            r#"href="/merchants/acme/orders/A%2F1""#,
+            r#"<span class="badge bad">exchange undeliverable</span>"#,
+            r#"<span class="badge info">parcel pre transit</span>"#,
+        ] {
+            assert!(table.contains(part), "{part} in {table}");
+        }
+        assert!(!table.contains("Picture"), "{table}");
     }
 }

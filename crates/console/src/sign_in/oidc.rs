@@ -19,9 +19,9 @@ use url::Url;
 
 use super::{Failed, NewSession, Next, anonymous, own_path, show, with_browser};
 use crate::{
-    App,
+    App, PageError, PageResult,
     cookies::{host_cookie, removal},
-    error::{Bare, PageError, sentence},
+    error::{Bare, sentence},
     sent_form::Form,
 };
 
@@ -51,11 +51,7 @@ struct ContinuePage {
 /// Leads to the provider. The page does so itself, because the content security policy does not allow
 /// the redirect of a form to another site.
 #[post("/sign-in/oidc")]
-async fn start(
-    app: web::Data<App>,
-    request: HttpRequest,
-    form: Form<Next>,
-) -> Result<HttpResponse, PageError> {
+async fn start(app: web::Data<App>, request: HttpRequest, form: Form<Next>) -> PageResult {
     let form = form.0;
     let api = anonymous(&app, &request);
     let started: Result<Started, _> =
@@ -91,7 +87,7 @@ async fn finish(
     app: web::Data<App>,
     request: HttpRequest,
     callback: web::Query<Callback>,
-) -> Result<HttpResponse, PageError> {
+) -> PageResult {
     let api = anonymous(&app, &request);
     let cookie = request.cookie(FLOW);
     let (flow, next) = cookie.as_ref().and_then(flow_of).unwrap_or_default();
@@ -163,7 +159,7 @@ fn flow_of<'a>(cookie: &'a Cookie<'_>) -> Option<(&'a str, &'a str)> {
 }
 
 /// Removes the flow, which can be used once.
-fn without_flow(mut response: HttpResponse) -> Result<HttpResponse, PageError> {
+fn without_flow(mut response: HttpResponse) -> PageResult {
     let removed = response.add_cookie(&removal(host_cookie(FLOW, String::new())));
     removed.map_err(|error| {
         tracing::error!(%error, "a cookie cannot be removed");

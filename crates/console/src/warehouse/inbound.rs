@@ -1,32 +1,44 @@
 //! Inbound ASNs: shipments that a warehouse expects, with the units that arrived.
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use futures_util::future::join3;
 use pages::{
     api::{Part, Service},
+    form::Fields,
     path,
-    text::Moment,
 };
 use serde::Deserialize;
 
 use super::{
-    Filter, TABS, entries, load_messages,
-    receipts::{self, ReceiptList, ReceiptRow, Reference},
+    ASN_CONDITIONS, list, load_messages, look_up_asn,
+    receipts::{self, Receipt, Reference, receipt_table},
     record_url,
 };
 use crate::{
-    App,
-    deliveries::Entry,
-    error::PageError,
-    listing::{Identifier, Listed, load, merchant_filter},
-    page::{Page, Section, html},
-    person::SignedIn,
+    Page, PageResult, Section, SignedIn, html,
+    list::List,
+    listing::{Identifier, Records, load},
+    markup::{Markup, badge, link, or_dash, text, text_or_dash},
+    table::Table,
 };
 
 /// Large ASNs have thousands of lines.
 const MAX_LINES: usize = 300;
+
+static LIST: List = List {
+    pages: ["First", "Next"],
+    ..list(
+        ("/warehouse/inbound", "Inbound ASNs"),
+        "v1/inbound_asns",
+        ASN_CONDITIONS,
+        [
+            "There is no inbound ASN yet. A merchant or a warehouse registers one before units arrive.",
+            "No inbound ASN matches this filter.",
+        ],
+    )
+};
 
 pub(super) fn routes(app: &mut web::ServiceConfig) {
     app.service(list_asns).service(show_asn);
@@ -35,8 +47,7 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 /// An ASN in a list.
 #[derive(Debug, Deserialize)]
 struct AsnSummary {
-    #[serde(rename = "merchant")]
-    owner: Option<String>,
+    merchant: Option<String>,
     asn_number: Identifier,
     shipment_identifier: Option<Identifier>,
     #[serde(default)]
@@ -45,12 +56,6 @@ struct AsnSummary {
     received: i64,
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
-}
-
-#[derive(Debug, Deserialize)]
-struct AsnList {
-    inbound_asns: Vec<AsnSummary>,
-    next: Option<String>,
 }
 
 /// An ASN with its lines. Its field `merchant` is the owner of the inventory, as the sender named it.
@@ -95,10 +100,6 @@ impl Line {
         let upc = || self.upc.as_ref().map(Identifier::to_string);
         self.sku.clone().filter(|sku| !sku.is_empty()).or_else(upc).unwrap_or_default()
     }
-
-    fn tone(&self) -> &'static str {
-        progress_tone(self.received, self.quantity)
-    }
 }
 
 fn progress_tone(received: i64, expected: i64) -> &'static str {
@@ -109,69 +110,28 @@ fn progress_tone(received: i64, expected: i64) -> &'static str {
     }
 }
 
-struct AsnRow {
-    url: String,
-    merchant: String,
-    number: String,
-    shipment: String,
-    lines: u64,
-    progress: String,
-    tone: &'static str,
-    created: Moment,
-    updated: Moment,
-}
-
-impl AsnRow {
-    fn new(asn: AsnSummary, within: Option<&str>, page: &Page) -> Self {
-        let merchant = asn.owner.as_deref().or(within).unwrap_or_default().to_owned();
-        let number = asn.asn_number.to_string();
-        Self {
-            url: record_url(&merchant, "inbound-asns", &number),
-            shipment: asn
-                .shipment_identifier
-                .as_ref()
-                .map(Identifier::to_string)
-                .unwrap_or_default(),
-            lines: asn.lines,
-            progress: format!("{} of {}", asn.received, asn.expected),
-            tone: progress_tone(asn.received, asn.expected),
-            created: page.moment(asn.created_at),
-            updated: page.moment(asn.updated_at),
-            merchant,
-            number,
-        }
-    }
-}
-
-#[derive(Template)]
-#[template(path = "warehouse_inbound.html")]
-struct AsnsPage {
-    page: Page,
-    tab: &'static str,
-    filter: Filter,
-    list: Listed<Vec<AsnRow>>,
-    next: Option<String>,
-}
-
 #[get("/warehouse/inbound")]
-async fn list_asns(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    filter: web::Query<Filter>,
-) -> Result<HttpResponse, PageError> {
-    let filter = filter.into_inner();
-    if let Some(lookup) = filter.lookup() {
+async fn list_asns(signed_in: SignedIn, query: web::Query<Fields>) -> PageResult {
+    if let Some(lookup) = look_up_asn(&query) {
         return Ok(lookup);
     }
-    let within = merchant_filter(&signed_in, &filter.merchant)?;
-    let page = Page::new(&app, &signed_in, Section::Warehouse);
-    let (service, path) = (Service::WarehouseNotifier, "v1/inbound_asns");
-    let list: Result<AsnList, _> = load(&signed_in, service, within, path, &filter.request()).await;
-    let next = list.as_ref().ok().and_then(|list| list.next.clone());
-    let row = |asn| AsnRow::new(asn, within, &page);
-    let list =
-        Listed::new(list)?.map(|list| list.inbound_asns.into_iter().map(row).collect::<Vec<_>>());
-    html(&AsnsPage { page, tab: "/warehouse/inbound", filter, list, next })
+    let (view, asns) = LIST.load::<AsnSummary>(&signed_in, &query, &[]).await?;
+    let (page, within) = (signed_in.page(LIST.section), view.within.as_deref());
+    let merchant =
+        |it: &AsnSummary| it.merchant.as_deref().or(within).unwrap_or_default().to_owned();
+    let table = Table::of(LIST.title, &asns)
+        .wrapped_head("ASN", |it| {
+            let number = it.asn_number.to_string();
+            link(record_url(&merchant(it), "inbound-asns", &number), &number)
+        })
+        .cell("Received", |it| progress(it.received, it.expected))
+        .cell_if(page.person.is_staff(), "Merchant", |it| text(merchant(it)))
+        .wrapped("Shipment", |it| it.shipment_identifier.as_ref().map(text).unwrap_or_default())
+        .number("Lines", |it| text(it.lines))
+        .cell("Registered", |it| page.time(it.created_at))
+        .cell("Changed", |it| page.time(it.updated_at))
+        .table();
+    view.show(page, table)
 }
 
 #[derive(Template)]
@@ -180,48 +140,57 @@ struct AsnPage {
     page: Page,
     merchant: String,
     number: String,
-    tone: &'static str,
-    created: Moment,
-    updated: Moment,
+    lines: Table,
     /// The number of lines that are not shown.
     hidden: usize,
-    receipts: Part<Vec<ReceiptRow>>,
-    messages: Part<Vec<Entry>>,
+    receipts: Part<Table>,
+    messages: Part<Table>,
     asn: Asn,
 }
 
 #[get("/merchants/{merchant}/inbound-asns/{number}")]
-async fn show_asn(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: web::Path<(String, String)>,
-) -> Result<HttpResponse, PageError> {
+async fn show_asn(signed_in: SignedIn, path: web::Path<(String, String)>) -> PageResult {
     let (merchant, number) = path.into_inner();
     let own = Some(signed_in.merchant(&merchant)?);
     let (asn_path, key) = (path!("v1", "inbound_asns", number), format!("inbound_asn:{number}"));
     let of_asn = [("asn_number", number.as_str()), ("limit", "20")];
+    let service = Service::WarehouseNotifier;
     let (asn, receipts, messages) = join3(
-        load::<Asn>(&signed_in, Service::WarehouseNotifier, own, &asn_path, &[]),
-        load::<ReceiptList>(&signed_in, Service::WarehouseNotifier, own, receipts::PATH, &of_asn),
+        load::<Asn>(&signed_in, service, own, &asn_path, &[]),
+        load::<Records<Receipt>>(&signed_in, service, own, receipts::PATH, &of_asn),
         load_messages(&signed_in, &merchant, &key),
     )
     .await;
-    let page = Page::new(&app, &signed_in, Section::Warehouse);
-    let mut asn = asn?;
-    let hidden = asn.lines.len().saturating_sub(MAX_LINES);
-    asn.lines.truncate(MAX_LINES);
+    let (page, asn) = (signed_in.page(Section::Warehouse), asn?);
+    let receipts = receipts.map(|list| receipt_table(&list.records, own, false, &page));
+    let shown = asn.lines.get(..MAX_LINES).unwrap_or(&asn.lines);
     html(&AsnPage {
-        tone: progress_tone(asn.received, asn.expected),
-        created: page.moment(asn.created_at),
-        updated: page.moment(asn.updated_at),
-        receipts: Part::new(receipts.map(|list| list.rows(own, &page)))?,
-        messages: entries(messages, &page)?,
-        hidden,
+        lines: line_table(shown, &merchant),
+        hidden: asn.lines.len() - shown.len(),
+        receipts: Part::new(receipts)?,
+        messages: messages?,
         page,
         merchant,
         number,
         asn,
     })
+}
+
+fn line_table(lines: &[Line], merchant: &str) -> Table {
+    Table::of("Lines of the ASN", lines)
+        .head("Line", |it| text(&it.line_identifier))
+        .cell("Product", |it| text(it.product()))
+        .cell("Received", |it| progress(it.received, it.quantity))
+        .cell("Carton", |it| text_or_dash(it.carton_identifier.as_ref()))
+        .cell("Reference", |it| {
+            or_dash(it.reference.as_ref().map(|reference| reference.markup(merchant)))
+        })
+        .table()
+}
+
+/// The units that arrived, of those that are expected.
+fn progress(received: i64, expected: i64) -> Markup {
+    badge(progress_tone(received, expected), format!("{received} of {expected}"))
 }
 
 #[cfg(test)]

@@ -1,29 +1,41 @@
 //! Outbound ASNs: shipments that leave a warehouse.
 
-use actix_web::{HttpResponse, get, web};
+use actix_web::{get, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use futures_util::future::join;
 use pages::{
     api::{Part, Service},
+    form::Fields,
     path,
-    text::Moment,
 };
 use serde::Deserialize;
 
-use super::{Filter, TABS, entries, load_messages, record_url};
+use super::{ASN_CONDITIONS, list, load_messages, look_up_asn, record_url};
 use crate::{
-    App,
-    deliveries::Entry,
-    error::PageError,
-    listing::{Listed, load, merchant_filter, words},
-    page::{Page, Section, html},
-    person::SignedIn,
+    Page, PageResult, Section, SignedIn, html,
+    list::List,
+    listing::{load, words},
+    markup::{badge, link, text},
+    table::Table,
 };
 
 pub(super) fn routes(app: &mut web::ServiceConfig) {
     app.service(list_shipments).service(show_shipment);
 }
+
+static LIST: List = List {
+    pages: ["First", "Next"],
+    ..list(
+        ("/warehouse", "Outbound ASNs"),
+        "v1/outbound_shipments",
+        ASN_CONDITIONS,
+        [
+            "There is no outbound ASN yet. A warehouse reports one when a shipment leaves it.",
+            "No outbound ASN matches this filter.",
+        ],
+    )
+};
 
 /// A shipment as warehouse-notifier describes it. The list leaves out some fields.
 #[derive(Debug, Deserialize)]
@@ -51,92 +63,53 @@ struct Message {
     units: u64,
 }
 
-#[derive(Debug, Deserialize)]
-struct ShipmentList {
-    outbound_shipments: Vec<Shipment>,
-    next: Option<String>,
-}
+impl Shipment {
+    /// The merchant. Lists within one merchant may leave out its name.
+    fn merchant<'a>(&'a self, within: Option<&'a str>) -> &'a str {
+        self.merchant.as_deref().or(within).unwrap_or_default()
+    }
 
-/// A shipment on a page.
-struct ShipmentRow {
-    url: String,
-    merchant: String,
-    kind: String,
-    state: String,
-    tone: &'static str,
-    ships: Moment,
-    created: Moment,
-    updated: Moment,
-    shipment: Shipment,
-}
-
-impl ShipmentRow {
-    fn new(shipment: Shipment, within: Option<&str>, page: &Page) -> Self {
-        let merchant = shipment.merchant.as_deref().or(within).unwrap_or_default().to_owned();
-        Self {
-            url: record_url(&merchant, "outbound-asns", &shipment.asn_number),
-            kind: words(&shipment.shipment_type),
-            state: words(&shipment.status),
-            tone: match shipment.status.as_str() {
-                "delivered" => "good",
-                "canceled" => "warn",
-                _ => "info",
-            },
-            ships: page.moment(shipment.ship_date),
-            created: page.moment(shipment.created_at),
-            updated: page.moment(shipment.updated_at),
-            merchant,
-            shipment,
+    fn tone(&self) -> &'static str {
+        match self.status.as_str() {
+            "delivered" => "good",
+            "canceled" => "warn",
+            _ => "info",
         }
     }
 }
 
-#[derive(Template)]
-#[template(path = "warehouse_outbound.html")]
-struct ShipmentsPage {
-    page: Page,
-    tab: &'static str,
-    filter: Filter,
-    list: Listed<Vec<ShipmentRow>>,
-    next: Option<String>,
-}
-
 #[get("/warehouse")]
-async fn list_shipments(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    filter: web::Query<Filter>,
-) -> Result<HttpResponse, PageError> {
-    let filter = filter.into_inner();
-    if let Some(lookup) = filter.lookup() {
+async fn list_shipments(signed_in: SignedIn, query: web::Query<Fields>) -> PageResult {
+    if let Some(lookup) = look_up_asn(&query) {
         return Ok(lookup);
     }
-    let within = merchant_filter(&signed_in, &filter.merchant)?;
-    let page = Page::new(&app, &signed_in, Section::Warehouse);
-    let (service, path) = (Service::WarehouseNotifier, "v1/outbound_shipments");
-    let list: Result<ShipmentList, _> =
-        load(&signed_in, service, within, path, &filter.request()).await;
-    let next = list.as_ref().ok().and_then(|list| list.next.clone());
-    let row = |shipment| ShipmentRow::new(shipment, within, &page);
-    let list = Listed::new(list)?
-        .map(|list| list.outbound_shipments.into_iter().map(row).collect::<Vec<_>>());
-    html(&ShipmentsPage { page, tab: "/warehouse", filter, list, next })
+    let (view, shipments) = LIST.load::<Shipment>(&signed_in, &query, &[]).await?;
+    let (page, within) = (signed_in.page(LIST.section), view.within.as_deref());
+    let url = |it: &Shipment| record_url(it.merchant(within), "outbound-asns", &it.asn_number);
+    let table = Table::of(LIST.title, &shipments)
+        .wrapped_head("ASN", |it| link(url(it), &it.asn_number))
+        .cell("State", |it| badge(it.tone(), words(&it.status)))
+        .cell_if(page.person.is_staff(), "Merchant", |it| text(it.merchant(within)))
+        .cell("Type", |it| text(words(&it.shipment_type)))
+        .number("Units", |it| text(it.units))
+        .cell("Ship date", |it| page.time(it.ship_date))
+        .cell("Reported", |it| page.time(it.created_at))
+        .cell("Changed", |it| page.time(it.updated_at))
+        .table();
+    view.show(page, table)
 }
 
 #[derive(Template)]
 #[template(path = "warehouse_outbound_asn.html")]
 struct ShipmentPage {
     page: Page,
-    row: ShipmentRow,
-    messages: Part<Vec<Entry>>,
+    merchant: String,
+    shipment: Shipment,
+    messages: Part<Table>,
 }
 
 #[get("/merchants/{merchant}/outbound-asns/{number}")]
-async fn show_shipment(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    path: web::Path<(String, String)>,
-) -> Result<HttpResponse, PageError> {
+async fn show_shipment(signed_in: SignedIn, path: web::Path<(String, String)>) -> PageResult {
     let (merchant, number) = path.into_inner();
     let own = Some(signed_in.merchant(&merchant)?);
     let shipment_path = path!("v1", "outbound_shipments", number);
@@ -146,8 +119,7 @@ async fn show_shipment(
         load_messages(&signed_in, &merchant, &key),
     )
     .await;
-    let page = Page::new(&app, &signed_in, Section::Warehouse);
-    let row = ShipmentRow::new(shipment?, own, &page);
-    let messages = entries(messages, &page)?;
-    html(&ShipmentPage { page, row, messages })
+    let (page, shipment) = (signed_in.page(Section::Warehouse), shipment?);
+    let merchant = shipment.merchant(own).to_owned();
+    html(&ShipmentPage { page, merchant, shipment, messages: messages? })
 }

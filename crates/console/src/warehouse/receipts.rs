@@ -1,29 +1,45 @@
 //! Receipts: units that arrived in a warehouse.
 
-use actix_web::{HttpResponse, get, web};
-use askama::Template;
+use actix_web::{get, web};
 use chrono::{DateTime, Utc};
-use pages::{api::Service, text::Moment};
+use pages::form::Fields;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Filter, TABS, lookup_url, record_url};
+use super::{list, lookup_url, record_url};
 use crate::{
-    App,
-    error::PageError,
-    listing::{Identifier, Listed, indented, load, merchant_filter},
-    page::{Page, Section, html},
-    person::SignedIn,
+    Page, PageResult, SignedIn,
+    filter::Condition,
+    list::List,
+    listing::{Identifier, indented},
+    markup::{Markup, badge, details, link, or_dash, text},
+    table::Table,
 };
 
 pub(super) const PATH: &str = "v1/receipts";
+
+const CONDITIONS: &[Condition] =
+    &[Condition::MERCHANT, Condition::text("asn_number", "ASN number")];
+
+static LIST: List = List {
+    within_merchant: Some(("asn_number", "name the merchant of the ASN, too")),
+    ..list(
+        ("/warehouse/receipts", "Receipts"),
+        PATH,
+        CONDITIONS,
+        [
+            "There is no receipt yet. A warehouse reports each unit that it receives against an inbound ASN.",
+            "No receipt matches this filter.",
+        ],
+    )
+};
 
 pub(super) fn routes(app: &mut web::ServiceConfig) {
     app.service(list_receipts);
 }
 
 #[derive(Debug, Deserialize)]
-struct Receipt {
+pub(super) struct Receipt {
     merchant: Option<String>,
     received_at: DateTime<Utc>,
     message: Box<RawValue>,
@@ -51,107 +67,69 @@ pub(super) struct Reference {
 }
 
 impl Reference {
-    /// The look-up of a return. Merchants also issue RMAs themselves, so there may be none.
-    pub(super) fn url(&self, merchant: &str) -> Option<String> {
-        (self.kind == "RMA").then(|| lookup_url(merchant, &self.identifier.to_string()))
-    }
-}
-
-#[derive(Debug, Deserialize)]
-pub(super) struct ReceiptList {
-    receipts: Vec<Receipt>,
-    next: Option<String>,
-}
-
-pub(super) struct ReceiptRow {
-    pub(super) merchant: String,
-    pub(super) asn: String,
-    pub(super) asn_url: String,
-    pub(super) line: String,
-    pub(super) unit: String,
-    pub(super) product: String,
-    pub(super) result: &'static str,
-    pub(super) tone: &'static str,
-    /// The condition, or the reason of a rejection.
-    pub(super) remark: String,
-    pub(super) reference: Option<Reference>,
-    pub(super) received: Moment,
-    pub(super) message: String,
-}
-
-impl ReceiptList {
-    pub(super) fn rows(self, within: Option<&str>, page: &Page) -> Vec<ReceiptRow> {
-        self.receipts.into_iter().map(|receipt| receipt.row(within, page)).collect()
-    }
-}
-
-impl Receipt {
-    fn row(self, within: Option<&str>, page: &Page) -> ReceiptRow {
-        let merchant = self.merchant.as_deref().or(within).unwrap_or_default().to_owned();
-        let message: Message = serde_json::from_str(self.message.get()).unwrap_or_default();
-        let text = |identifier: &Option<Identifier>| {
-            identifier.as_ref().map(Identifier::to_string).unwrap_or_default()
+    /// The kind and the identifier. A return has a link to the look-up, because merchants also issue RMAs themselves.
+    pub(super) fn markup(&self, merchant: &str) -> Markup {
+        let identifier = match self.kind.as_str() {
+            "RMA" => link(lookup_url(merchant, &self.identifier.to_string()), &self.identifier),
+            _ => text(&self.identifier),
         };
-        let (asn, (tone, result, remark)) = (text(&message.asn_number), message.result());
-        ReceiptRow {
-            asn_url: record_url(&merchant, "inbound-asns", &asn),
-            asn,
-            line: text(&message.line_identifier),
-            unit: text(&message.unit_identifier),
-            product: message.sku.clone().unwrap_or_else(|| text(&message.upc)),
-            tone,
-            result,
-            remark,
-            reference: message.reference,
-            received: page.moment(self.received_at),
-            message: indented(self.message.get()),
-            merchant,
-        }
+        text(&self.kind).and(identifier)
     }
 }
 
 impl Message {
-    /// Tone, result and remark.
-    fn result(&self) -> (&'static str, &'static str, String) {
+    /// The result, with the condition or the reason of a rejection.
+    fn result(&self) -> Markup {
         match (&self.reject_reason, &self.initial_condition) {
-            (Some(reason), _) => ("bad", "rejected", reason.clone()),
-            (None, Some(condition)) => ("good", "received", format!("condition {condition}")),
-            (None, None) => ("good", "received", String::new()),
+            (Some(reason), _) => badge("bad", "rejected").and(text(reason)),
+            (None, Some(condition)) => {
+                badge("good", "received").and(text(format!("condition {condition}")))
+            }
+            (None, None) => badge("good", "received"),
         }
     }
 }
 
-#[derive(Template)]
-#[template(path = "warehouse_receipts.html")]
-struct ReceiptsPage {
-    page: Page,
-    tab: &'static str,
-    filter: Filter,
-    list: Listed<Vec<ReceiptRow>>,
-    next: Option<String>,
+/// The receipts of a list or of an ASN. Within one merchant, their own field may be missing.
+pub(super) fn receipt_table(
+    receipts: &[Receipt],
+    within: Option<&str>,
+    has_merchant: bool,
+    page: &Page,
+) -> Table {
+    let read = |receipt| {
+        let Receipt { merchant, received_at, message: json }: &Receipt = receipt;
+        let message: Message = serde_json::from_str(json.get()).unwrap_or_default();
+        (merchant.as_deref().or(within).unwrap_or_default(), *received_at, message, json)
+    };
+    let rows: Vec<_> = receipts.iter().map(read).collect();
+    let shown = |identifier: &Option<Identifier>| {
+        identifier.as_ref().map(Identifier::to_string).unwrap_or_default()
+    };
+    Table::of("Receipts", &rows)
+        .wrapped_head("Unit", |(_, _, it, _)| text(shown(&it.unit_identifier)))
+        .cell("Result", |(_, at, it, _)| it.result().below(page.time(*at).classed("small muted")))
+        .cell("ASN", |(merchant, _, it, _)| {
+            let asn = shown(&it.asn_number);
+            let line = format!(", line {}", shown(&it.line_identifier));
+            link(record_url(merchant, "inbound-asns", &asn), &asn).with(text(line))
+        })
+        .cell_if(has_merchant, "Merchant", |(merchant, ..)| text(merchant))
+        .cell("Product", |(_, _, it, _)| text(it.sku.clone().unwrap_or_else(|| shown(&it.upc))))
+        .cell("Reference", |(merchant, _, it, _)| {
+            or_dash(it.reference.as_ref().map(|reference| reference.markup(merchant)))
+        })
+        .cell("Message", |(.., json)| details("Show", indented(json.get())))
+        .table()
 }
 
 #[get("/warehouse/receipts")]
-async fn list_receipts(
-    app: web::Data<App>,
-    signed_in: SignedIn,
-    filter: web::Query<Filter>,
-) -> Result<HttpResponse, PageError> {
-    let filter = filter.into_inner();
-    let within = merchant_filter(&signed_in, &filter.merchant)?;
-    let page = Page::new(&app, &signed_in, Section::Warehouse);
-    let (asn_number, mut next) = (filter.asn_number.trim(), None);
-    let list = if within.is_none() && !asn_number.is_empty() {
-        Listed::Invalid("name the merchant of the ASN, too".to_owned())
-    } else {
-        let [after, limit] = filter.request();
-        let query = [("asn_number", asn_number), after, limit];
-        let list: Result<ReceiptList, _> =
-            load(&signed_in, Service::WarehouseNotifier, within, PATH, &query).await;
-        next = list.as_ref().ok().and_then(|list| list.next.clone());
-        Listed::new(list)?.map(|list| list.rows(within, &page))
-    };
-    html(&ReceiptsPage { page, tab: "/warehouse/receipts", filter, list, next })
+async fn list_receipts(signed_in: SignedIn, query: web::Query<Fields>) -> PageResult {
+    let (view, receipts) = LIST.load::<Receipt>(&signed_in, &query, &[]).await?;
+    let page = signed_in.page(LIST.section);
+    let is_staff = page.person.is_staff();
+    let table = receipt_table(&receipts, view.within.as_deref(), is_staff, &page);
+    view.show(page, table)
 }
 
 #[cfg(test)]
@@ -160,11 +138,11 @@ mod tests {
 
     #[test]
     fn a_rejected_unit_says_why() {
-        let result = |text| serde_json::from_str::<Message>(text).unwrap().result();
+        let result = |json| serde_json::from_str::<Message>(json).unwrap().result().to_string();
         let rejected = result(r#"{"reject_reason": "wrong item"}"#);
-        assert_eq!(rejected, ("bad", "rejected", "wrong item".to_owned()));
+        assert_eq!(rejected, "<span class=\"badge bad\">rejected</span> wrong item");
         let received = result(r#"{"initial_condition": "A", "asn_number": 7}"#);
-        assert_eq!(received, ("good", "received", "condition A".to_owned()));
+        assert_eq!(received, "<span class=\"badge good\">received</span> condition A");
     }
 
     #[test]
@@ -173,7 +151,8 @@ mod tests {
             kind: kind.into(),
             identifier: Identifier::Text("RMA-1".into()),
         };
-        assert_eq!(reference("RMA").url("acme").as_deref(), Some("/lookup?merchant=acme&q=RMA-1"));
-        assert_eq!(reference("RA").url("acme"), None);
+        let link = "RMA <a href=\"/lookup?merchant=acme&#38;q=RMA-1\">RMA-1</a>";
+        assert_eq!(reference("RMA").markup("acme").to_string(), link);
+        assert_eq!(reference("RA").markup("acme").to_string(), "RA RMA-1");
     }
 }

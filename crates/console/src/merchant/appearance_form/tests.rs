@@ -3,6 +3,8 @@ use domain::{
     merchant::{Settings, SettingsChange, guard::Guard},
 };
 
+use pages::form::Field;
+
 use super::*;
 use crate::{
     changes,
@@ -70,7 +72,7 @@ fn the_facts_of_a_form_that_was_sent_are_those_that_it_shows() {
 
 #[test]
 fn the_default_language_comes_first() {
-    let form = AppearanceForm::read(
+    let mut form = AppearanceForm::read(
         &fields(&[("default_language", "fr"), ("language_en", "true"), ("language_fr", "true")]),
         &[],
     );
@@ -81,7 +83,7 @@ fn the_default_language_comes_first() {
 fn labels_stay_with_their_reason_when_the_reasons_change() {
     // The form was opened when OTHER was the first reason.
     let sent = fields(&[("label_1_code", "OTHER"), ("label_1_de", "Anderer Grund")]);
-    let form = AppearanceForm::read(&sent, &policy().reasons);
+    let mut form = AppearanceForm::read(&sent, &policy().reasons);
     let labels = form.body()["appearance"]["reason_labels"].clone();
     assert_eq!(labels, json!({ "OTHER": { "de": "Anderer Grund" } }));
 }
@@ -105,10 +107,11 @@ fn errors_stand_beside_their_fields_and_typed_text_stays() {
     let mut form = AppearanceForm::read(&sent, &policy().reasons);
     form.reject(&body);
     let wrong = Some("Is wrong.".to_owned());
-    assert_eq!(form.logo_url, Field { value: "ftp://x".to_owned(), error: wrong.clone() });
+    let logo = form.inputs.field("logo_url");
+    assert_eq!(logo, Field { value: "ftp://x".to_owned(), error: wrong.clone() });
     let text = form.colors.0.iter().find(|color| color.key == "text").unwrap();
     assert_eq!(text.field, Field { value: "#777".to_owned(), error: wrong.clone() });
-    assert_eq!((&form.host_names.error, &form.lookup_keys_error), (&wrong, &wrong));
+    assert_eq!((&form.inputs.field("host_names").error, &form.lookup_keys_error), (&wrong, &wrong));
     let label = &form.labels.rows[0].fields[1];
     assert_eq!((label.value.as_str(), &label.error), ("Zu klein", &wrong));
     assert_eq!(form.labels.error, None);

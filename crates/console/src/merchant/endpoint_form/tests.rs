@@ -1,3 +1,5 @@
+use serde_json::json;
+
 use super::*;
 
 fn form(pairs: &[(&str, &str)]) -> EndpointForm {
@@ -47,32 +49,31 @@ fn a_certificate_and_aws_credentials_are_sent() {
         "session_token": null, "region": "eu-central-1", "service": "execute-api",
     });
     assert_eq!(form.body()["authentication"], expected);
-    form.secret_access_key.value.clear();
+    form.inputs.set("secret_access_key", String::new());
     assert_eq!(form.body()["authentication"]["secret_access_key"], Value::Null);
-    assert_eq!(form.secret_access_key.error.as_deref(), Some(TYPE_AGAIN));
+    assert_eq!(form.inputs.error("secret_access_key"), Some(TYPE_AGAIN));
 }
 
 #[test]
 fn a_change_needs_every_secret_again() {
-    let endpoint: EndpointView = serde_json::from_value(json!({
+    let endpoint = json!({
         "url": "https://acme.example/rmas?********", "path": null, "timeout_ms": null,
         "headers": { "x-key": "********" },
         "authentication": { "kind": "basic", "username": "u", "password": "********" },
-    }))
-    .unwrap();
+    });
     let mut form = EndpointForm::of(&endpoint);
-    assert_eq!(form.url.value, "https://acme.example/rmas");
-    assert_eq!(form.headers.value, "x-key: ");
+    assert_eq!(form.inputs.value("url"), "https://acme.example/rmas");
+    assert_eq!(form.inputs.value("headers"), "x-key: ");
     let body = form.body();
     assert_eq!((&body["headers"], &body["authentication"]["password"]), (&json!(""), &Value::Null));
-    assert_eq!(form.headers.error.as_deref(), Some("Type the value of x-key, or remove the line."));
-    assert_eq!(form.basic_password.error.as_deref(), Some(TYPE_AGAIN));
+    assert_eq!(form.inputs.error("headers"), Some("Type the value of x-key, or remove the line."));
+    assert_eq!(form.inputs.error("basic_password"), Some(TYPE_AGAIN));
     assert!(!format!("{form:?}").contains("********"));
 }
 
 #[test]
 fn a_stored_query_is_kept_unless_it_is_removed() {
-    assert!(EndpointForm::of(&EndpointView::default()).keeps_query);
+    assert!(EndpointForm::of(&Value::Null).keeps_query);
     assert!(form(&[("url", "https://acme.example/rmas")]).keeps_query);
     assert!(!form(&[("url", "https://acme.example/rmas"), ("remove_query", "true")]).keeps_query);
 }
@@ -81,7 +82,7 @@ fn a_stored_query_is_kept_unless_it_is_removed() {
 fn header_values_are_not_sent_back() {
     let mut form = form(&[("headers", "X-A: secret\nno colon")]);
     form.hide_headers();
-    assert_eq!(form.headers.value, "X-A: \nno colon");
+    assert_eq!(form.inputs.value("headers"), "X-A: \nno colon");
 }
 
 #[test]
@@ -96,12 +97,12 @@ fn faults_that_the_form_finds_are_reported_with_those_of_auth() {
         {"field": "$.url", "code": "invalid", "detail": "must be https"},
         {"field": "$.timeout_ms", "code": "invalid_type"},
         {"field": "$.headers", "code": "invalid_type"}]}"#;
-    form.reject(&serde_json::from_str(text).unwrap());
-    assert_eq!(form.url.error.as_deref(), Some("Must be https."));
-    let timeout = form.timeout_ms.error.as_deref();
+    form.inputs.reject_all(&serde_json::from_str(text).unwrap());
+    assert_eq!(form.inputs.error("url"), Some("Must be https."));
+    let timeout = form.inputs.error("timeout_ms");
     assert_eq!(timeout, Some("Must be a whole number of milliseconds."));
     let headers = "Each line needs a name, a colon and a value. X-A is there twice.";
-    assert_eq!(form.headers.error.as_deref(), Some(headers));
+    assert_eq!(form.inputs.error("headers"), Some(headers));
 }
 
 #[test]
@@ -110,8 +111,8 @@ fn errors_of_auth_are_beside_their_fields() {
     let text = r#"{"message": "the request is invalid", "errors": [
         {"field": "$.authentication.token", "code": "invalid", "detail": "must be printable ASCII"},
         {"field": "$.headers.host", "code": "invalid", "detail": "this header is set by the service"}]}"#;
-    form.reject(&serde_json::from_str(text).unwrap());
-    assert_eq!(form.bearer_token.error.as_deref(), Some("Must be printable ASCII."));
-    assert_eq!(form.headers.error.as_deref(), Some("This header is set by the service."));
-    assert!(form.client_secret.is_valid());
+    form.inputs.reject_all(&serde_json::from_str(text).unwrap());
+    assert_eq!(form.inputs.error("bearer_token"), Some("Must be printable ASCII."));
+    assert_eq!(form.inputs.error("headers"), Some("This header is set by the service."));
+    assert_eq!(form.inputs.error("client_secret"), None);
 }
