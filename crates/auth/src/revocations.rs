@@ -145,7 +145,7 @@ mod tests {
                 revoked: Revoked::Client(id.to_owned()),
                 expires_at: now + expires_in,
             };
-            revocations::upsert(&mut *pool.get().await.unwrap(), &revocation).await.unwrap();
+            revocations::upsert(&mut pool.get().await.unwrap(), &revocation).await.unwrap();
             let verifier = Arc::new(Verifier::new("test", Clock::system()));
             let mut poller = RevocationPoller {
                 pool: pool.clone(),

@@ -37,7 +37,26 @@ fn check_merchants(bodies: &mut RequestBodies) {
     let change = reader(|body| SettingsChange::read(body, &guard));
     bodies.check("PATCH /v1/merchants/{merchant}", &settings, change);
     // The schema of a secret is that of a stored secret, and the kind decides which fields there are.
-    let secrets = [".token", "authentication.no_such_field"];
+    let secrets = [
+        ".token",
+        ".username",
+        ".password",
+        ".header",
+        ".key",
+        ".client_id",
+        ".client_secret",
+        ".token_url",
+        ".scope",
+        ".credentials_in",
+        ".certificate",
+        ".private_key",
+        ".region",
+        ".service",
+        ".access_key_id",
+        ".secret_access_key",
+        ".session_token",
+        "authentication.no_such_field",
+    ];
     let endpoint =
         reader(|body| Endpoint::read(body, Interface::Message(MessageKind::Rma), &guard));
     bodies.check("PUT /v1/merchants/{merchant}/endpoints/{interface}", &secrets, endpoint);
@@ -63,8 +82,10 @@ fn check_people(bodies: &mut RequestBodies) {
     let show = "POST /v1/invitations/show";
     bodies.check(show, &[], reader(invitations::read_shown));
     let accept = "POST /v1/invitations/accept";
-    bodies.check(accept, &[], reader(|body| Acceptance::read(body, ADDRESS)));
-    bodies.check("POST /v1/password", &[], reader(PasswordChange::read));
+    // The rules of passwords depend on the person.
+    let acceptance = reader(|body| Acceptance::read(body, ADDRESS));
+    bodies.check(accept, &["/password ="], acceptance);
+    bodies.check("POST /v1/password", &["/new_password ="], reader(PasswordChange::read));
     bodies.check("POST /v1/recovery_codes", &[], reader(read_proof));
     bodies.check("POST /v1/totp", &[], reader(TotpChange::read));
     bodies.check("POST /v1/totp/setup", &[], reader(account::read_setup));

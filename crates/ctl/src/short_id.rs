@@ -36,7 +36,8 @@ pub(crate) async fn resolve(
             )));
         }
     };
-    let after = [("after", last.to_string())];
+    // The list begins before this ID, and the last ID may be the one.
+    let after = [("after", Uuid::from_u128(last.as_u128().saturating_add(1)).to_string())];
     let call = async |service: &ApiClient| {
         let limit = [("limit", (MAX_CANDIDATES + 1).to_string())];
         service.search(&["v1", key], &[after.as_slice(), &limit].concat()).await

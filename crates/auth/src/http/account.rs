@@ -29,6 +29,7 @@ pub(crate) struct ChangePasswordRequest {
     #[schema(min_length = 8, max_length = 128)]
     new_password: String,
     /// The new password that was typed again in a form. It must be the same.
+    #[schema(max_length = 1000)]
     new_password_again: Option<String>,
 }
 

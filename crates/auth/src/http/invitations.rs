@@ -37,6 +37,7 @@ pub(crate) struct AcceptInvitationRequest {
     #[schema(min_length = 8, max_length = 128)]
     password: String,
     /// The password that was typed again in a form. It must be the same.
+    #[schema(max_length = 1000)]
     password_again: Option<String>,
     /// A code of the secret that `POST /v1/invitations/show` returned. Operators need it; without it,
     /// other people sign in with the password alone.

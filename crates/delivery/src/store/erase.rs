@@ -47,7 +47,7 @@ static FIND: LazyLock<String> = LazyLock::new(|| {
     )
 });
 const READ: &str = "SELECT message.* FROM unnest($1) AS wanted (id), LATERAL ( \
-     SELECT id, body FROM delivery_messages AS own WHERE own.id = wanted.id \
+     SELECT id, body FROM delivery_messages AS own WHERE own.id = wanted.id LIMIT 1 \
  ) AS message";
 /// Locks the messages, so that an attempt that is settled meanwhile is logged either before or as erased, see
 /// `log_attempts`. Rows are found by their ids and not by the join, see `claim`.

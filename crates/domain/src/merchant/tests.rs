@@ -139,8 +139,8 @@ fn return_options_change_part_by_part() {
         settings_change,
         &expect![[r#"
             $.returns.colour: invalid (unknown field: known are reasons, methods, free_exchange_shipping, gift_card)
-            $.returns.reasons[1].label: missing_field
             $.returns.reasons[1].code: invalid (another reason has the same code)
+            $.returns.reasons[1].label: missing_field
             $.returns.methods[0].method: invalid (must be one of mail-back, express-returns, customer-keep)
             $.returns.methods[2].shipping_cost_cents: invalid (must be between 0 and 100000000)
             $.returns.methods[2].method: invalid (is listed twice)

@@ -57,19 +57,20 @@ static WAITING: LazyLock<String> = LazyLock::new(|| {
          ORDER BY sequence FOR UPDATE"
     )
 });
-/// `LATERAL` uses the index on the subject for each of them.
+/// `LATERAL` uses the index on the subject for each of them. With `OFFSET`, it stays a subquery: the planner could join
+/// the whole table otherwise.
 static KEPT: LazyLock<String> = LazyLock::new(|| {
     format!(
         "SELECT kept.* FROM unnest($1) AS wanted (subject), LATERAL ( \
              SELECT published_at AS at, sequence, octet_length(event) AS bytes \
-             FROM published_events WHERE {SUBJECT} = wanted.subject \
+             FROM published_events WHERE {SUBJECT} = wanted.subject OFFSET 0 \
          ) AS kept"
     )
 });
 
 /// The statements that read and update events of one table by their keys. An update names the keys by arrays too:
 /// a plan with only the join, made while the table was empty, would read the whole table. The events of one batch of
-/// the relay have the same time.
+/// the relay have the same time. `LIMIT` keeps a `LATERAL` subquery from becoming a join with the whole table.
 struct Table {
     read: &'static str,
     update: &'static str,
@@ -78,7 +79,7 @@ struct Table {
 const OUTBOX: Table = Table {
     read: "SELECT own.* FROM unnest($1, $2) AS wanted (at, sequence), LATERAL ( \
         SELECT created_at AS at, sequence, event FROM outbox WHERE sequence = wanted.sequence \
-        ) AS own",
+        LIMIT 1) AS own",
     update: "UPDATE outbox SET event = new.event \
         FROM unnest($1, $2, $3) AS new (at, sequence, event) \
         WHERE outbox.sequence = ANY ($2) AND outbox.sequence = new.sequence",
@@ -87,7 +88,7 @@ const PUBLISHED: Table = Table {
     read: "SELECT own.* FROM unnest($1, $2) AS wanted (at, sequence), LATERAL ( \
         SELECT published_at AS at, sequence, event FROM published_events AS kept \
         WHERE kept.published_at = wanted.at AND kept.sequence = wanted.sequence \
-        ) AS own",
+        LIMIT 1) AS own",
     update: "UPDATE published_events AS kept SET event = new.event \
         FROM unnest($1, $2, $3) AS new (at, sequence, event) \
         WHERE kept.published_at = ANY ($1) AND kept.sequence = ANY ($2) \

@@ -1,5 +1,6 @@
 //! The HTTP server around a service's routes.
 
+use std::future::ready;
 use std::{
     net::{SocketAddr, TcpListener, ToSocketAddrs as _},
     sync::Arc,
@@ -105,7 +106,7 @@ pub(crate) fn bind(
             .route("/healthz", web::get().to(health::healthz))
             .route("/readyz", web::get().to(health::readyz))
             .route("/metrics", web::get().to(telemetry::metrics))
-            .route("/version", web::get().to(move || show_version(service)))
+            .route("/version", web::get().to(move || ready(show_version(service))))
             .route("/openapi.json", web::get().to(openapi_json))
             // Last, because web pages have a fallback for all other paths.
             .configure(|app| share(app))
@@ -172,7 +173,7 @@ fn reject_plain_http(settings: &Settings, address: SocketAddr) -> anyhow::Result
 }
 
 /// `GET /version`
-async fn show_version(name: &'static str) -> HttpResponse {
+fn show_version(name: &'static str) -> HttpResponse {
     let body = json!({ "service": name, "version": VERSION, "commit": COMMIT });
     HttpResponse::Ok().json(body)
 }

@@ -84,6 +84,7 @@ fn an_unknown_setting_is_rejected() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table of values")]
 fn a_value_that_cannot_be_read_is_rejected_in_plain_words() {
     for (name, value, reason) in [
         (

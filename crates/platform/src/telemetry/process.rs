@@ -11,8 +11,9 @@ use prometheus::{
 /// The kernel counts CPU time and the time since its start in hundredths of a second.
 const TICKS_PER_SECOND: f64 = 100.0;
 const CPU_SECONDS: &str = "process_cpu_seconds_total";
-/// Name, description and value of each metric.
-const METRICS: [(&str, &str, fn(&Files) -> Option<f64>); 7] = [
+/// Name, description and value of a metric.
+type ProcessMetric = (&'static str, &'static str, fn(&Files) -> Option<f64>);
+const METRICS: [ProcessMetric; 7] = [
     (CPU_SECONDS, "User and system CPU time", |files| {
         Some((files.ticks(11)? + files.ticks(12)?) / TICKS_PER_SECOND)
     }),
@@ -38,7 +39,7 @@ pub(super) struct ProcessMetrics {
 
 impl ProcessMetrics {
     pub(super) fn new() -> prometheus::Result<Self> {
-        let describe = |(name, help, _): (&str, &str, fn(&Files) -> Option<f64>)| {
+        let describe = |(name, help, _): ProcessMetric| {
             Desc::new(name.to_owned(), help.to_owned(), Vec::new(), HashMap::new())
         };
         let descriptions = METRICS.into_iter().map(describe).collect::<Result<_, _>>()?;

@@ -168,6 +168,9 @@ struct Times {
     bound: usize,
 }
 
+/// An operator and its operands.
+type Bound<'a> = (&'a str, &'a str);
+
 impl Times {
     fn new(search: &Search, mut bound: usize) -> Self {
         let (first, last) = match search.order {
@@ -192,7 +195,7 @@ impl Times {
     }
 
     /// The bounds of the index: the lower and the upper one.
-    fn start(&self) -> (Option<(&str, &str)>, Option<(&str, &str)>) {
+    fn start(&self) -> (Option<Bound<'_>>, Option<Bound<'_>>) {
         let places = self.start.as_ref().map(|(_, places)| places.as_str());
         match self.order {
             ListOrder::Newest => (None, places.map(|places| ("<", places))),

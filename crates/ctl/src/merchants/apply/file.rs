@@ -246,14 +246,14 @@ warehouses:
                   name: is required
                   settings.curency: unknown field: known are appearance, base_url, concept, currency, express_max_weight, final_sale_tags, managed_receiving, return_window_days, returns, strict_amounts, strict_refund_dates, support_contact, time_zone
                   settings.return_window: unknown field: known are appearance, base_url, concept, currency, express_max_weight, final_sale_tags, managed_receiving, return_window_days, returns, strict_amounts, strict_refund_dates, support_contact, time_zone
-                  clients[1].scope: unknown field: known are name, scopes
                   clients[1].name: two clients have the name Shop
                   clients[1].scopes[0]: must be one of orders, returns, warehouse, carrier, read, replay, manage, operator, shopper
+                  clients[1].scope: unknown field: known are name, scopes
                   endpoints.parcels: unknown field: known are rma, exchange-order, outbound-asn, inventory-receipt, drop-shipment-confirmation, drop-shipment-cancellation, drop-shipment-partial-cancellation, exchange-variants
                   endpoints.exchange-order.uri: unknown field: known are url, path, headers, timeout_ms, version, authentication, paused
                   endpoints.exchange-order.headers.X-Shop: expected a string, found an integer
-                  endpoints.rma.timeout: unknown field: known are url, path, headers, timeout_ms, version, authentication, paused
                   endpoints.rma.authentication.password_file: cannot read nowhere/password.txt: No such file or directory (os error 2)
+                  endpoints.rma.timeout: unknown field: known are url, path, headers, timeout_ms, version, authentication, paused
                   warehouses.dock 7: must be 1 to 63 letters, digits, hyphens or underscores
                   warehouses.reno.external_id: unknown field: known are external_identifier, address, settings
                   warehouses.reno.address.zip: is required"#]],
