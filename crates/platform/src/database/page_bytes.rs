@@ -7,7 +7,7 @@ const MAX_PAGE_BYTES: usize = 4 * 1024 * 1024;
 const MAX_PART_ROWS: usize = 1000;
 
 /// Splits rows whose sizes are known into parts that are read one after the other. A part has at most
-/// [`MAX_PAGE_BYTES`], or one row.
+/// `MAX_PAGE_BYTES`, or one row.
 pub fn parts_by_bytes<T>(rows: &[T], bytes: impl Fn(&T) -> usize) -> Vec<&[T]> {
     let mut parts = Vec::new();
     let mut rest = rows;
