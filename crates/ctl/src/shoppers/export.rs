@@ -165,6 +165,7 @@ impl Export {
         names: &HashSet<&str>,
     ) -> anyhow::Result<()> {
         let (mut asns, mut shipments) = (BTreeSet::new(), BTreeSet::new());
+        let mut drop_shipments = BTreeSet::new();
         for name in names {
             let query = [("order_identifier", *name)];
             let path = ["v1", "warehouse_records"];
@@ -174,6 +175,7 @@ impl Export {
                 match text_at(record, "/kind").as_str() {
                     "inbound_asn" => asns.insert(number),
                     "outbound_shipment" => shipments.insert(number),
+                    "drop_shipment" => drop_shipments.insert(number),
                     _ => false,
                 };
                 self.records.push(record.clone());
@@ -184,6 +186,9 @@ impl Export {
         }
         for number in &shipments {
             self.shipment(client, number, names).await?;
+        }
+        for order in &drop_shipments {
+            self.messages_of(client, &format!("order:{order}"), |_| true).await?;
         }
         Ok(())
     }

@@ -51,18 +51,20 @@ pub fn read_new_merchant(document: &Object<'_>, guard: &Guard) -> Option<(Mercha
 #[derive(Debug, Clone, Default, PartialEq, ToSchema)]
 #[schema(as = SettingsRequest)]
 pub struct SettingsChange {
-    #[schema(min_length = 1, max_length = 200)]
+    #[schema(nullable = false, min_length = 1, max_length = 200)]
     name: Option<String>,
     /// An IANA time zone, like `Europe/Berlin`.
-    #[schema(min_length = 1, max_length = 64)]
+    #[schema(nullable = false, min_length = 1, max_length = 64)]
     time_zone: Option<String>,
     /// An ISO 4217 code.
+    #[schema(nullable = false)]
     currency: Option<String>,
+    #[schema(nullable = false)]
     managed_receiving: Option<bool>,
-    #[schema(maximum = 3650)]
+    #[schema(nullable = false, maximum = 3650)]
     return_window_days: Option<u16>,
     /// Tags of up to 100 characters.
-    #[schema(max_items = 100)]
+    #[schema(nullable = false, max_items = 100)]
     final_sale_tags: Option<Vec<String>>,
     /// The heaviest unit that can be returned with `express-returns`, in the unit of the lines'
     /// `weight`.
@@ -71,10 +73,13 @@ pub struct SettingsChange {
     /// The `concept` of exchange items whose line and order name none.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
     concept: Option<Option<String>>,
+    #[schema(nullable = false)]
     returns: Option<PolicyChange>,
     #[schema(value_type = Option<AppearanceChange>)]
     appearance: Option<Option<AppearanceChange>>,
+    #[schema(nullable = false)]
     strict_amounts: Option<bool>,
+    #[schema(nullable = false)]
     strict_refund_dates: Option<bool>,
     #[schema(value_type = Option<SupportContact>)]
     support_contact: Option<Option<SupportContact>>,
