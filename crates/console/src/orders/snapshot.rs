@@ -85,13 +85,13 @@ impl Document {
                 let picture = web_url(it.image_url.as_deref()).map(|url| outside(url, "Picture"));
                 text(&it.title).and(text(sku).classed("muted")).and_some(picture)
             })
-            .classed("nowrap", "Quantity", |it| {
+            .cell("Quantity", |it| {
                 let shipped = format!("{} shipped", it.quantity_shipped);
                 let canceled = format!("{} canceled", it.quantity_canceled);
                 let more = text(shipped).below(text(canceled)).classed("small muted");
                 text(format!("{} ordered", it.quantity)).below(more)
             })
-            .classed("number nowrap", "Amounts", |it| {
+            .classed("number", "Amounts", |it| {
                 let amount = |name: &str, cents| text(format!("{name} {}", self.money(cents)));
                 let more = amount("unit price", it.unit_price_amount_cents)
                     .below(amount("discount", it.discount_amount_cents))

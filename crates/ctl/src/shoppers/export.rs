@@ -165,7 +165,6 @@ impl Export {
         names: &HashSet<&str>,
     ) -> anyhow::Result<()> {
         let (mut asns, mut shipments) = (BTreeSet::new(), BTreeSet::new());
-        let mut drop_shipments = BTreeSet::new();
         for name in names {
             let query = [("order_identifier", *name)];
             let path = ["v1", "warehouse_records"];
@@ -175,20 +174,18 @@ impl Export {
                 match text_at(record, "/kind").as_str() {
                     "inbound_asn" => asns.insert(number),
                     "outbound_shipment" => shipments.insert(number),
-                    "drop_shipment" => drop_shipments.insert(number),
                     _ => false,
                 };
                 self.records.push(record.clone());
             }
+            // The messages of drop shipments.
+            self.messages_of(client, &format!("order:{name}"), |_| true).await?;
         }
         for asn in &asns {
             self.asn(client, asn, names).await?;
         }
         for number in &shipments {
             self.shipment(client, number, names).await?;
-        }
-        for order in &drop_shipments {
-            self.messages_of(client, &format!("order:{order}"), |_| true).await?;
         }
         Ok(())
     }
