@@ -178,8 +178,6 @@ impl Export {
                 };
                 self.records.push(record.clone());
             }
-            // The messages of drop shipments.
-            self.messages_of(client, &format!("order:{name}"), |_| true).await?;
         }
         for asn in &asns {
             self.asn(client, asn, names).await?;
