@@ -239,7 +239,8 @@ impl Export {
         let query = [("ordering_key", key)];
         let found = client.list(&["v1", "deliveries"], "deliveries", &query, usize::MAX).await?;
         for delivery in items(&found, "/deliveries") {
-            let message = client.get(&["v1", "deliveries", &text_at(delivery, "/id")]).await?;
+            let mut message = client.get(&["v1", "deliveries", &text_at(delivery, "/id")]).await?;
+            read_body(&mut message);
             if message.get("body").is_none_or(&is_of_shopper) {
                 self.messages.push(message);
             }
@@ -248,9 +249,26 @@ impl Export {
     }
 }
 
+/// Reads the body of a message, which the services show as it was sent. The body of an erased message may be no JSON.
+fn read_body(message: &mut Value) {
+    let Some(body) = message.get_mut("body") else { return };
+    if let Some(read) = body.as_str().and_then(|text| serde_json::from_str(text).ok()) {
+        *body = read;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_body_of_a_message_is_searched() {
+        let mut message = json!({ "ordering_key": "order:1", "body": r#"{"comments":"ask Ada"}"# });
+        read_body(&mut message);
+        let exported = json!({ "messages": [message] });
+        let found = personal_values(&exported, erase_export);
+        assert_eq!(found, [("/messages/0/body/comments".to_owned(), json!("ask Ada"))]);
+    }
 
     #[test]
     fn the_personal_data_of_an_export_is_what_an_erasure_replaces() {
