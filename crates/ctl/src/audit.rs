@@ -21,7 +21,7 @@ const COLUMNS: &[Column] = &[
 
 /// List changes to merchants, endpoints, clients and people, and sign-ins, newest first
 ///
-/// Replays are listed by `backhaul replays list`.
+/// `backhaul replays list` lists replays, `backhaul endpoint samples` the samples that were sent to endpoints.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:

@@ -3,6 +3,7 @@
 mod authentication;
 mod backlog;
 mod check;
+mod samples;
 mod view;
 
 use std::process::ExitCode;
@@ -84,6 +85,12 @@ Examples:
 Example:
   backhaul endpoint check acme")]
     Check(check::Check),
+    /// List who sent samples to endpoints with check or trigger, newest first
+    #[command(after_help = "\
+Examples:
+  backhaul endpoint samples
+  backhaul endpoint samples acme --limit 5")]
+    Samples(samples::Samples),
     /// Stop sending; messages wait
     #[command(after_help = "\
 Example:
@@ -184,6 +191,7 @@ pub(crate) async fn run(arguments: OperatorCommand<Command>) -> anyhow::Result<E
         }
         Command::Backlog(backlog) => backlog::run(&operator, &backlog).await?,
         Command::Check(check) => return check::run(&operator, &check).await,
+        Command::Samples(samples) => samples::run(&operator, &samples).await?,
         Command::Pause(target) => set_state(&operator, &target, "pause", "paused").await?,
         Command::Resume(target) => set_state(&operator, &target, "resume", "active").await?,
     }
