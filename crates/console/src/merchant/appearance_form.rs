@@ -36,7 +36,7 @@ pub(crate) struct Appearance {
 
 /// The look-up keys with their labels.
 const LOOKUP_KEYS: [(&str, &str); 2] =
-    [("email", "E-mail address of the order"), ("zip_code", "Postcode of the delivery address")];
+    [("email", "E-mail address of the order"), ("zip_code", "Zip code of the delivery address")];
 
 /// A check box of a list.
 #[derive(Debug, Clone)]

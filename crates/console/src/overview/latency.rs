@@ -41,7 +41,7 @@ impl Histogram {
         let mut before = 0;
         for (lower, (upper, attempts)) in &self.buckets {
             if *attempts > 0 && before + attempts >= rank {
-                let width = u64::from(upper - lower);
+                let width = u64::from(upper.saturating_sub(*lower));
                 let part = (width * (rank - before)).div_ceil(*attempts);
                 return Some(lower + u32::try_from(part).unwrap_or(u32::MAX));
             }

@@ -29,7 +29,7 @@ pub(super) struct WithdrawForm {
     pub(super) order: Field,
     pub(super) email: Field,
     pub(super) zip: Field,
-    /// Whether the postcode proves the order, because the merchant does not accept an e-mail address.
+    /// Whether the zip code proves the order, because the merchant does not accept an e-mail address.
     pub(super) needs_zip: bool,
 }
 
