@@ -274,8 +274,8 @@ def check_message_memory(objects):
     service = "warehouse-notifier"
     (scaler,) = [each["spec"] for each in objects if each["kind"] in SCALERS and each["metadata"]["name"] == service]
     prefetched = setting(objects, service, "delivery", "prefetch") * len(work_queues(scaler)) * LONGEST_MESSAGE
-    in_flight = setting(objects, service, "delivery", "max_inflight_bytes")
-    needed = setting(objects, service, "http", "max_inflight_bytes") + in_flight + prefetched
+    in_flight = setting(objects, service, "delivery", "max_inflight")
+    needed = setting(objects, service, "http", "max_inflight") + in_flight + prefetched
     assert needed < memory(objects, service), f"{service} may need {needed} bytes"
 
 
@@ -283,7 +283,7 @@ def check_event_memory(objects):
     """The largest orders, as many as a consumer may hold, take half of the memory: the rest is for its work."""
     service = "rma-engine"
     held = setting(objects, service, "broker", "prefetch")
-    needed = held * setting(objects, "order-intake", "http", "max_body_bytes")
+    needed = held * setting(objects, "order-intake", "http", "max_body")
     assert needed <= memory(objects, service) / 2, f"{service} may hold {needed} bytes of orders"
 
 
@@ -376,12 +376,18 @@ def setting(objects, service, section, name):
     variable = "__".join([service.replace("-", "_"), section, name]).upper()
     data = chart.find(objects, "ConfigMap", service)["data"]
     if variable in data:
-        return int(data[variable])
+        return number(data[variable])
     for crate in [service, "delivery", "messaging", "platform"]:
         defaults = tomllib.loads((ROOT / "crates" / crate / "default.toml").read_text())
         if name in defaults.get(section, {}):
-            return defaults[section][name]
+            return number(defaults[section][name])
     raise AssertionError(f"{service} has no {section}.{name}")
+
+
+def number(value):
+    """A number, or the bytes of a size such as 64MiB."""
+    size = re.fullmatch(r"(\d+)(KiB|MiB|GiB)", str(value))
+    return int(size[1]) * 1024 ** {"KiB": 1, "MiB": 2, "GiB": 3}[size[2]] if size else int(value)
 
 
 def main():

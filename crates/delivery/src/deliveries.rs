@@ -83,7 +83,7 @@ impl Deliveries {
             endpoints: Endpoints::new(merchants.clone(), sealer.clone()),
             endpoint_client: settings.endpoint_client()?,
             schedule: settings.schedule()?,
-            inflight_budget: MemoryBudget::new(settings.max_inflight_bytes.get()),
+            inflight_budget: MemoryBudget::new(settings.max_inflight_bytes),
             outbox: outbox.clone(),
             kinds: kinds.to_vec(),
             settings,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use platform::config::{
     List,
-    range::{self, DAY, HOUR, SECOND},
+    range::{self, DAY, HOUR, SECOND, TIB},
 };
 use serde::{Deserialize, Deserializer, de::Error as _};
 
@@ -47,9 +47,10 @@ pub struct Settings {
     #[serde(deserialize_with = "range::time::<1, HOUR, _>")]
     pub poll_interval: Duration,
     pub prefetch: NonZeroU16,
-    pub max_inflight_bytes: NonZeroUsize,
+    #[serde(rename = "max_inflight", deserialize_with = "range::size::<1, TIB, _, _>")]
+    pub max_inflight_bytes: usize,
     pub settle_batch: NonZeroUsize,
-    #[serde(deserialize_with = "range::number::<1, 36_500, _, _>")]
+    #[serde(rename = "retention", deserialize_with = "range::days::<1, 36_500, _, _>")]
     pub retention_days: u32,
 }
 
@@ -111,8 +112,9 @@ mod tests {
             ("SETTLE_BATCH", "0", "must be a whole number above 0, not 0"),
             ("DISPATCH_BATCH", "0", "must be a whole number above 0, not 0"),
             ("PREFETCH", "0", "must be a whole number above 0, not 0"),
-            ("MAX_INFLIGHT_BYTES", "0", "must be a whole number above 0, not 0"),
-            ("RETENTION_DAYS", "0", "must be a whole number from 1 to 36500, not 0"),
+            ("MAX_INFLIGHT", "0", "must be a size from 1 B to 1.0 TiB, not 0 B"),
+            ("MAX_INFLIGHT", "lots", "must be a size such as 512KiB or 64MiB"),
+            ("RETENTION", "36h", "must be whole days from 1 to 36500, not 1day 12h"),
             ("ATTEMPT_TIMEOUT", "0s", "must be a duration from 100ms to 1h, not 0s"),
             ("CONNECT_TIMEOUT", "0s", "must be a duration from 100ms to 1h, not 0s"),
             ("TOKEN_TIMEOUT", "2h", "must be a duration from 100ms to 1h, not 2h"),

@@ -4,12 +4,10 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use platform::{
-    config::range::{self, DAY, HOUR, MINUTE, SECOND},
+    config::range::{self, DAY, GIB, HOUR, MINUTE, SECOND, TIB},
     identity, sealing, shopper_proof,
 };
 use serde::Deserialize;
-
-const GIB: u64 = 1 << 30;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -32,8 +30,9 @@ pub(crate) struct Variants {
     pub(crate) timeout: Duration,
     #[serde(deserialize_with = "range::time::<0, DAY, _>")]
     pub(crate) cache_ttl: Duration,
+    #[serde(rename = "cache_size", deserialize_with = "range::size::<0, TIB, _, _>")]
     pub(crate) cache_max_bytes: u64,
-    #[serde(deserialize_with = "range::number::<1_000, GIB, _, _>")]
+    #[serde(rename = "max_response", deserialize_with = "range::size::<1_000, GIB, _, _>")]
     pub(crate) max_response_bytes: usize,
     #[serde(deserialize_with = "range::number::<1, 100_000, _, _>")]
     pub(crate) max_concurrency: u32,
@@ -66,11 +65,7 @@ mod tests {
         for (name, value, expected) in [
             ("VARIANTS__TIMEOUT", "0s", "must be a duration from 200ms to 1m, not 0s"),
             ("VARIANTS__CACHE_TTL", "2days", "must be a duration from 0s to 1day, not 2days"),
-            (
-                "VARIANTS__MAX_RESPONSE_BYTES",
-                "0",
-                "must be a whole number from 1000 to 1073741824, not 0",
-            ),
+            ("VARIANTS__MAX_RESPONSE", "0", "must be a size from 1000 B to 1.0 GiB, not 0 B"),
             ("VARIANTS__MAX_CONCURRENCY", "0", "must be a whole number from 1 to 100000, not 0"),
             ("VARIANTS__BREAKER_OPEN_FOR", "0s", "must be a duration from 100ms to 1day, not 0s"),
             ("PLACING__POLL_INTERVAL", "0s", "must be a duration from 10ms to 1h, not 0s"),

@@ -28,7 +28,8 @@ pub struct Settings {
     pub relay_batch_size: NonZeroUsize,
     #[serde(deserialize_with = "range::time::<10, HOUR, _>")]
     pub relay_poll_interval: Duration,
-    pub event_retention_days: NonZeroU16,
+    #[serde(rename = "event_retention", deserialize_with = "range::days::<1, 36_500, _, _>")]
+    pub event_retention_days: u16,
     pub republish_per_second: NonZeroU32,
     #[serde(deserialize_with = "range::time::<HOUR, CENTURY, _>")]
     pub inbox_retention: Duration,
@@ -42,7 +43,7 @@ impl<'de> Deserialize<'de> for Settings {
         if settings.inbox_retention < kept {
             return Err(D::Error::custom(format!(
                 "broker.inbox_retention must be at least {} days, one more than \
-                 broker.event_retention_days: an event that is published again would take effect twice",
+                 broker.event_retention: an event that is published again would take effect twice",
                 kept.as_secs() / DAY.as_secs()
             )));
         }
@@ -53,7 +54,7 @@ impl<'de> Deserialize<'de> for Settings {
 impl Settings {
     /// How long events can be published again.
     pub(crate) fn event_retention(&self) -> Duration {
-        DAY * u32::from(self.event_retention_days.get())
+        DAY * u32::from(self.event_retention_days)
     }
 }
 
@@ -83,7 +84,7 @@ mod tests {
             ("RELAY_BATCH_SIZE", "0"),
             ("BATCH_SIZE", "0"),
             ("PREFETCH", "0"),
-            ("EVENT_RETENTION_DAYS", "0"),
+            ("EVENT_RETENTION", "0s"),
             ("REPUBLISH_PER_SECOND", "0"),
             ("RELAY_POLL_INTERVAL", "0s"),
             ("INBOX_RETENTION", "1000years"),
@@ -98,11 +99,11 @@ mod tests {
 
     #[test]
     fn ids_of_handled_events_are_kept_longer_than_the_events() {
-        read(&[("EVENT_RETENTION_DAYS", "30"), ("INBOX_RETENTION", "31days")]).unwrap();
+        read(&[("EVENT_RETENTION", "30days"), ("INBOX_RETENTION", "31days")]).unwrap();
         for own in [
             &[("INBOX_RETENTION", "191h")][..],
-            &[("EVENT_RETENTION_DAYS", "8")],
-            &[("EVENT_RETENTION_DAYS", "30"), ("INBOX_RETENTION", "30days 23h")],
+            &[("EVENT_RETENTION", "8days")],
+            &[("EVENT_RETENTION", "30days"), ("INBOX_RETENTION", "30days 23h")],
         ] {
             let rejected = read(own).unwrap_err();
             assert!(rejected.contains("broker.inbox_retention"), "{rejected}");

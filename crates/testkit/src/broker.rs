@@ -63,7 +63,7 @@ impl Namespace {
             batch_size: NonZeroUsize::new(64).unwrap(),
             relay_batch_size: NonZeroUsize::new(500).unwrap(),
             relay_poll_interval: Duration::from_millis(50),
-            event_retention_days: NonZeroU16::new(7).unwrap(),
+            event_retention_days: 7,
             republish_per_second: NonZeroU32::new(10_000).unwrap(),
             inbox_retention: Duration::from_secs(8 * 24 * 3600),
         }

@@ -145,7 +145,7 @@ async fn crashes_of_broker_and_database_lose_no_message() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sender_stops_receiving_while_the_database_blocks_settling() {
     // Memory for four messages, which a message uses until it is settled.
-    let memory = ("DELIVERY__MAX_INFLIGHT_BYTES", "69632");
+    let memory = ("DELIVERY__MAX_INFLIGHT", "69632");
     let app = TestApp::start(&[("DELIVERY__INITIAL_WINDOW", "64"), memory]).await;
     let mut locker = app.pool.get().await.unwrap();
     locker.batch_execute("BEGIN; LOCK TABLE delivery_counts IN EXCLUSIVE MODE").await.unwrap();

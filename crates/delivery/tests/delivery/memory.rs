@@ -18,7 +18,7 @@ fn large_message(number: usize, bytes: usize) -> NewMessage {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_in_flight_stay_within_the_budget_until_they_are_settled() {
-    let settings = [("DELIVERY__MAX_INFLIGHT_BYTES", BUDGET), ("DELIVERY__INITIAL_WINDOW", "64")];
+    let settings = [("DELIVERY__MAX_INFLIGHT", BUDGET), ("DELIVERY__INITIAL_WINDOW", "64")];
     let app = TestApp::start(&settings).await;
     let mut locker = app.pool.get().await.unwrap();
     locker.batch_execute("BEGIN; LOCK TABLE delivery_counts IN EXCLUSIVE MODE").await.unwrap();
@@ -42,7 +42,7 @@ async fn messages_in_flight_stay_within_the_budget_until_they_are_settled() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_larger_than_the_budget_is_delivered() {
-    let app = TestApp::start(&[("DELIVERY__MAX_INFLIGHT_BYTES", BUDGET)]).await;
+    let app = TestApp::start(&[("DELIVERY__MAX_INFLIGHT", BUDGET)]).await;
     let messages = [0, 512 * 1024, 0].map(|bytes| large_message(bytes, bytes));
     app.append(&messages).await;
     app.wait_until_settled(TIMEOUT).await;
@@ -52,7 +52,7 @@ async fn a_message_larger_than_the_budget_is_delivered() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_that_wait_for_memory_return_to_the_queue_on_shutdown() {
-    let settings = [("DELIVERY__MAX_INFLIGHT_BYTES", BUDGET), ("DELIVERY__INITIAL_WINDOW", "64")];
+    let settings = [("DELIVERY__MAX_INFLIGHT", BUDGET), ("DELIVERY__INITIAL_WINDOW", "64")];
     let app = TestApp::start(&settings).await;
     let step = json!({"do": "respond", "status": 200, "delay_ms": 3000, "times": "always"});
     app.behave(json!([step])).await;

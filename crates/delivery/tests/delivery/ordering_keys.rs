@@ -160,7 +160,7 @@ async fn a_hanging_endpoint_does_not_slow_other_endpoints() {
 #[tokio::test(flavor = "multi_thread")]
 async fn hanging_endpoints_leave_memory_for_others() {
     // Memory for 24 messages. With so little, an endpoint may have four in flight.
-    let patient = [("DELIVERY__ATTEMPT_TIMEOUT", "2m"), ("DELIVERY__MAX_INFLIGHT_BYTES", "417792")];
+    let patient = [("DELIVERY__ATTEMPT_TIMEOUT", "2m"), ("DELIVERY__MAX_INFLIGHT", "417792")];
     let app = TestApp::start(&patient).await;
     let rule = json!({"path": "/slow/rmas", "steps": [{"do": "hang", "times": "always"}]});
     app.sandbox_request(reqwest::Method::PUT, "/behaviour", &rule).await;

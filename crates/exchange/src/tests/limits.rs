@@ -11,8 +11,8 @@ use super::app::{SOON, TestApp, confirmed, gift_card_unit};
 
 /// Memory for one body of the largest size: 5 MiB.
 const SMALL_BUDGET: [(&str, &str); 4] = [
-    ("HTTP__MAX_INFLIGHT_BYTES", "0"),
-    ("HTTP__MAX_BODY_BYTES", "524288"),
+    ("HTTP__MAX_INFLIGHT", "0"),
+    ("HTTP__MAX_BODY", "524288"),
     // On a busy machine the default ends before the test has seen the effect.
     ("HTTP__BODY_TIMEOUT", "2m"),
     ("HTTP__REQUEST_TIMEOUT", "2m"),

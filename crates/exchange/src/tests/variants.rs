@@ -85,7 +85,7 @@ async fn cached_variants_expire() {
 
 #[tokio::test]
 async fn the_cache_is_limited_in_bytes() {
-    let app = TestApp::with_settings(&[("VARIANTS__CACHE_MAX_BYTES", "20000")]).await;
+    let app = TestApp::with_settings(&[("VARIANTS__CACHE_SIZE", "20000")]).await;
     let long = json!([{"sku": "S", "title": "x".repeat(1000), "note": "x".repeat(10_000)}]);
     app.behave("/sku/long/variants", json!([{"do": "respond", "body": long, "times": "always"}]))
         .await;

@@ -63,7 +63,7 @@ impl Relay {
             republisher: Republisher::new(exchange.clone(), settings),
             exchange,
             batch_size: settings.relay_batch_size.get(),
-            retention_days: settings.event_retention_days.get(),
+            retention_days: settings.event_retention_days,
             wake: outbox.wake.clone(),
             cursor: RelayCursor::new(now),
             confirmed: ConfirmedEvents::default(),

@@ -64,7 +64,7 @@ async fn unfinished_bodies_block_only_their_merchant() {
 #[tokio::test]
 async fn unread_responses_are_bounded() {
     // Memory for one body of the largest size: 10 MiB.
-    let limits = [("HTTP__MAX_BODY_BYTES", "1048576"), ("HTTP__MAX_INFLIGHT_BYTES", "0")];
+    let limits = [("HTTP__MAX_BODY", "1048576"), ("HTTP__MAX_INFLIGHT", "0")];
     let app = TestApp::with(&limits, merchant("acme")).await;
     for order in &mut sample_orders(4) {
         order["padding"] = json!(" ".repeat(900_000));

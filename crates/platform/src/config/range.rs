@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use bytesize::ByteSize;
 use humantime_serde::re::humantime::format_duration;
 use serde::{Deserialize as _, Deserializer, de::Error as _};
 
@@ -16,6 +17,10 @@ pub const DAY: u64 = 24 * HOUR;
 pub const YEAR: u64 = 8_766 * HOUR;
 /// The maximum of times without a natural one. A longer time could not be added to a timestamp.
 pub const CENTURY: u64 = 100 * YEAR;
+
+/// The maximum of sizes.
+pub const TIB: u64 = 1 << 40;
+pub const GIB: u64 = 1 << 30;
 
 /// Reads a whole number from `MIN` to `MAX`.
 pub fn number<'de, const MIN: u64, const MAX: u64, N, D>(deserializer: D) -> Result<N, D::Error>
@@ -41,6 +46,38 @@ pub fn time<'de, const MIN: u64, const MAX: u64, D: Deserializer<'de>>(
     }
     let [min, max, time] = [min, max, time].map(format_duration);
     Err(D::Error::custom(format!("must be a duration from {min} to {max}, not {time}")))
+}
+
+/// Reads a time of `MIN` to `MAX` whole days.
+pub fn days<'de, const MIN: u64, const MAX: u64, N, D>(deserializer: D) -> Result<N, D::Error>
+where
+    N: TryFrom<u64>,
+    D: Deserializer<'de>,
+{
+    const SECONDS: u64 = DAY / SECOND;
+    let time: Duration = humantime_serde::deserialize(deserializer)?;
+    let days = time.as_secs() / SECONDS;
+    let is_whole = time == Duration::from_secs(days * SECONDS);
+    let in_range = Some(days).filter(|days| is_whole && (MIN..=MAX).contains(days));
+    in_range.and_then(|days| N::try_from(days).ok()).ok_or_else(|| {
+        let time = format_duration(time);
+        D::Error::custom(format!("must be whole days from {MIN} to {MAX}, not {time}"))
+    })
+}
+
+/// Reads a size from `MIN` to `MAX` bytes, such as `64MiB`.
+pub fn size<'de, const MIN: u64, const MAX: u64, N, D>(deserializer: D) -> Result<N, D::Error>
+where
+    N: TryFrom<u64>,
+    D: Deserializer<'de>,
+{
+    let size = ByteSize::deserialize(deserializer)
+        .map_err(|_| D::Error::custom("must be a size such as 512KiB or 64MiB"))?;
+    let in_range = Some(size.as_u64()).filter(|size| (MIN..=MAX).contains(size));
+    in_range.and_then(|size| N::try_from(size).ok()).ok_or_else(|| {
+        let [min, max] = [MIN, MAX].map(ByteSize);
+        D::Error::custom(format!("must be a size from {min} to {max}, not {size}"))
+    })
 }
 
 /// Reads a number from 0 to 1.

@@ -1,4 +1,4 @@
-//! Memory for request bodies and responses: one budget per process, `[http] max_inflight_bytes`.
+//! Memory for request bodies and responses: one budget per process, `[http] max_inflight`.
 //!
 //! A body acquires memory before it is read; its response keeps what it needs until it is sent.
 //! Once half of the budget is used, one caller gets a quarter at most, so a caller that sends or

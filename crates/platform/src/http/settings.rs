@@ -6,14 +6,13 @@ use serde::Deserialize;
 
 use crate::config::{
     List,
-    range::{self, HOUR, SECOND},
+    range::{self, GIB, HOUR, SECOND, TIB},
 };
 
 /// In milliseconds. The headers or the body of a distant client take longer.
 const MIN_TIMEOUT: u64 = 100;
 /// A lower limit would reject ordinary requests.
 const MIN_BODY: u64 = 1_000;
-const GIB: u64 = 1 << 30;
 
 /// `[http]`.
 #[derive(Debug, Clone, Deserialize)]
@@ -31,8 +30,9 @@ pub struct Settings {
     pub body_timeout: Duration,
     #[serde(deserialize_with = "range::time::<MIN_TIMEOUT, HOUR, _>")]
     pub request_timeout: Duration,
-    #[serde(deserialize_with = "range::number::<MIN_BODY, GIB, _, _>")]
+    #[serde(rename = "max_body", deserialize_with = "range::size::<MIN_BODY, GIB, _, _>")]
     pub max_body_bytes: usize,
+    #[serde(rename = "max_inflight", deserialize_with = "range::size::<0, TIB, _, _>")]
     pub max_inflight_bytes: usize,
     #[serde(deserialize_with = "range::number::<1, 1_000_000, _, _>")]
     pub max_connections: usize,

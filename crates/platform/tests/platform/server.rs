@@ -107,7 +107,7 @@ async fn a_body_with_many_keys_is_parsed_off_the_worker() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_are_bounded_and_read_strictly() {
-    let service = start(&[("HTTP__MAX_BODY_BYTES", "1000")]).await;
+    let service = start(&[("HTTP__MAX_BODY", "1000")]).await;
     let post = |kind: &str, body: Vec<u8>| {
         client().post(format!("{}/echo", service.url)).header(header::CONTENT_TYPE, kind).body(body)
     };

@@ -15,7 +15,7 @@ use crate::{Database, Issuer, Listener, Namespace};
 
 /// Requests of all tests come from one address, and several tests have large bodies at once.
 const NO_LIMITS: [(&str, &str); 2] =
-    [("LIMITS__REQUESTS_PER_MINUTE", "4000000000"), ("HTTP__MAX_INFLIGHT_BYTES", "4000000000")];
+    [("LIMITS__REQUESTS_PER_MINUTE", "4000000000"), ("HTTP__MAX_INFLIGHT", "4000000000")];
 static TESTS: AtomicU32 = AtomicU32::new(0);
 
 /// The service runs while at least one test uses it, so the last test leaves nothing behind.

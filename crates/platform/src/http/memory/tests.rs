@@ -18,8 +18,8 @@ const LARGEST: usize = 1000 * KIB;
 fn memory(max_inflight_bytes: usize) -> web::Data<HttpMemory> {
     let environment = [
         ("TEST__DATABASE__URL", "postgres://u@h/d".to_owned()),
-        ("TEST__HTTP__MAX_BODY_BYTES", (100 * KIB).to_string()),
-        ("TEST__HTTP__MAX_INFLIGHT_BYTES", max_inflight_bytes.to_string()),
+        ("TEST__HTTP__MAX_BODY", (100 * KIB).to_string()),
+        ("TEST__HTTP__MAX_INFLIGHT", max_inflight_bytes.to_string()),
     ];
     let environment = environment.map(|(name, value)| (name.to_owned(), value)).into();
     web::Data::new(HttpMemory::new(

@@ -41,7 +41,7 @@ fn all_values_outside_their_range_are_listed_with_the_range() {
         ("HTTP__BODY_TIMEOUT", "0s"),
         ("HTTP__HEADER_TIMEOUT", "0s"),
         ("HTTP__KEEP_ALIVE", "0s"),
-        ("HTTP__MAX_BODY_BYTES", "0"),
+        ("HTTP__MAX_BODY", "0"),
         ("HTTP__MAX_CONNECTIONS", "0"),
         ("HTTP__REQUEST_TIMEOUT", "2h"),
         ("HTTP__WORKERS", "5000"),
@@ -59,7 +59,7 @@ fn all_values_outside_their_range_are_listed_with_the_range() {
         http.body_timeout (TEST__HTTP__BODY_TIMEOUT): must be a duration from 100ms to 1h, not 0s
         http.header_timeout (TEST__HTTP__HEADER_TIMEOUT): must be a duration from 100ms to 1h, not 0s
         http.keep_alive (TEST__HTTP__KEEP_ALIVE): must be a duration from 1s to 1h, not 0s
-        http.max_body_bytes (TEST__HTTP__MAX_BODY_BYTES): must be a whole number from 1000 to 1073741824, not 0
+        http.max_body (TEST__HTTP__MAX_BODY): must be a size from 1000 B to 1.0 GiB, not 0 B
         http.max_connections (TEST__HTTP__MAX_CONNECTIONS): must be a whole number from 1 to 1000000, not 0
         http.request_timeout (TEST__HTTP__REQUEST_TIMEOUT): must be a duration from 100ms to 1h, not 2h
         http.workers (TEST__HTTP__WORKERS): must be a whole number from 0 to 1024, not 5000
@@ -79,7 +79,7 @@ fn the_ends_of_a_range_are_accepted() {
         // The pool takes half of max_connections for it.
         ("DATABASE__MAX_READERS", "40"),
         ("DATABASE__STATEMENT_TIMEOUT", "24h"),
-        ("HTTP__MAX_INFLIGHT_BYTES", "0"),
+        ("HTTP__MAX_INFLIGHT", "0"),
         ("HTTP__REQUEST_TIMEOUT", "100ms"),
         ("HTTP__WORKERS", "0"),
         ("IDENTITY__ISSUER", "http://auth:8081/tenant"),
