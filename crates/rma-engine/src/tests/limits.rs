@@ -6,8 +6,7 @@ use super::projecting::order;
 use super::*;
 
 /// Memory for one body of the largest size: 640 KiB.
-const SMALL: [(&str, &str); 2] =
-    [("HTTP__MAX_BODY", "65536"), ("HTTP__MAX_INFLIGHT", "0")];
+const SMALL: [(&str, &str); 2] = [("HTTP__MAX_BODY", "65536"), ("HTTP__MAX_INFLIGHT", "0")];
 
 /// Filling all socket buffers takes time.
 const TIMEOUT: Duration = Duration::from_secs(300);
