@@ -1,6 +1,6 @@
 //! Proofs that a shopper knows an order, and the deep links and gift codes that lead to one.
 //!
-//! A token with the scope `shopper` allows nothing by itself: each request names its orders with proofs.
+//! A token with the scope `shopper` shows a portal and looks up orders; all other requests need proofs.
 //! A proof is sealed for one order of one merchant and expires after half an hour, so a portal that is
 //! broken into cannot list orders. rma-engine issues proofs; every service with the same keys accepts them.
 //!
