@@ -15,6 +15,7 @@ use crate::api_error::ApiError;
 use crate::oauth::{IssuedToken, TokenClient};
 use crate::service_urls::{join, resolve};
 use crate::settings::{Setting, Settings};
+use crate::usage_error;
 
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// The page size limit of every list.
@@ -131,7 +132,7 @@ impl ApiClient {
     }
 
     pub async fn get(&self, path: &[&str]) -> anyhow::Result<Value> {
-        self.send(self.request(Method::GET, path)).await
+        self.send(self.request(Method::GET, path)?).await
     }
 
     /// Sends a GET request with query parameters.
@@ -140,28 +141,28 @@ impl ApiClient {
         path: &[&str],
         query: &(impl Serialize + ?Sized),
     ) -> anyhow::Result<Value> {
-        self.send(self.request(Method::GET, path).query(query)).await
+        self.send(self.request(Method::GET, path)?.query(query)).await
     }
 
     pub async fn post(&self, path: &[&str], body: &Value) -> anyhow::Result<Value> {
-        self.send(self.request(Method::POST, path).json(body)).await
+        self.send(self.request(Method::POST, path)?.json(body)).await
     }
 
     /// Sends a POST request without a body.
     pub async fn trigger(&self, path: &[&str], query: &[(&str, &str)]) -> anyhow::Result<Value> {
-        self.send(self.request(Method::POST, path).query(query)).await
+        self.send(self.request(Method::POST, path)?.query(query)).await
     }
 
     pub async fn put(&self, path: &[&str], body: &Value) -> anyhow::Result<Value> {
-        self.send(self.request(Method::PUT, path).json(body)).await
+        self.send(self.request(Method::PUT, path)?.json(body)).await
     }
 
     pub async fn patch(&self, path: &[&str], body: &Value) -> anyhow::Result<Value> {
-        self.send(self.request(Method::PATCH, path).json(body)).await
+        self.send(self.request(Method::PATCH, path)?.json(body)).await
     }
 
     pub(crate) async fn delete(&self, path: &[&str]) -> anyhow::Result<Value> {
-        self.send(self.request(Method::DELETE, path)).await
+        self.send(self.request(Method::DELETE, path)?).await
     }
 
     /// Deletes the resources that a query selects.
@@ -170,7 +171,7 @@ impl ApiClient {
         path: &[&str],
         query: &[(&str, &str)],
     ) -> anyhow::Result<Value> {
-        self.send(self.request(Method::DELETE, path).query(query)).await
+        self.send(self.request(Method::DELETE, path)?.query(query)).await
     }
 
     /// Reads the list `items` page by page, up to `limit` items, and returns it as one page, with
@@ -188,7 +189,7 @@ impl ApiClient {
             let mut position = vec![("limit", page_size.as_str())];
             position.extend(next.as_deref().map(|next| ("after", next)));
             let mut page =
-                self.send(self.request(Method::GET, path).query(query).query(&position)).await?;
+                self.send(self.request(Method::GET, path)?.query(query).query(&position)).await?;
             if let Some(Value::Array(page)) = page.get_mut(items) {
                 all.append(page);
             }
@@ -199,10 +200,15 @@ impl ApiClient {
         }
     }
 
-    fn request(&self, method: Method, path: &[&str]) -> RequestBuilder {
+    fn request(&self, method: Method, path: &[&str]) -> anyhow::Result<RequestBuilder> {
+        // Without the part, it would be the path of something else.
+        if path.contains(&"") {
+            return Err(usage_error("an identifier is empty"));
+        }
         let url = join(&self.base_url, path.iter().copied());
         let request = self.http.request(method, url).bearer_auth(self.token.expose_secret());
-        self.headers.iter().fold(request, |request, (name, value)| request.header(*name, value))
+        let headers = self.headers.iter();
+        Ok(headers.fold(request, |request, (name, value)| request.header(*name, value)))
     }
 
     async fn send(&self, request: RequestBuilder) -> anyhow::Result<Value> {

@@ -29,7 +29,8 @@ use crate::error::Error;
 use crate::store::erasures::{self, ErasedRecords, LockedReturn};
 use crate::store::{erased_orders, lookups, orders::Key};
 
-/// Erases the orders of an event and their returns, and the returns in which the shopper is the giftee.
+/// Erases the orders of an event and their returns, and the returns in which the shopper is the giftee or withdrew
+/// from the contract with another address than that of the order.
 pub(crate) async fn erase_shopper(
     conn: &mut AsyncPgConnection,
     outbox: &Outbox,
@@ -42,11 +43,11 @@ pub(crate) async fn erase_shopper(
     erased_orders::lock(conn, merchant, orders).await?;
     erasures::lock_orders(conn, merchant, orders).await?;
     let of_orders = erasures::lock_returns(conn, merchant, orders, sequence).await?;
-    let of_giftee = match &event.email_sha256 {
-        Some(email) => erasures::lock_gift_returns(conn, merchant, email).await?,
+    let of_other = match &event.email_sha256 {
+        Some(email) => erasures::lock_returns_of_other(conn, merchant, email, erased_at).await?,
         None => Vec::new(),
     };
-    let plan = Plan::new(event, &of_orders, &of_giftee);
+    let plan = Plan::new(event, &of_orders, &of_other);
     let counts = apply(conn, event, &plan, (sequence, erased_at)).await?;
     let confirmed = ErasureConfirmed {
         erasure_id: event.erasure_id,
@@ -88,7 +89,7 @@ impl<'a> Plan<'a> {
     fn new(
         event: &ShopperErased,
         of_orders: &'a [LockedReturn],
-        of_giftee: &'a [LockedReturn],
+        of_other: &'a [LockedReturn],
     ) -> Self {
         let is_kept = |it: &&LockedReturn| is_kept(event, it);
         let open: Vec<_> = of_orders.iter().filter(is_kept).collect();
@@ -101,7 +102,7 @@ impl<'a> Plan<'a> {
             of_orders.iter().any(|it| it.rma_identifier == gift.rma_identifier)
         };
         let (open_gifts, gifts): (Vec<_>, Vec<_>) =
-            of_giftee.iter().filter(|it| !is_of_orders(it)).partition(is_kept);
+            of_other.iter().filter(|it| !is_of_orders(it)).partition(is_kept);
         let kept = open.iter().chain(&open_gifts).flat_map(|it| kept_return(it)).collect();
         let orders = event.order_identifiers.iter().filter(|it| !is_order_kept(it));
         Self { orders: orders.cloned().collect(), returns, gifts, kept }

@@ -116,9 +116,11 @@ async fn try_look_up(
         of_order: app.lookups.order_failures_per_hour.get(),
         of_address: app.lookups.address_failures_per_hour.get(),
     };
+    // Nobody can guess a deep link, so the failures of others do not make its shopper wait.
+    let is_link = matches!(lookup, Lookup::DeepLink(_)) && named.is_some();
     let position = store::insert(&mut conn, &attempt).await?;
     let found = store::find(&mut conn, &attempt, position, &limits).await?;
-    if let Some(since) = found.limited_since {
+    if let Some(since) = found.limited_since.filter(|_| !is_link) {
         store::delete(&mut conn, position).await?;
         let wait = (since + WINDOW - at).to_std().unwrap_or_default();
         return Err(Error::TooManyLookups(wait));

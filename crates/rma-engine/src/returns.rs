@@ -70,7 +70,7 @@ pub(crate) fn open(
     let settings = merchant.settings.in_currency(&assessment.currency);
     let (id, currency) = (merchant.identifier.clone(), &assessment.currency);
     let rma = Rma::create(id, new_identifier(), request, units, &settings, currency, now);
-    let email = request.giftee_email.as_deref().or_else(|| {
+    let email = rma.other_email().or_else(|| {
         let orders = orders_of(request).into_iter().filter_map(|it| order_units.orders.get(it));
         orders.filter_map(|projected| projected.order.customer.email_address()).next()
     });

@@ -44,8 +44,9 @@ CREATE TABLE returns (
     status TEXT COLLATE "C" NOT NULL,
     -- Lower case; NULL if the shopper has no e-mail address.
     customer_email TEXT COLLATE "C",
-    -- SHA-256 of the giftee's e-mail address, to erase it; NULL if there is no giftee.
-    giftee_email_sha256 TEXT COLLATE "C",
+    -- SHA-256 of the e-mail address of a giftee, or of the person who withdrew from the contract, to erase it;
+    -- NULL if there is none.
+    other_email_sha256 TEXT COLLATE "C",
     document TEXT NOT NULL,
     created_at TIMESTAMPTZ NOT NULL,
     updated_at TIMESTAMPTZ NOT NULL,
@@ -58,8 +59,8 @@ CREATE INDEX returns_by_time ON returns (merchant, created_at, rma_identifier);
 CREATE INDEX returns_by_status ON returns (merchant, status, created_at, rma_identifier);
 CREATE INDEX returns_by_email ON returns (merchant, customer_email, created_at, rma_identifier)
     WHERE customer_email IS NOT NULL;
-CREATE INDEX returns_by_giftee ON returns (merchant, giftee_email_sha256)
-    WHERE giftee_email_sha256 IS NOT NULL;
+CREATE INDEX returns_by_other_email ON returns (merchant, other_email_sha256)
+    WHERE other_email_sha256 IS NOT NULL;
 -- For lists of all merchants. Only their queries repeat the condition, which is always true: otherwise
 -- PostgreSQL might search one merchant in these indexes and read the rows of the others.
 CREATE INDEX returns_of_all_by_time ON returns (created_at, rma_identifier)

@@ -32,9 +32,9 @@ pub(crate) fn write_own(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
     }
 }
 
-/// Prints a line to standard error without control characters.
+/// Prints a line to standard error without control characters. Nobody can be told that it cannot be written.
 pub(crate) fn message(text: &str) {
-    eprintln!("{}", printable_lines(text));
+    writeln!(io::stderr(), "{}", printable_lines(text)).ok();
 }
 
 pub(crate) fn is_stderr_terminal() -> bool {

@@ -56,7 +56,7 @@ impl DocumentKind {
 pub const PERSONAL_COLUMNS: [&str; 9] = [
     "order-intake.orders.customer_email",
     "rma-engine.returns.customer_email",
-    "rma-engine.returns.giftee_email_sha256",
+    "rma-engine.returns.other_email_sha256",
     "rma-engine.discrepancies.resolution_note",
     "rma-engine.lookup_failures.order_digest",
     "rma-engine.lookup_failures.address",

@@ -9,7 +9,7 @@ use super::patch::replace;
 use super::policy::PolicyChange;
 use super::settings::{Settings, SupportContact};
 use super::urls::{base_url, email};
-use crate::access::MerchantId;
+use crate::access::{InvalidMerchantId, MerchantId};
 use crate::json::{
     Field, Object, ValidationError, array, boolean, currency, integer, number, object, parsed,
     read_fields, text,
@@ -32,10 +32,21 @@ const SETTINGS: [&str; 14] = [
     "base_url",
 ];
 
+/// The first parts of paths of the portal and the console, which could not show a merchant of that name.
+const RESERVED: [&str; 7] =
+    ["assets", "healthz", "metrics", "new", "readyz", "sign-out", "version"];
+
+fn new_identifier(text: &str) -> Result<MerchantId, String> {
+    if RESERVED.contains(&text) {
+        return Err(format!("must not be {text}: pages of Backhaul have this path"));
+    }
+    text.parse().map_err(|error: InvalidMerchantId| error.to_string())
+}
+
 /// Reads a new merchant: `identifier`, `name` and any of the settings.
 pub fn read_new_merchant(document: &Object<'_>, guard: &Guard) -> Option<(MerchantId, Settings)> {
     document.reject_unknown(&[&SETTINGS[..], &["identifier"]].concat());
-    let identifier = document.required("identifier", parsed(1..=63, str::parse::<MerchantId>));
+    let identifier = document.required("identifier", parsed(1..=63, new_identifier));
     let name = document.required("name", text(1..=200));
     let change = SettingsChange::read_fields(document, guard);
     let mut settings = Settings::new(name?);

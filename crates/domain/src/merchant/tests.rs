@@ -46,6 +46,11 @@ fn a_merchant_needs_a_name_and_an_identifier() {
         ("acme", 60, "USD")
     );
     check_rejected(
+        r#"{"identifier": "healthz", "name": "Health"}"#,
+        read_new_merchant,
+        &expect!["$.identifier: invalid (must not be healthz: pages of Backhaul have this path)"],
+    );
+    check_rejected(
         "{}",
         read_new_merchant,
         &expect![[r#"

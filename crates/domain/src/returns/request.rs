@@ -149,6 +149,9 @@ fn read_withdrawal(
     if body.has("withdrawal") && units.is_some_and(|units| !units.iter().all(is_withdrawn)) {
         body.invalid("withdrawal", "comes only with the reason withdrawal");
     }
+    if body.has("withdrawal") && body.has("giftee_email") {
+        body.invalid("withdrawal", "does not come with giftee_email: a giftee has no contract");
+    }
     body.optional("withdrawal", object(Withdrawal::read))
 }
 

@@ -78,6 +78,13 @@ impl Change {
 }
 
 impl Rma {
+    /// The e-mail address that the return has beside that of the order: of the giftee, or of the person who withdrew
+    /// from the contract.
+    pub fn other_email(&self) -> Option<&str> {
+        let withdrawn = self.withdrawal.as_ref().map(|person| person.email.as_str());
+        self.giftee_email.as_deref().or(withdrawn)
+    }
+
     /// Creates a return that a shopper confirmed. Its first message is [`ServiceEvent::Created`].
     pub fn create(
         merchant: MerchantId,

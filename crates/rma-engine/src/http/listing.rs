@@ -34,7 +34,8 @@ pub(crate) struct Listing {
     /// Returns with units of this order.
     order_identifier: Option<String>,
     status: Option<RmaStatus>,
-    /// E-mail address of the shopper, or of the giftee for a gift; case-insensitive.
+    /// E-mail address of the shopper, of the giftee for a gift, or of the person who withdrew from the contract;
+    /// case-insensitive.
     email: Option<String>,
     /// Returns with units in the parcel with this tracking number.
     tracking_number: Option<String>,

@@ -59,17 +59,21 @@ pub(crate) async fn lock_returns(
     read(query.load(conn).await?)
 }
 
-/// Locks a merchant's returns of this giftee.
-pub(crate) async fn lock_gift_returns(
+/// Locks a merchant's returns from before a time that have this address beside that of the order: of a giftee, or of a
+/// withdrawal.
+pub(crate) async fn lock_returns_of_other(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
-    giftee: &EmailDigest,
+    email: &EmailDigest,
+    before: Timestamp,
 ) -> Result<Vec<LockedReturn>, DatabaseError> {
     let query = diesel::sql_query(format!(
-        "{RETURNS} AND own.giftee_email_sha256 = $2 ORDER BY rma_identifier FOR NO KEY UPDATE"
+        "{RETURNS} AND own.other_email_sha256 = $2 AND own.created_at < $3 \
+         ORDER BY rma_identifier FOR NO KEY UPDATE"
     ))
     .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(giftee.as_str());
+    .bind::<Text, _>(email.as_str())
+    .bind::<Timestamptz, _>(before);
     read(query.load(conn).await?)
 }
 
@@ -99,7 +103,7 @@ pub(crate) async fn erase_returns(
         |it: &&LockedReturn| erase_text(&it.document, erase).unwrap_or_else(|| it.document.clone());
     let statement = diesel::sql_query(
         "UPDATE returns SET document = new.document, customer_email = NULL, \
-             giftee_email_sha256 = NULL, erased_at = greatest(returns.erased_at, $4) \
+             other_email_sha256 = NULL, erased_at = greatest(returns.erased_at, $4) \
          FROM unnest($2, $3) AS new (rma_identifier, document) \
          WHERE returns.merchant = $1 AND returns.rma_identifier = new.rma_identifier",
     )

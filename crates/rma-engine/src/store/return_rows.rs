@@ -45,7 +45,7 @@ pub(crate) struct ReturnRow {
     rma_identifier: String,
     status: &'static str,
     customer_email: Option<String>,
-    giftee_email_sha256: Option<String>,
+    other_email_sha256: Option<String>,
     document: String,
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -68,7 +68,7 @@ impl ReturnRow {
         customer_email: Option<&str>,
         order_sequence: impl Fn(&UnitId) -> i64,
     ) -> Result<Self, DatabaseError> {
-        let giftee = rma.giftee_email.as_deref().map(EmailDigest::of);
+        let other = rma.other_email().map(EmailDigest::of);
         let units = rma.units.iter().map(|unit| UnitRow {
             id: unit.id.clone(),
             held: unit.canceled_at.is_none(),
@@ -81,7 +81,7 @@ impl ReturnRow {
             rma_identifier: rma.rma_identifier.clone(),
             status: rma.status.as_str(),
             customer_email: customer_email.map(str::to_lowercase),
-            giftee_email_sha256: giftee.map(|digest| digest.as_str().to_owned()),
+            other_email_sha256: other.map(|digest| digest.as_str().to_owned()),
             document: to_json(rma)?,
             created_at: rma.created_at,
             updated_at: rma.updated_at,
@@ -134,7 +134,7 @@ pub(crate) async fn write(
             rows.iter().map(|row| row.customer_email.as_deref()).collect::<Vec<_>>(),
         )
         .bind::<Array<Nullable<Text>>, _>(
-            rows.iter().map(|row| row.giftee_email_sha256.as_deref()).collect::<Vec<_>>(),
+            rows.iter().map(|row| row.other_email_sha256.as_deref()).collect::<Vec<_>>(),
         )
         .bind::<Array<Text>, _>(text(|row| &row.document))
         .bind::<Array<Timestamptz>, _>(rows.iter().map(|row| row.created_at).collect::<Vec<_>>())
@@ -158,7 +158,7 @@ pub(crate) async fn write(
 
 /// Parameters: `$1` to `$7` belong to [`timeline::append_to_sql`].
 const INSERT_RETURNS: &str = "INSERT INTO returns (merchant, rma_identifier, status, customer_email, \
-         giftee_email_sha256, document, created_at, updated_at) \
+         other_email_sha256, document, created_at, updated_at) \
      SELECT * FROM unnest((SELECT $8), $9, $10, $11, $12, $13, $14, $15)";
 const REPLACE_RETURN: &str = " ON CONFLICT ON CONSTRAINT returns_pkey DO UPDATE SET \
          status = excluded.status, document = excluded.document, updated_at = excluded.updated_at";

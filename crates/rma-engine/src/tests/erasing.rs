@@ -127,6 +127,28 @@ async fn a_giftee_is_found_by_the_digest_of_the_address() {
 }
 
 #[tokio::test]
+async fn the_person_who_withdrew_is_found_by_the_address_of_the_withdrawal() {
+    let app = TestApp::with_settings(&[], |acme| acme.settings.appearance.withdrawal = true).await;
+    app.store("acme", &bodies_order("B")).await;
+    let mut body = refund_of("B", &[1]);
+    let withdrawn = json!({ "resolution": "refund", "return_reason": "withdrawal" });
+    body["units"] = json!([choice("B", 1, &withdrawn)]);
+    body["withdrawal"] = json!({ "name": "Planted", "email": "Planted@mail.example" });
+    let rma = app.start_return(&body).await;
+    let (_, found) = app.get("/v1/returns?email=planted@mail.example", "acme").await;
+    assert_eq!(found["returns"][0]["rma_identifier"], json!(rma));
+    app.publish_event_at(erased(&[], false), Some(1000)).await;
+    let kept: ErasureConfirmed = event(&app, "order-intake", |_| true).await;
+    assert_eq!(kept.kept_returns.len(), 1);
+    app.publish_event_at(erased(&[], true), Some(1001)).await;
+    let _: ReturnsErased =
+        event(&app, "exchange", |it: &ReturnsErased| !it.gift_rma_identifiers.is_empty()).await;
+    let person = json!({ "name": "erased", "email": "erased@invalid" });
+    assert_eq!(app.show(&rma).await["withdrawal"], person);
+    assert_eq!(marked(&app).await, Vec::<String>::new());
+}
+
+#[tokio::test]
 async fn a_snapshot_that_the_erasure_overtook_is_erased() {
     let app = TestApp::alone().await;
     app.publish_event_at(erased(&["A"], false), Some(1000)).await;

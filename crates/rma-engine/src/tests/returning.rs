@@ -73,7 +73,7 @@ async fn the_database_rejects_a_unit_in_two_returns() {
     app.store("acme", &order("A", 1)).await;
     app.start_return(&refund_of("A", &[1])).await;
     let copy = "INSERT INTO returns SELECT merchant, 'other', status, customer_email, \
-                giftee_email_sha256, document, created_at, updated_at FROM returns \
+                other_email_sha256, document, created_at, updated_at FROM returns \
                 WHERE merchant = 'acme'; \
                 INSERT INTO return_units SELECT merchant, 'other', order_identifier, \
                 line_identifier, unit, held, exchanged, tracking_number, order_sequence \

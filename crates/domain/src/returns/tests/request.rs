@@ -204,6 +204,15 @@ fn a_withdrawal_names_a_person_and_has_no_other_reason() {
         body(["withdrawal", "OTHER"], person).unwrap_err(),
         "$.withdrawal: invalid (comes only with the reason withdrawal)\n"
     );
+    let gift = json!({
+        "return_method": "mail-back", "gift_refund_only": true, "giftee_email": "bob@mail.example",
+        "units": [unit_body(1, &json!({ "resolution": "refund", "return_reason": "withdrawal" }))],
+        "withdrawal": { "name": "Mia", "email": "mia@mail.example" },
+    });
+    assert_eq!(
+        read(&gift, &policy).unwrap_err(),
+        "$.withdrawal: invalid (does not come with giftee_email: a giftee has no contract)\n"
+    );
     assert_eq!(
         body(withdrawn, json!({ "name": "", "email": "mia" })).unwrap_err(),
         "$.withdrawal.name: invalid (must have 1 to 255 characters)\n\

@@ -66,6 +66,26 @@ async fn link_of(app: &TestApp) -> (Uuid, Value) {
 }
 
 #[tokio::test]
+async fn failures_of_others_do_not_lock_a_link() {
+    let app = start_with_order().await;
+    let (_, link) = link_of(&app).await;
+    let wrong = json!({ "order_identifier": "A", "email": "eve@shop.example" });
+    for _ in 1..=5 {
+        assert_eq!(look_up(&app, "192.0.2.1", &wrong).await.0, StatusCode::NOT_FOUND);
+    }
+    assert_eq!(look_up(&app, "192.0.2.2", &wrong).await.0, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(look_up(&app, "192.0.2.2", &link).await.0, StatusCode::OK);
+    // An address that guesses links waits, and a valid link opens from it too.
+    for number in 6..=20 {
+        let guess = json!({ "deep_link": format!("k1.{number}") });
+        assert_eq!(look_up(&app, "192.0.2.1", &guess).await.0, StatusCode::NOT_FOUND, "{number}");
+    }
+    let guess = json!({ "deep_link": "k1.21" });
+    assert_eq!(look_up(&app, "192.0.2.1", &guess).await.0, StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(look_up(&app, "192.0.2.1", &link).await.0, StatusCode::OK);
+}
+
+#[tokio::test]
 async fn a_link_works_at_its_merchant_until_it_expires() {
     let app = start_with_order().await;
     app.store("rival", &adas_order("A", 1)).await;
