@@ -3,12 +3,6 @@
 //!
 //! See docs/decisions/workspace.md.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    reason = "a test that cannot continue should panic"
-)]
-
 use std::{collections::BTreeMap, process::Command};
 
 use serde_json::Value;

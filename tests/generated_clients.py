@@ -21,7 +21,7 @@ METHODS = ("get", "put", "post", "delete", "patch")
 documents, folder, types = map(pathlib.Path, sys.argv[1:])
 
 
-class Loader(yaml.SafeLoader):
+class Loader(yaml.CSafeLoader):
     """Reads timestamps as text, as JSON has them."""
 
     yaml_implicit_resolvers = {

@@ -1,1 +1,9 @@
-//! Checks of the whole repository: dependencies between crates and wording. Everything here is a test.
+//! Checks of the whole repository: dependencies between crates, bounds of request bodies, and wording. Everything here is
+//! a test.
+
+#[cfg(test)]
+mod dependencies;
+#[cfg(test)]
+mod request_bodies;
+#[cfg(test)]
+mod words;

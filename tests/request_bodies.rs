@@ -1,8 +1,6 @@
 //! Checks that handlers read bodies with the reader of `platform::http` only. The extractors of actix-web
 //! decompress a body before they compare it with a limit, and wait for it without a timeout.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot continue should panic")]
-
 use std::{
     fs,
     path::{Path, PathBuf},

@@ -4,8 +4,6 @@
 //! word such as "What" or "Whoever". Some words that authors write by habit are rejected too; docs/glossary.md
 //! has the terms for them.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot continue should panic")]
-
 use std::{
     collections::BTreeMap,
     fs,

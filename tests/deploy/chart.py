@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import yaml
+from yaml import CSafeLoader
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "deploy/helm/backhaul"
@@ -62,8 +63,13 @@ def library():
     return helm_python
 
 
+def read(text):
+    """The objects of a text. The loader in C reads the objects of a chart in a tenth of the time."""
+    return [document for document in yaml.load_all(text, CSafeLoader) if document]
+
+
 def documents(path):
-    return [document for document in yaml.safe_load_all(path.read_text()) if document]
+    return read(path.read_text())
 
 
 def servers():
@@ -90,4 +96,4 @@ def render(values):
     with library().Chart.load(CHART) as chart:
         files = chart.render(values, name="backhaul", namespace="space")
     texts = [text for name, text in files.items() if name.endswith(".yaml")]
-    return [document for text in texts for document in yaml.safe_load_all(text) if document]
+    return [document for text in texts for document in read(text)]

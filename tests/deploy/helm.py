@@ -90,7 +90,7 @@ def check_rendered():
     """The objects for installations without Helm are those of the chart, without secrets."""
     command = [sys.executable, chart.ROOT / "scripts/lib/render_chart.py", chart.ROOT / "deploy/helm/production.yaml", "space"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    found = [each for each in yaml.safe_load_all(printed) if each]
+    found = chart.read(printed)
     names = lambda objects: sorted((each["kind"], each["metadata"]["name"]) for each in objects)
     values = {**chart.VARIANTS["production"], "secrets": {"generate": False}}
     assert names(found) == names(chart.render(values)), "the rendered file has other objects than the chart"

@@ -1,6 +1,7 @@
 """Checks the installations on Kubernetes, which are the chart with values, the servers and the monitors: schemas,
 references between objects, security settings, sizes, and agreement with the compose files."""
 
+import functools
 import json
 import re
 import sys
@@ -9,9 +10,12 @@ from pathlib import Path
 
 import chart
 import kubernetes_validate
+from kubernetes_validate import utils
 
 ROOT = Path(__file__).resolve().parents[2]
 VERSION = "1.31"
+# The library reads its schemas, which are large, again for each object.
+utils.schema_contents = functools.cache(utils.schema_contents)
 SERVICES = ["auth", "order-intake", "rma-engine", "exchange", "warehouse-notifier"]
 # Web pages without a database and a migration.
 PAGES = ["console", "portal"]

@@ -10,7 +10,6 @@ from pathlib import Path
 import chart
 import kubernetes
 import kubernetes_validate
-import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 # The operators of the servers and cert-manager create these.
@@ -21,7 +20,7 @@ def make(*arguments):
     """The secrets by name."""
     command = [ROOT / "deploy/kubernetes/make-secrets", *arguments]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    secrets = [document for document in yaml.safe_load_all(printed) if document]
+    secrets = chart.read(printed)
     assert len({secret["metadata"]["name"] for secret in secrets}) == len(secrets)
     for secret in secrets:
         kubernetes_validate.validate(secret, kubernetes.VERSION, strict=True)

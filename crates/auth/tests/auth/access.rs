@@ -89,7 +89,6 @@ async fn scopes_and_merchants_decide_who_may_do_what() {
         }
         assert_eq!(statuses, expected, "{method} {path}");
     }
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,12 +120,13 @@ async fn a_foreign_merchant_looks_like_one_that_does_not_exist() {
     let path = format!("/v1/clients/{OPERATOR}/rotate");
     let (status, _) = respond(Method::POST, path, Some(json!({}))).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_show_only_the_own_merchant() {
-    let app = start().await;
+    let app = TestApp::alone().await;
+    app.create_merchant("acme").await;
+    app.create_merchant("rival").await;
     app.create_client(Some("rival"), &["orders"]).await;
     let manage = token(&app, Some("acme"), &["manage"]).await;
     let support = token(&app, None, &["read"]).await;
@@ -179,5 +179,4 @@ async fn a_merchant_creates_clients_with_its_own_scopes() {
     let with_merchant = json!({"merchant": "acme", "name": "x", "scopes": ["shopper"]});
     assert_eq!(rejected(&app.operator_token, with_merchant).await, "$.scopes");
     app.create_client(None, &["shopper"]).await;
-    app.stop().await;
 }

@@ -6,18 +6,36 @@ use auth::App;
 use platform::{Clock, Running};
 use reqwest::{Method, RequestBuilder, StatusCode, header};
 use serde_json::{Value, json};
-use testkit::{TestService, eventually, sealing_keys};
+pub(crate) use testkit::send;
+use testkit::{
+    Database, Listener, Namespace, SharedService, TestService, eventually, sealing_keys,
+};
+use tokio::sync::OnceCell;
 
 pub(crate) const OPERATOR: &str = "operator";
 pub(crate) const OPERATOR_SECRET: &str = "a-secret-for-the-first-operator";
+/// Settings with which tests can fail as often as they like.
+pub(crate) const NO_LOCKOUT: [(&str, &str); 1] =
+    [("BRUTE_FORCE__ACCOUNT_FAILURES_PER_MINUTE", "1000")];
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(300);
 
+/// The service of all tests that need none of their own.
+static SHARED: SharedService = SharedService::without_issuer(&QUEUES);
+/// The queues of order-intake that this service publishes to.
+const QUEUES: [&str; 2] = ["order-intake.merchant.changed.v1", "order-intake.token.revoked.v1"];
+/// More audit records than all tests write during a few requests.
+const AUDIT_PAGE: &str = "/v1/audit?limit=200";
+
 /// The auth service, with a token of the first operator.
+///
+/// In the shared service, the merchants acme and rival and the addresses at example.com have names of their own in
+/// each test. Requests get these names, and responses come without them.
 pub(crate) struct TestApp {
     pub(crate) service: TestService,
     pub(crate) http: reqwest::Client,
     pub(crate) clock: Clock,
     pub(crate) operator_token: String,
+    listener: OnceCell<Listener>,
 }
 
 fn with_defaults<'a>(settings: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
@@ -32,7 +50,14 @@ fn with_defaults<'a>(settings: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)>
 }
 
 impl TestApp {
+    /// Uses the service that all tests share.
     pub(crate) async fn start() -> Self {
+        let (service, _) = SHARED.join::<App>(&with_defaults(&NO_LOCKOUT)).await;
+        Self::connect(service, Clock::system()).await
+    }
+
+    /// Starts a service for a test that stops it, changes its keys or tables, or looks at all merchants or people.
+    pub(crate) async fn alone() -> Self {
         Self::start_with(&[]).await
     }
 
@@ -48,7 +73,8 @@ impl TestApp {
 
     async fn connect(service: TestService, clock: Clock) -> Self {
         let http = platform::http_client(Duration::from_secs(300)).unwrap();
-        let mut app = Self { service, http, clock, operator_token: String::new() };
+        let mut app =
+            Self { service, http, clock, operator_token: String::new(), listener: OnceCell::new() };
         app.operator_token = eventually("the first operator gets a token", TIMEOUT, async || {
             let (status, body) = app.request_token(OPERATOR, OPERATOR_SECRET).await;
             (status == StatusCode::OK).then(|| text(&body, "access_token"))
@@ -59,7 +85,7 @@ impl TestApp {
 
     /// Stops the service and starts it again with the same database and broker namespace.
     pub(crate) async fn restart(self) -> Self {
-        let (database, namespace) = self.service.stop().await;
+        let (database, namespace) = self.into_stopped().await;
         let (settings, clock) = (with_defaults(&[]), Clock::system());
         let service = TestService::on::<App>(&settings, clock.clone(), database, namespace).await;
         Self::connect(service, clock).await
@@ -82,11 +108,44 @@ impl TestApp {
     }
 
     pub(crate) async fn stop(self) {
-        self.service.stop().await;
+        self.into_stopped().await;
+    }
+
+    async fn into_stopped(self) -> (Database, Namespace) {
+        // The listener uses the namespace too.
+        drop(self.listener);
+        self.service.stop().await
     }
 
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.http.request(method, format!("{}{path}", self.service.url))
+        self.http.request(method, format!("{}{}", self.service.url, self.own(path)))
+    }
+
+    /// A text of the test with the names that its merchants and people have in the service.
+    pub(crate) fn own(&self, text: &str) -> String {
+        let text = text.replace("example.com", &format!("example{}.com", self.service.own("")));
+        ["acme", "rival"].into_iter().fold(text, |text, name| {
+            let places = ["\"_\"", "/merchants/_", "=_", "_.example"].into_iter();
+            places.fold(text, |text, place| {
+                let own = place.replace('_', &self.service.own(name));
+                text.replace(&place.replace('_', name), &own)
+            })
+        })
+    }
+
+    /// Sends a request with a body, and returns the response with the names of the test.
+    async fn send(&self, mut request: RequestBuilder, body: Option<&Value>) -> (StatusCode, Value) {
+        if let Some(body) = body {
+            let body = self.own(&body.to_string());
+            request = request.header(header::CONTENT_TYPE, "application/json").body(body);
+        }
+        let (status, body) = send(request).await;
+        (status, serde_json::from_str(&self.service.without_suffix(&body.to_string())).unwrap())
+    }
+
+    /// Sends a request without a token.
+    pub(crate) async fn post(&self, path: &str, body: Value) -> (StatusCode, Value) {
+        self.send(self.request(Method::POST, path), Some(&body)).await
     }
 
     pub(crate) async fn request_token(&self, id: &str, secret: &str) -> (StatusCode, Value) {
@@ -116,12 +175,7 @@ impl TestApp {
         path: &str,
         body: Option<Value>,
     ) -> (StatusCode, Value) {
-        let request = self.request(method, path).bearer_auth(token);
-        send(match body {
-            Some(body) => request.json(&body),
-            None => request,
-        })
-        .await
+        self.send(self.request(method, path).bearer_auth(token), body.as_ref()).await
     }
 
     pub(crate) async fn create_merchant(&self, id: &str) -> Value {
@@ -143,10 +197,13 @@ impl TestApp {
         (text(&client, "client_id"), text(&client, "client_secret"))
     }
 
-    /// The audit records, newest first.
+    /// The audit records that name merchants or people of this test, newest first.
     pub(crate) async fn audit_records(&self) -> Vec<Value> {
-        let (_, page) = self.call(Method::GET, "/v1/audit", None).await;
-        page["records"].as_array().unwrap().clone()
+        let request = self.request(Method::GET, AUDIT_PAGE).bearer_auth(&self.operator_token);
+        let (_, page) = send(request).await;
+        let records = page["records"].as_array().unwrap().iter().map(Value::to_string);
+        let own = records.filter(|record| record.contains(&self.service.own("")));
+        own.map(|it| serde_json::from_str(&self.service.without_suffix(&it)).unwrap()).collect()
     }
 
     /// The published public keys.
@@ -155,14 +212,11 @@ impl TestApp {
         body["keys"].as_array().unwrap().clone()
     }
 
-    /// The data of the events in a queue.
+    /// The data of the events of this test's merchants in a queue.
     pub(crate) async fn events(&self, queue: &str) -> Vec<Value> {
-        let messages = self.service.namespace.peek(queue).await;
-        let data = |message: &Value| {
-            let event: Value = serde_json::from_str(message["payload"].as_str().unwrap()).unwrap();
-            event["data"].clone()
-        };
-        messages.iter().map(data).collect()
+        let listener = self.listener.get_or_init(|| self.service.listener(&QUEUES)).await;
+        let events = self.service.own_events(listener, queue);
+        events.into_iter().map(|mut event| event["data"].take()).collect()
     }
 }
 
@@ -174,14 +228,6 @@ pub(crate) fn form(request: RequestBuilder, fields: &str) -> RequestBuilder {
     request
         .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded")
         .body(fields.to_owned())
-}
-
-pub(crate) async fn send(request: RequestBuilder) -> (StatusCode, Value) {
-    let response = request.send().await.unwrap();
-    let status = response.status();
-    let text = response.text().await.unwrap();
-    let body = if text.is_empty() { Value::Null } else { serde_json::from_str(&text).unwrap() };
-    (status, body)
 }
 
 pub(crate) fn text(body: &Value, field: &str) -> String {

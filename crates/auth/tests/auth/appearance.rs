@@ -36,7 +36,6 @@ async fn an_appearance_is_stored_and_published() {
         assert_eq!(appearance["reason_labels"]["TOO_SMALL"]["de"], "Zu klein");
         assert_eq!(appearance["host_names"], json!(["returns.acme.example"]));
     }
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -50,20 +49,21 @@ async fn low_contrast_is_rejected_at_its_field_and_changes_nothing() {
     assert_eq!(body["errors"][0]["field"], "$.appearance.colors.text_on_primary");
     let (_, after) = app.call(Method::GET, "/v1/merchants/acme", None).await;
     assert_eq!(after, before);
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_host_name_belongs_to_one_merchant() {
     let app = start().await;
     let names = |names: &[&str]| json!({ "host_names": names });
-    let (status, _) = patch(&app, "acme", names(&["shop.example", "returns.acme.example"])).await;
+    let (status, _) =
+        patch(&app, "acme", names(&["shop.acme.example", "returns.acme.example"])).await;
     assert_eq!(status, StatusCode::OK);
-    let (status, body) = patch(&app, "rival", names(&["rival.example", "SHOP.example"])).await;
+    let (status, body) = patch(&app, "rival", names(&["rival.example", "SHOP.acme.example"])).await;
     assert_eq!(status, StatusCode::CONFLICT, "{body}");
-    let message = "host name shop.example is already used by the portal of another merchant";
+    let message = "host name shop.acme.example is already used by the portal of another merchant";
     assert_eq!(body["message"], message);
-    let new = json!({"identifier": "new", "name": "New", "appearance": names(&["shop.example"])});
+    let new =
+        json!({"identifier": "new", "name": "New", "appearance": names(&["shop.acme.example"])});
     let (status, body) = app.call(Method::POST, "/v1/merchants", Some(new)).await;
     assert_eq!((status, &body["message"]), (StatusCode::CONFLICT, &json!(message)));
     let (status, _) = app.call(Method::GET, "/v1/merchants/new", None).await;
@@ -72,24 +72,22 @@ async fn a_host_name_belongs_to_one_merchant() {
     // A merchant keeps its names when something else changes.
     let other = Some(json!({"return_window_days": 60}));
     app.call(Method::PATCH, "/v1/merchants/acme", other).await;
-    assert_eq!(patch(&app, "rival", names(&["shop.example"])).await.0, StatusCode::CONFLICT);
+    assert_eq!(patch(&app, "rival", names(&["shop.acme.example"])).await.0, StatusCode::CONFLICT);
     // A name that a merchant gave up is free, also one of a rejected change.
     let (status, kept) =
         patch(&app, "acme", names(&["returns.acme.example", "rival.example"])).await;
     assert_eq!(status, StatusCode::OK, "{kept}");
-    assert_eq!(patch(&app, "rival", names(&["shop.example"])).await.0, StatusCode::OK);
-    app.stop().await;
+    assert_eq!(patch(&app, "rival", names(&["shop.acme.example"])).await.0, StatusCode::OK);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_one_of_two_merchants_gets_a_host_name_at_the_same_time() {
     let app = start().await;
-    let claim = |merchant| patch(&app, merchant, json!({"host_names": ["shop.example"]}));
+    let claim = |merchant| patch(&app, merchant, json!({"host_names": ["shop.acme.example"]}));
     let ((one, _), (other, _)) = tokio::join!(claim("acme"), claim("rival"));
     let mut statuses = [one, other];
     statuses.sort();
     assert_eq!(statuses, [StatusCode::OK, StatusCode::CONFLICT]);
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -114,5 +112,4 @@ async fn a_merchant_changes_its_own_appearance_and_nothing_else() {
     let path = "/v1/merchants/acme";
     let (status, _) = app.call_as(&reader, Method::PATCH, path, Some(appearance)).await;
     assert_eq!(status, StatusCode::FORBIDDEN);
-    app.stop().await;
 }

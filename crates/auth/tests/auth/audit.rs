@@ -15,7 +15,7 @@ async fn actions(app: &TestApp, query: &str) -> Vec<String> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn records_are_found_by_actor_action_and_time() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     app.create_merchant("acme").await;
     let (id, secret) = app.create_client(None, &["operator"]).await;
     let other = app.token(&id, &secret).await;
@@ -39,7 +39,7 @@ async fn records_are_found_by_actor_action_and_time() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_next_page_keeps_the_filter() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     for id in ["a", "b", "c"] {
         app.create_merchant(id).await;
     }
@@ -65,5 +65,4 @@ async fn an_invalid_filter_is_rejected() {
         let (status, body) = app.call(Method::GET, &format!("/v1/audit?{query}"), None).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{query}: {body}");
     }
-    app.stop().await;
 }

@@ -36,7 +36,6 @@ async fn a_rotation_keeps_the_previous_secret_and_expires_older_ones() {
         assert_eq!(app.request_token(&id, old).await.0, StatusCode::UNAUTHORIZED);
     }
     app.token(&id, &newest).await;
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -80,7 +79,6 @@ async fn the_secret_of_the_first_operator_cannot_be_rotated() {
     assert_eq!(status, StatusCode::CONFLICT);
     assert!(body.to_string().contains("bootstrap.client_secret"), "{body}");
     assert_eq!(app.request_token(OPERATOR, OPERATOR_SECRET).await.0, StatusCode::OK);
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -113,7 +111,6 @@ async fn invalid_clients_are_rejected() {
     };
     assert_eq!(create("nobody", "orders").await, StatusCode::NOT_FOUND);
     assert_eq!(create("acme", "operator").await, StatusCode::UNPROCESSABLE_ENTITY);
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,7 +7,7 @@ use crate::app::{OPERATOR, OPERATOR_SECRET, TestApp};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn health_needs_only_the_port() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let port = app.service.url.rsplit_once(':').unwrap().1.to_owned();
     let health = async |port: &str, arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_auth"));

@@ -44,7 +44,6 @@ async fn endpoint_secrets_are_returned_once_stored_encrypted_and_rotated() {
 
     assert_eq!(app.call(Method::DELETE, ENDPOINT, None).await.0, StatusCode::NO_CONTENT);
     assert_eq!(app.call(Method::DELETE, ENDPOINT, None).await.0, StatusCode::NOT_FOUND);
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -70,7 +69,6 @@ async fn a_change_can_keep_the_queries_of_urls() {
     let other = "https://acme.example/other";
     assert_eq!(set(&keep, other, token_url).await, (json!(other), hidden.1.clone()));
     assert_eq!(set(ENDPOINT, other, token_url).await, (json!(other), json!(token_url)));
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -130,7 +128,6 @@ async fn invalid_endpoints_are_rejected() {
     let unknown_interface = "/v1/merchants/acme/endpoints/telegram";
     let (status, _) = app.call(Method::PUT, unknown_interface, Some(json!({}))).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -163,7 +160,6 @@ async fn a_client_certificate_needs_its_own_private_key_and_shows_when_it_expire
     let none = json!({"url": "https://acme.example/rmas"});
     let (_, set) = app.call(Method::PUT, ENDPOINT, Some(none)).await;
     assert!(set["endpoint"]["certificate_expires_at"].is_null(), "{set}");
-    app.stop().await;
 }
 
 /// The fields that auth rejects in the body of a request to set the endpoint.
@@ -204,7 +200,6 @@ async fn urls_that_delivery_would_refuse_are_rejected() {
         assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{url}");
         assert_eq!(body["errors"][0]["field"], "$.base_url");
     }
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -270,7 +265,6 @@ async fn ambiguous_and_oversized_settings_are_rejected() {
         let body = json!({"url": "https://acme.example/x", "authentication": authentication});
         assert_eq!(rejected_fields(&app, body).await, [format!("$.authentication.{field}")]);
     }
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -302,7 +296,6 @@ async fn header_values_and_url_queries_are_secrets() {
     }
     let stored = "SELECT count(*) FROM merchants WHERE document::text LIKE '%open-sesame%'";
     assert_eq!(app.service.database.count(stored).await, 0);
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -328,5 +321,4 @@ async fn a_placeholder_does_not_overwrite_the_secret_that_it_stands_for() {
         ]
     );
     assert_eq!(app.audit_records().await.len(), changes);
-    app.stop().await;
 }

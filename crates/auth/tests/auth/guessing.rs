@@ -78,7 +78,6 @@ async fn refused_sign_ins_are_in_the_audit_log() {
         (&record["detail"]["reason"], &record["detail"]["address"]),
         (&json!("password"), &json!("127.0.0.1"))
     );
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use testkit::eventually;
 
 use crate::{
-    app::{OPERATOR, OPERATOR_SECRET, TIMEOUT, TestApp, text},
-    person::{NO_LOCKOUT, PASSWORD, TestClock, code_at, invalid_fields},
+    app::{NO_LOCKOUT, OPERATOR, OPERATOR_SECRET, TIMEOUT, TestApp, text},
+    person::{PASSWORD, TestClock, code_at, invalid_fields},
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -25,7 +25,6 @@ async fn an_invitation_shows_the_person_and_works_once() {
 
     app.accept(&token).await;
     assert_eq!(show().await.0, StatusCode::NOT_FOUND);
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -112,12 +111,11 @@ async fn of_two_acceptances_at_the_same_time_one_succeeds() {
     let mut statuses = [one, two];
     statuses.sort();
     assert_eq!(statuses, [StatusCode::CREATED, StatusCode::NOT_FOUND]);
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_acceptance_names_every_invalid_field() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let token = app.invite("adalovelace@example.com", "operator", None).await;
     let (_, shown) = app.post("/v1/invitations/show", json!({"token": token})).await;
     let accept = async |password: &str, code: Value| {
@@ -204,12 +202,11 @@ async fn a_disabled_person_is_not_invited_and_returns_to_the_state_before() {
     assert_eq!(call("invitation").await.0, StatusCode::CONFLICT);
     assert_eq!(call("enable").await.1["state"], "invited");
     assert_eq!(call("invitation").await.0, StatusCode::CREATED);
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn expired_invitations_and_sessions_are_deleted() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     app.person("ada@example.com", "support", None).await;
     app.invite("bea@example.com", "support", None).await;
     let database = &app.service.database;
@@ -232,7 +229,7 @@ async fn expired_invitations_and_sessions_are_deleted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_invitation_that_is_accepted_during_a_change_of_rights_follows_the_new_rights() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let token = app.invite("ada@example.com", "support", None).await;
     let mut manager = app.service.database.pool().get().await.unwrap();
     let change = "BEGIN; UPDATE people SET role = 'operator' WHERE email = 'ada@example.com'";

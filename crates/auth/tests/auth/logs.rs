@@ -93,7 +93,7 @@ impl Drop for LoggingAuth {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn granted_and_refused_tokens_are_logged_and_counted() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     app.create_merchant("acme").await;
     let (id, secret) = app.create_client(Some("acme"), &["orders", "returns"]).await;
     let auth = LoggingAuth::start(&app).await;
@@ -128,7 +128,7 @@ async fn granted_and_refused_tokens_are_logged_and_counted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lockout_is_logged_and_counted_with_the_client() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let (id, secret) = app.create_client(None, &["warehouse"]).await;
     let auth = LoggingAuth::start(&app).await;
     let mut failures = 0;
@@ -148,7 +148,7 @@ async fn a_lockout_is_logged_and_counted_with_the_client() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sign_ins_are_logged_and_counted_without_secrets() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let invitation = app.invite("ada@example.com", "operator", None).await;
     let auth = LoggingAuth::start(&app).await;
     let by_token = json!({"token": invitation});
@@ -204,7 +204,7 @@ async fn sign_ins_are_logged_and_counted_without_secrets() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn garbage_of_a_client_and_a_clean_shutdown_are_no_errors() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     app.create_merchant("acme").await;
     let (id, secret) = app.create_client(Some("acme"), &["orders"]).await;
     let mut auth = LoggingAuth::start(&app).await;
@@ -241,7 +241,7 @@ async fn garbage_of_a_client_and_a_clean_shutdown_are_no_errors() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_text_log_in_a_file_has_no_colors() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let mut auth = LoggingAuth::start_with(&app, "text").await;
     let (_, log) = auth.terminate();
     assert!(log.contains("INFO") && !log.contains('\u{1b}'), "{log:?}");

@@ -70,7 +70,6 @@ async fn a_merchant_manages_only_its_own_people() {
     let path = format!("/v1/sessions/{}", text(&list["sessions"][0], "id"));
     assert_eq!(call(Method::DELETE, &path, None).await.0, StatusCode::NOT_FOUND);
     assert!(app.is_signed_in(&rival.session).await);
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -89,5 +88,4 @@ async fn a_viewer_and_support_cannot_see_people() {
         assert_eq!(status, StatusCode::OK);
         assert_eq!(list["sessions"][0]["person"], json!(person.email));
     }
-    app.stop().await;
 }

@@ -44,7 +44,6 @@ async fn a_change_is_stored_published_and_audited() {
     assert_eq!(actions, ["merchant.updated", "merchant.created"]);
     assert_eq!(records[0]["actor"], "operator");
     assert_eq!(records[0]["detail"]["return_window_days"], 60);
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -68,7 +67,6 @@ async fn express_max_weight_and_concept_are_unset_until_they_are_set() {
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(body["errors"][0]["field"], "$.express_max_weight");
     assert_eq!(body["errors"][1]["field"], "$.concept");
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -88,7 +86,6 @@ async fn the_token_is_checked_before_the_body() {
             assert_eq!(status, StatusCode::UNAUTHORIZED, "{path}: {body}");
         }
     }
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -112,7 +109,6 @@ async fn an_error_names_every_invalid_field() {
         ]
     );
     assert!(body["request_id"].is_string());
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -129,7 +125,6 @@ async fn invalid_merchant_requests_are_rejected() {
     assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED, "{body}");
     let request = app.request(Method::POST, "/v1/merchants").bearer_auth(&app.operator_token);
     assert_eq!(send(request.body("hello")).await.0, StatusCode::UNSUPPORTED_MEDIA_TYPE);
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -155,12 +150,11 @@ async fn a_merchant_can_read_only_itself() {
         let (status, _) = app.call_as(forged, Method::GET, "/v1/merchants/acme", None).await;
         assert_eq!(status, StatusCode::UNAUTHORIZED);
     }
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn merchants_are_found_by_the_words_of_identifier_and_name() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     for (id, name) in [
         ("acme-outdoor", "Acme"),
         ("beta", "Beta OUTDOOR Gear"),
@@ -193,7 +187,7 @@ async fn merchants_are_found_by_the_words_of_identifier_and_name() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn pages_of_a_list_are_consecutive() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     for id in ["a", "b", "c", "d", "e", "f"] {
         app.create_merchant(id).await;
     }
@@ -216,7 +210,7 @@ async fn pages_of_a_list_are_consecutive() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn merchants_can_be_republished() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let created = app.create_merchant("acme").await;
     published_version(&app, &created["version"]).await;
     let (status, body) = app.call(Method::POST, "/v1/merchants/republish", None).await;
@@ -230,7 +224,7 @@ async fn merchants_can_be_republished() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn versions_published_after_a_restore_are_newer_than_lost_versions() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let created = app.create_merchant("acme").await;
     let database = &app.service.database;
     database.execute_raw("CREATE TABLE backup AS TABLE merchants").await;

@@ -169,5 +169,4 @@ async fn without_a_provider_there_is_no_sign_in_with_one() {
     assert_eq!(methods, json!({"password": true, "oidc": null}));
     let start = app.request(Method::POST, "/v1/oidc/start").json(&json!({}));
     assert_eq!(send(start).await.0, StatusCode::NOT_FOUND);
-    app.stop().await;
 }

@@ -44,7 +44,6 @@ async fn a_new_password_ends_all_other_sessions() {
     assert_eq!(app.sign_in(&ada.email, NEW_PASSWORD, None).await.0, StatusCode::CREATED);
     let audited = app.audited().await;
     assert!(audited.contains(&("password.changed".to_owned(), ada.email)), "{audited:?}");
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -106,5 +105,4 @@ async fn all_faults_of_a_form_are_reported_together() {
     let (status, body) = app.call_as(&token, Method::POST, path, Some(body)).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{body}");
     assert_eq!(invalid_fields(&body), ["$.new_password", "$.totp_code"]);
-    app.stop().await;
 }

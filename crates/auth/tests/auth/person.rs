@@ -10,13 +10,9 @@ use platform::{Clock, Timestamp};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
-use crate::app::{TestApp, send, text};
+use crate::app::{TestApp, text};
 
 pub(crate) const PASSWORD: &str = "correct horse battery";
-
-/// Settings with which tests can fail as often as they like.
-pub(crate) const NO_LOCKOUT: [(&str, &str); 1] =
-    [("BRUTE_FORCE__ACCOUNT_FAILURES_PER_MINUTE", "1000")];
 
 /// A clock that stands still until the test advances it.
 #[derive(Clone)]
@@ -57,11 +53,6 @@ pub(crate) fn code_at(secret: &str, now: Timestamp) -> String {
 }
 
 impl TestApp {
-    /// Sends a request without a token.
-    pub(crate) async fn post(&self, path: &str, body: Value) -> (StatusCode, Value) {
-        send(self.request(Method::POST, path).json(&body)).await
-    }
-
     /// Invites a person and returns the token of the invitation.
     pub(crate) async fn invite(&self, email: &str, role: &str, merchant: Option<&str>) -> String {
         let body = json!({"email": email, "role": role, "merchant": merchant});

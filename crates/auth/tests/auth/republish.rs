@@ -20,5 +20,4 @@ async fn an_unknown_event_type_is_rejected() {
             assert_eq!(invalid_fields(&body), ["$.types[1]"]);
         }
     }
-    app.stop().await;
 }

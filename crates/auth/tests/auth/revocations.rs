@@ -44,7 +44,7 @@ fn expires_at(revocation: &Value) -> platform::Timestamp {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_revoked_client_is_rejected_by_all_replicas_and_after_a_restart() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     app.create_merchant("acme").await;
     let (id, secret) = app.create_client(Some("acme"), &["orders"]).await;
     let token = app.token(&id, &secret).await;
@@ -78,7 +78,7 @@ async fn a_revoked_client_is_rejected_by_all_replicas_and_after_a_restart() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_token_is_accepted_before_the_revocations_are_read() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let token = app.operator_token.clone();
     let sql = "ALTER TABLE revocations RENAME TO hidden_revocations";
     app.service.database.execute_raw(sql).await;
@@ -110,7 +110,7 @@ async fn no_token_is_accepted_before_the_revocations_are_read() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_repeated_revocation_is_published_and_audited_again() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let (id, secret) = app.create_client(None, &["warehouse"]).await;
     let token = app.token(&id, &secret).await;
     for _ in 0..2 {
@@ -159,7 +159,7 @@ async fn the_revocation_of_a_client_outlives_its_longest_token() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_change_that_cannot_be_audited_is_rolled_back() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     app.create_merchant("acme").await;
     let (id, secret) = app.create_client(None, &["warehouse"]).await;
     let token = app.token(&id, &secret).await;
@@ -209,7 +209,6 @@ async fn a_client_can_revoke_only_its_own_tokens() {
         is_active(&app, &app.token(&id, &secret).await).await,
         "the client can still get tokens"
     );
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -225,7 +224,6 @@ async fn a_client_can_introspect_only_its_own_tokens() {
     let (_, other) =
         send(token_request(&app, "/oauth/introspect", (&id, &secret), &app.operator_token)).await;
     assert_eq!(other, json!({"active": false}));
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

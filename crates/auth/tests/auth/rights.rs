@@ -55,7 +55,6 @@ async fn new_rights_end_the_link_that_the_manager_of_a_merchant_has() {
         let joe = app.accept(&text(&person["invitation"], "token")).await;
         let (_, issued) = app.request_session_token(&joe.session).await;
         assert_eq!(issued["person"]["role"], rights["role"]);
-        app.stop().await;
     }
 }
 
@@ -88,7 +87,6 @@ async fn a_person_who_leaves_a_merchant_sets_new_credentials() {
         assert!(actions[end].contains(&"person.invitation_renewed"), "{actions:?}");
         let joe = app.accept(&text(&person["invitation"], "token")).await;
         assert!(app.is_signed_in(&joe.session).await);
-        app.stop().await;
     }
 }
 
@@ -104,7 +102,6 @@ async fn another_role_in_the_merchant_replaces_only_an_open_link() {
     assert_eq!(app.sign_in(EMAIL, PASSWORD, None).await.0, StatusCode::CREATED);
     let person = change(&app, json!({"name": "Joe"})).await;
     assert_eq!(person["invitation"], Value::Null);
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -118,5 +115,4 @@ async fn a_disabled_person_who_leaves_a_merchant_is_invited_when_enabled() {
     let (_, person) = app.call(Method::POST, &path("enable"), None).await;
     assert_eq!((&person["state"], &person["has_password"]), (&json!("invited"), &json!(false)));
     assert_eq!(app.sign_in(EMAIL, PASSWORD, None).await.0, StatusCode::UNAUTHORIZED);
-    app.stop().await;
 }

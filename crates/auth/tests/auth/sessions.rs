@@ -137,7 +137,7 @@ async fn rejected(app: &TestApp, token: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn signing_out_ends_the_session_and_its_tokens_in_all_services() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let ada = app.person("ada@example.com", "support", None).await;
     let token = app.session_token(&ada.session).await;
     let end =
@@ -184,7 +184,6 @@ async fn a_new_sign_in_ends_the_previous_session_of_the_browser() {
     assert!(!app.is_signed_in(&bea.session).await);
     assert!(app.is_signed_in(&ada.session).await, "sessions of other browsers stay");
     assert_eq!(sign_in(PASSWORD, "unknown").await, StatusCode::CREATED);
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -200,12 +199,11 @@ async fn a_client_has_no_sessions_of_its_own() {
     ] {
         assert_eq!(app.call(method, path, body).await.0, StatusCode::FORBIDDEN, "{path}");
     }
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_has_at_most_fifty_sessions() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let ada = app.person("ada@example.com", "support", None).await;
     let copies = "INSERT INTO sessions \
         SELECT gen_random_uuid(), person, sha256(number::text::bytea), created_at + number * INTERVAL '1 second', \

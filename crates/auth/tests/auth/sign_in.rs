@@ -7,8 +7,8 @@ use reqwest::{Method, StatusCode, header};
 use serde_json::json;
 
 use crate::{
-    app::{TestApp, send},
-    person::{NO_LOCKOUT, PASSWORD, TestClock, code_at},
+    app::{NO_LOCKOUT, TestApp, send},
+    person::{PASSWORD, TestClock, code_at},
 };
 
 #[tokio::test(flavor = "multi_thread")]

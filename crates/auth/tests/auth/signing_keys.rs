@@ -24,7 +24,7 @@ async fn subjects_and_actors(app: &TestApp, action: &str) -> Vec<(Value, Value)>
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tokens_stay_valid_when_keys_rotate() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let old = app.token(OPERATOR, OPERATOR_SECRET).await;
     let (status, key) = app.call(Method::POST, "/v1/signing_keys/rotate", None).await;
     assert_eq!(status, StatusCode::CREATED);
@@ -44,7 +44,7 @@ async fn tokens_stay_valid_when_keys_rotate() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn creation_and_deletion_of_keys_are_audited() {
-    let mut app = TestApp::start().await;
+    let mut app = TestApp::alone().await;
     let first = json!(format!("signing_key/{}", key_id(&app.operator_token)));
     let (_, key) = app.call(Method::POST, "/v1/signing_keys/rotate", None).await;
     let second = json!(format!("signing_key/{}", key["id"].as_str().unwrap()));
@@ -68,7 +68,7 @@ async fn creation_and_deletion_of_keys_are_audited() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replica_whose_clock_is_ahead_deletes_no_key() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     let old = key_id(&app.operator_token);
     let (status, _) = app.call(Method::POST, "/v1/signing_keys/rotate", None).await;
     assert_eq!(status, StatusCode::CREATED);

@@ -30,5 +30,4 @@ async fn a_change_of_an_old_version_is_refused() {
     assert_eq!(rename("Acme 3", "*").await.0, StatusCode::OK);
     let (_, merchant) = app.call(Method::GET, "/v1/merchants/acme", None).await;
     assert_eq!(merchant["name"], "Acme 3");
-    app.stop().await;
 }

@@ -42,7 +42,6 @@ async fn a_warehouse_is_set_listed_published_and_deleted() {
         assert_eq!(status, StatusCode::NOT_FOUND);
         assert_eq!(missing["message"], "merchant acme has no warehouse reno");
     }
-    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -69,5 +68,4 @@ async fn invalid_warehouses_are_rejected() {
     assert_eq!(invalid_fields(&body), ["$.identifier", "$.address.zip"]);
     let unknown = "/v1/merchants/nova/warehouses/reno";
     assert_eq!(app.call(Method::PUT, unknown, Some(reno())).await.0, StatusCode::NOT_FOUND);
-    app.stop().await;
 }

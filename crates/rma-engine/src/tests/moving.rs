@@ -63,25 +63,6 @@ async fn a_tracking_number_may_come_after_the_drop_off() {
     assert_eq!(numbered["package_tracking_status"], "ACCEPTED");
 }
 
-#[tokio::test]
-async fn a_late_older_label_does_not_replace_a_newer_one() {
-    let app = TestApp::start().await;
-    app.store("acme", &order("A", 1)).await;
-    let rma = app.start_return(&refund_of("A", &[1])).await;
-    for (number, made_at) in [("1Z9", "2026-03-10T10:05:00Z"), ("1Z8", "2026-03-10T10:00:00Z")] {
-        let mut label = report(number, "label", Some(&rma), Some(number));
-        label["occurred_at"] = json!(made_at);
-        let (status, response) = app.carrier(&label).await;
-        assert_eq!((status, &response["applied"]), (StatusCode::OK, &json!(number == "1Z9")));
-    }
-    let (status, response) = app.carrier(&report("e1", "in_transit", None, Some("1Z9"))).await;
-    assert_eq!((status, &response["applied"]), (StatusCode::OK, &json!(true)), "{response}");
-    assert_eq!(
-        app.sent_messages().await,
-        ["rma.created", "rma.tracking_updated", "rma.in_transit"]
-    );
-}
-
 /// Two returns whose units travel in one parcel, 1Z9.
 async fn one_parcel(app: &TestApp) -> [String; 2] {
     app.store("acme", &order("A", 4)).await;

@@ -1,29 +1,27 @@
 //! Every event conforms to its published JSON Schema.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
-
 use chrono::DateTime;
-use domain::event::Event;
 use expect_test::expect_file;
 use serde_json::json;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use domain::access::{MerchantId, Revocation, Revoked};
-use domain::delivery::DeliveryDead;
-use domain::merchant::{
+use super::*;
+use crate::access::{MerchantId, Revocation, Revoked};
+use crate::delivery::DeliveryDead;
+use crate::merchant::{
     Authentication, CredentialsIn, Endpoint, Interface, Merchant, MerchantChanged, Sealed,
     Settings, SigningSecret, SupportContact,
 };
-use domain::message_kind::{MessageKind, MessageVersion};
-use domain::schema::json_schema;
+use crate::message_kind::{MessageKind, MessageVersion};
+use crate::schema::json_schema;
 
 /// Compares the schema with the published file and validates the event.
 #[track_caller]
 fn check<E: Event + ToSchema>(event: &E) {
     let schema = json_schema::<E>(E::TYPE);
     let name = E::TYPE.trim_end_matches(".v1").replace('.', "-");
-    let file = format!("../../../proto-schemas/events/{name}.schema.json");
+    let file = format!("../../../../proto-schemas/events/{name}.schema.json");
     expect_file![file].assert_eq(&format!("{schema:#}\n"));
     let validator = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
     let event = json!(event);
@@ -111,4 +109,11 @@ fn merchant_changed_conforms_to_its_schema() {
         merchant.endpoints.insert(interface, Box::new(endpoint));
     }
     check(&MerchantChanged { merchant });
+}
+
+#[test]
+fn only_events_with_a_queue_are_types() {
+    let types = subscribed_types();
+    assert!(types.contains("order.stored.v1") && types.contains("shopper.erased.v1"), "{types:?}");
+    assert!(!types.contains("order.stored"), "{types:?}");
 }
