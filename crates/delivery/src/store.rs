@@ -47,7 +47,9 @@ pub use append::{NewDelivery, NewMessage, lock_free_counter};
 pub(crate) use append::{append, append_new, lock_free_counters, new_ids};
 pub(crate) use attempts::{AttemptRow, attempts, first_attempts};
 pub(crate) use backlog::{OldestDue, oldest_due, oldest_due_seconds};
-pub(crate) use claim::{ClaimParams, ClaimedDelivery, Claims, Content, OpenEndpoint, claim_due};
+pub(crate) use claim::{
+    ClaimParams, ClaimableEndpoint, ClaimedBatch, ClaimedDelivery, Content, claim_due,
+};
 pub(crate) use dead_letters::{oldest_kept, outdated_dead_letters};
 pub(crate) use due::{DueEndpoint, due_endpoints, endpoints_after, take_wake_ups};
 pub(crate) use endpoint_health::EndpointHealth;
@@ -79,7 +81,7 @@ pub(crate) use samples::{
 pub(crate) use scan::{Scan, list, oldest_first};
 pub(crate) use search::{DeliveryRow, Filter, IdOrder, State, body, find};
 pub(crate) use settle::{Settled, settle};
-pub(crate) use unblock::{BlockedCursor, unblock_heads};
+pub(crate) use unblock::{BlockedCursor, unblock_first_deliveries};
 pub(crate) use windows::Windows;
 
 /// Creates a UUID of version 7: ids sort by time, and a day is a range of ids.

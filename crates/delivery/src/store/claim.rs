@@ -37,7 +37,7 @@ impl ClaimParams {
 
 /// An endpoint whose deliveries may be claimed.
 #[derive(Clone, Debug)]
-pub(crate) struct OpenEndpoint {
+pub(crate) struct ClaimableEndpoint {
     pub(crate) key: EndpointKey,
     /// No ready delivery of the endpoint is due before this time.
     pub(crate) from: Timestamp,
@@ -95,8 +95,8 @@ pub(crate) struct Content {
 }
 
 #[derive(Default)]
-pub(crate) struct Claims {
-    /// Queued from now on; endpoints take turns.
+pub(crate) struct ClaimedBatch {
+    /// Queued from now on, in rounds with one delivery of each endpoint.
     pub(crate) claimed: Vec<(ClaimedDelivery, Content)>,
     /// Endpoint and time of each due delivery that was found.
     pub(crate) found: Vec<(EndpointKey, Timestamp)>,
@@ -114,8 +114,8 @@ pub(crate) struct Claims {
 pub(crate) async fn claim_due(
     conn: &mut AsyncPgConnection,
     params: ClaimParams,
-    open: &[OpenEndpoint],
-) -> Result<Claims, DatabaseError> {
+    open: &[ClaimableEndpoint],
+) -> Result<ClaimedBatch, DatabaseError> {
     let due: Vec<ClaimedDelivery> = prepared(
         sql_query(CLAIM_DUE)
             .bind::<Timestamptz, _>(params.now)
@@ -130,7 +130,7 @@ pub(crate) async fn claim_due(
     .await?;
     let is_truncated =
         <[_]>::first(&due).is_some_and(|first| usize::try_from(first.due) != Ok(due.len()));
-    let mut claims = Claims { is_truncated, ..Claims::default() };
+    let mut claims = ClaimedBatch { is_truncated, ..ClaimedBatch::default() };
     let mut to_block = Vec::new();
     for mut due in due {
         claims.found.push((due.endpoint(), due.next_attempt_at));
@@ -163,8 +163,9 @@ pub(crate) async fn claim_due(
 /// `due` looks for earlier deliveries of the ordering key with ORDER BY, because only the index on
 /// ordering keys has that order. An index on the merchant alone would read all its deliveries.
 ///
-/// `turns` lets endpoints take turns, in the order in which they are given. If a batch is full before the
-/// turn of an endpoint, the caller gives that endpoint first the next time.
+/// `rounds` numbers the deliveries of each endpoint, and the batch takes one of each endpoint in a round, in
+/// the order in which they are given. If a batch is full before it reaches an endpoint, the caller gives that
+/// endpoint first the next time.
 ///
 /// `sized` finds each message with `LATERAL` and `LIMIT`: a join that was planned while a partition was empty
 /// would read the whole partition for each delivery.
@@ -186,17 +187,17 @@ const CLAIM_DUE: &str = "WITH due AS ( \
          AND ready.next_attempt_at >= open.from_time AND ready.next_attempt_at <= $1 \
          ORDER BY ready.next_attempt_at LIMIT open.max_messages \
      ) AS due \
- ), turns AS ( \
-     SELECT *, row_number() OVER (PARTITION BY merchant, kind ORDER BY next_attempt_at, id) AS turn, \
+ ), rounds AS ( \
+     SELECT *, row_number() OVER (PARTITION BY merchant, kind ORDER BY next_attempt_at, id) AS round, \
      count(*) OVER () AS due \
      FROM due \
  ), sized AS ( \
-     SELECT turns.*, message.version, message.event, message.body, message.traceparent, \
-     sum(octet_length(message.body)) OVER (ORDER BY turns.turn, turns.position) \
+     SELECT rounds.*, message.version, message.event, message.body, message.traceparent, \
+     sum(octet_length(message.body)) OVER (ORDER BY rounds.round, rounds.position) \
      - octet_length(message.body) AS bytes_before \
-     FROM turns LEFT JOIN LATERAL ( \
-         SELECT version, event, body, traceparent FROM delivery_messages WHERE id = turns.id LIMIT 1 \
-     ) AS message ON NOT turns.is_behind_another \
+     FROM rounds LEFT JOIN LATERAL ( \
+         SELECT version, event, body, traceparent FROM delivery_messages WHERE id = rounds.id LIMIT 1 \
+     ) AS message ON NOT rounds.is_behind_another \
  ), candidates AS ( \
      SELECT * FROM sized WHERE bytes_before IS NULL OR bytes_before < $7 \
  ), claimed AS ( \
@@ -211,7 +212,7 @@ const CLAIM_DUE: &str = "WITH due AS ( \
  SELECT id, merchant, kind, next_attempt_at, sequence, replay_number, attempts, requeues, \
  is_behind_another, id IN (SELECT id FROM claimed) AS is_claimed, due, version, event, body, \
  traceparent \
- FROM candidates ORDER BY turn, position";
+ FROM candidates ORDER BY round, position";
 
 /// The statement locks the first delivery of the ordering key, so the transaction that settles that
 /// delivery afterwards sees the blocked ones. A delivery that is being settled now blocks no other.

@@ -10,10 +10,10 @@ use platform::{
 };
 use uuid::Uuid;
 
-/// Blocked deliveries that one call of [`unblock_heads`] checks.
+/// Blocked deliveries that one call of [`unblock_first_deliveries`] checks.
 const DELIVERIES_PER_CHECK: i64 = 1000;
 
-/// Merchant, kind and id of the delivery that [`unblock_heads`] checked last.
+/// Merchant, kind and id of the delivery that [`unblock_first_deliveries`] checked last.
 pub(crate) type BlockedCursor = (String, String, Uuid);
 
 #[derive(QueryableByName)]
@@ -30,13 +30,13 @@ struct LastChecked {
     unblocked: i64,
 }
 
-/// `heads` looks for an earlier delivery with ORDER BY, see `claim`. An unblocked delivery is due at
+/// `first` looks for an earlier delivery with ORDER BY, see `claim`. An unblocked delivery is due at
 /// `$5` at the earliest, see `settle`.
-const UNBLOCK_HEADS: &str = "WITH blocked AS MATERIALIZED ( \
+const UNBLOCK_FIRST_DELIVERIES: &str = "WITH blocked AS MATERIALIZED ( \
      SELECT merchant, kind, id, ordering_key, sequence FROM deliveries \
      WHERE state = 'blocked' AND (merchant, kind, id) > ($1, $2, $3) \
      ORDER BY merchant, kind, id LIMIT $4 \
- ), heads AS ( \
+ ), first AS ( \
      SELECT id FROM blocked WHERE ( \
          SELECT true FROM deliveries AS earlier \
          WHERE earlier.merchant = blocked.merchant \
@@ -45,7 +45,7 @@ const UNBLOCK_HEADS: &str = "WITH blocked AS MATERIALIZED ( \
      ) IS NOT TRUE \
  ), unblocked AS ( \
      UPDATE deliveries SET state = 'ready', next_attempt_at = GREATEST(next_attempt_at, $5) \
-     WHERE id = ANY (ARRAY (SELECT id FROM heads)) AND (state = 'blocked') IS TRUE \
+     WHERE id = ANY (ARRAY (SELECT id FROM first)) AND (state = 'blocked') IS TRUE \
      RETURNING id \
  ) \
  SELECT merchant, kind, id, (SELECT count(*) FROM blocked) AS checked, \
@@ -58,12 +58,12 @@ const UNBLOCK_HEADS: &str = "WITH blocked AS MATERIALIZED ( \
 /// possible, each still see the other's delivery and unblock nothing. Locking the key instead would
 /// make settling wait for every transaction that appends to it. Each call checks the next
 /// [`DELIVERIES_PER_CHECK`] blocked deliveries after the cursor.
-pub(crate) async fn unblock_heads(
+pub(crate) async fn unblock_first_deliveries(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
     cursor: &mut BlockedCursor,
 ) -> Result<i64, DatabaseError> {
-    let statement = sql_query(UNBLOCK_HEADS)
+    let statement = sql_query(UNBLOCK_FIRST_DELIVERIES)
         .bind::<Text, _>(&cursor.0)
         .bind::<Text, _>(&cursor.1)
         .bind::<diesel::sql_types::Uuid, _>(cursor.2)

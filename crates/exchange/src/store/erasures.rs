@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::{from_json, to_json};
 
-const ERASURE: NameLock = NameLock::new(0x0065_7261);
+const ERASURE: NameLock = NameLock::new(i32::from_be_bytes(*b"\0era"));
 
 fn name(merchant: &MerchantId, rma_identifier: &str) -> String {
     format!("{merchant}/{rma_identifier}")

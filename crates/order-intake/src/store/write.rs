@@ -13,8 +13,8 @@ use super::refunds::{self, RefundRows};
 use super::write_mode::WriteMode;
 use crate::write_batch::WriteBatch;
 
-/// Key of the advisory lock, the same in every replica.
-const RETRY_LOCK: i64 = 0x6F72_6465_7273;
+/// Key of the advisory lock, the same in every replica: eight ASCII characters.
+const RETRY_LOCK: i64 = i64::from_be_bytes(*b"\0\0orders");
 
 /// Serializes retries after a conflict: holds an advisory lock until the end of the transaction.
 pub(crate) async fn serialize_retries(conn: &mut AsyncPgConnection) -> Result<(), DatabaseError> {

@@ -32,7 +32,8 @@ pub enum PollOutcome {
 
 /// A task that only the leader runs.
 pub trait LeaderTask {
-    /// Key of the advisory lock that the leader holds, unique within a database.
+    /// Key of the advisory lock that the leader holds, unique within a database. The keys of this project are
+    /// the bytes of an ASCII name, for example `i64::from_be_bytes(*b"delivery")`.
     const LOCK: i64;
     /// Log message for a failed poll.
     const FAILURE_MESSAGE: &'static str;

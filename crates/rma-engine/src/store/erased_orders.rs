@@ -13,7 +13,7 @@ use platform::database::{DatabaseError, NameLock, prepared};
 
 use super::orders::Key;
 
-const ERASURE: NameLock = NameLock::new(0x0065_7261);
+const ERASURE: NameLock = NameLock::new(i32::from_be_bytes(*b"\0era"));
 
 fn name((merchant, identifier): Key<'_>) -> String {
     format!("{merchant}/{identifier}")

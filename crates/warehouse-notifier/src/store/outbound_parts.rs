@@ -16,7 +16,7 @@ pub(crate) async fn lock(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
 ) -> Result<(), DatabaseError> {
-    const SPLIT_LOCK: i32 = 0x0063_7574;
+    const SPLIT_LOCK: i32 = i32::from_be_bytes(*b"\0cut");
     let lock = diesel::sql_query("SELECT pg_advisory_xact_lock($1, hashtext($2))")
         .bind::<Integer, _>(SPLIT_LOCK)
         .bind::<Text, _>(merchant.as_str());
