@@ -32,7 +32,7 @@ use crate::{
     database::{DatabaseError, delete_older_than, prepared},
 };
 
-pub use batch::{find_all, insert_all};
+pub use batch::{find_all, insert_all, next_state};
 pub use erase::erase_responses;
 
 /// The table `idempotency_keys`.

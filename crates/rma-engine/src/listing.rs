@@ -98,8 +98,11 @@ pub(crate) async fn timeline(
     if shopper.is_none() {
         return Ok(TimelineView::Full(Timeline { entries, next }));
     }
-    let entries = entries.iter().flat_map(|entry| steps(entry, &rma)).collect();
-    Ok(TimelineView::Shopper(ShopperTimeline { entries, next }))
+    let mut shown = Vec::new();
+    for entry in &entries {
+        shown.extend(steps(entry, &rma)?);
+    }
+    Ok(TimelineView::Shopper(ShopperTimeline { entries: shown, next }))
 }
 
 /// Whether PostgreSQL can store the time and it is in the range that the API accepts.

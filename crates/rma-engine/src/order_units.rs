@@ -94,9 +94,9 @@ impl OrderUnits {
         is_of_line.then_some(view)
     }
 
-    /// The sequence number of the event with the snapshot of a unit's order.
-    pub(crate) fn sequence(&self, id: &UnitId) -> i64 {
-        self.orders.get(&id.order_identifier).map(|it| it.sequence).unwrap_or_default()
+    /// The sequence number of the event with the snapshot of a unit's order, if the order is loaded.
+    pub(crate) fn sequence(&self, id: &UnitId) -> Option<i64> {
+        self.orders.get(&id.order_identifier).map(|it| it.sequence)
     }
 
     /// All units of an order, sorted by line and number.
@@ -193,6 +193,7 @@ impl<'a> UnitView<'a> {
             title: self.line.title.clone(),
             image_url: self.line.image_url.clone().filter(|url| !url.is_empty()),
             unit_price_amount_cents: self.line.unit_price_amount_cents,
+            // A unit that has not shipped has no amounts yet. It can be quoted, and is ineligible.
             amounts: self.unit.map(|unit| unit.amounts).unwrap_or_default(),
             original_order_identifier: self.projected.original_order_identifier.clone(),
         }

@@ -117,6 +117,7 @@ pub(crate) fn assess(
     let types = units.iter().map(|it| it.unit.refund_type);
     let cost = settings.returns.return_shipping_cost(request.return_method, types);
     Ok(Assessment {
+        // A method that the merchant does not offer has no cost, and makes every unit ineligible.
         return_shipping_cost_cents: cost.unwrap_or_default(),
         return_method: request.return_method,
         currency,

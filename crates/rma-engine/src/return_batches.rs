@@ -9,7 +9,7 @@ use domain::merchant::Merchant;
 use futures_util::future::{join, join3};
 use messaging::{Outbox, SerializedEvent};
 use platform::batching::{BatchHandler, BatchResults, Job, Processing};
-use platform::idempotency::{self, KeyState, OwnedKey};
+use platform::idempotency::{self, OwnedKey};
 use platform::{Clock, Timestamp};
 use tracing::Span;
 
@@ -82,17 +82,25 @@ impl BatchHandler for ReturnHandler {
         let (loaded, states) =
             join(OrderUnits::load_all(conn, &orders, row_lock), idempotency::find_all(conn, &keys))
                 .await;
-        let (mut loaded, mut states) = (loaded?, states?.into_iter());
+        let mut loaded = loaded?;
+        let mut states = states?.into_iter();
         // After the locks, so that times follow the order of the changes.
         let now = self.clock.now();
         let mut changes = ReturnChanges::new(&self.deliveries);
         let mut events = Vec::new();
         let mut results: BatchResults<String, Error> = Vec::with_capacity(jobs.len());
-        let (mut used, mut new_keys) = (HashSet::new(), Vec::new());
+        let mut used_keys = HashSet::new();
+        let mut new_keys = Vec::new();
         for job in jobs {
             let key = job.key();
-            let state = key.and_then(|_| states.next()).unwrap_or(KeyState::New);
-            let completed = key.map_or(Ok(None), |key| key.completed(state));
+            let completed = match key {
+                Some(key) => key.completed(idempotency::next_state(&mut states)?),
+                None => Ok(None),
+            };
+            let is_first_with_key = match (&completed, key) {
+                (Ok(None), Some(it)) => used_keys.insert((it.merchant, it.operation, it.key)),
+                _ => true,
+            };
             let order_units = loaded.entry(job.merchant.identifier.to_string()).or_default();
             let is_loaded = |(_, order): (&str, &str)| order_units.orders.contains_key(order);
             let is_ready = processing == Processing::Alone
@@ -100,13 +108,9 @@ impl BatchHandler for ReturnHandler {
             results.push(match completed {
                 Err(error) => Some(Err(error.into())),
                 Ok(Some(response)) => Some(Ok(response)),
-                // The first request with the key is in this batch.
-                Ok(None)
-                    if key.is_some_and(|it| !used.insert((it.merchant, it.operation, it.key))) =>
-                {
-                    None
-                }
-                Ok(None) if !is_ready => None,
+                // The next batch repeats the response of the first request with the key, or the orders of the
+                // request are locked by another transaction, or the batch is full.
+                Ok(None) if !is_first_with_key || !is_ready => None,
                 Ok(None) => {
                     let create = || self.create(job, order_units, &mut changes, &mut events, now);
                     let created = job.span.in_scope(create);

@@ -122,8 +122,7 @@ impl ReturnableOrder {
                 page.next = Some((skipped + page.units.len()).to_string());
                 break;
             }
-            let Some((id, unit)) = order_units.at(identifier, *unit_ref) else { continue };
-            let unit = show_unit(id, &unit, merchant, now);
+            let unit = show_unit_at(order_units, identifier, *unit_ref, merchant, now)?;
             bytes += serde_json::to_string(&unit)?.len();
             page.units.push(unit);
         }
@@ -139,8 +138,9 @@ pub(crate) struct ReturnableJson {
     merchant: Arc<Merchant>,
     now: Timestamp,
     left: Peekable<vec::IntoIter<UnitRef>>,
-    /// JSON before the units, until it is sent; `tail` is the JSON after them.
+    /// JSON before the units, until it is sent.
     head: String,
+    /// JSON after the units, until it is sent.
     tail: Option<String>,
 }
 
@@ -154,7 +154,9 @@ impl ReturnableJson {
         let (frame, unit_refs) = ReturnableOrder::frame(&order_units, identifier, &merchant)?;
         let frame = serde_json::to_string(&frame)?;
         // Quotes in values are escaped, so the first match is the list.
-        let (head, tail) = frame.split_once(UNITS).ok_or(Error::Corrupt("order"))?;
+        let (head, tail) = frame.split_once(UNITS).ok_or_else(|| {
+            Error::Internal(format!("the JSON of order {identifier} has no list of units"))
+        })?;
         Ok(Self {
             left: unit_refs.into_iter().peekable(),
             head: format!("{head}{UNITS}"),
@@ -167,19 +169,18 @@ impl ReturnableJson {
     }
 
     /// The next chunk; `None` at the end.
-    pub(crate) fn next_chunk(&mut self) -> serde_json::Result<Option<Vec<u8>>> {
-        if self.tail.is_none() {
-            return Ok(None);
-        }
+    pub(crate) fn next_chunk(&mut self) -> Result<Option<Vec<u8>>, Error> {
+        let Some(tail) = &self.tail else { return Ok(None) };
         let mut chunk = mem::take(&mut self.head).into_bytes();
         while chunk.len() < MIN_CHUNK_BYTES {
             let Some(unit_ref) = self.left.next() else {
-                chunk.extend(self.tail.take().unwrap_or_default().into_bytes());
+                chunk.extend_from_slice(tail.as_bytes());
+                self.tail = None;
                 break;
             };
-            if let Some((id, unit)) = self.order_units.at(&self.order, unit_ref) {
-                serde_json::to_writer(&mut chunk, &show_unit(id, &unit, &self.merchant, self.now))?;
-            }
+            let Self { order_units, order, merchant, now, .. } = &*self;
+            let unit = show_unit_at(order_units, order, unit_ref, merchant, *now)?;
+            serde_json::to_writer(&mut chunk, &unit)?;
             if self.left.peek().is_some() {
                 chunk.push(b',');
             }
@@ -188,14 +189,30 @@ impl ReturnableJson {
     }
 }
 
+/// The unit with one of the references that [`OrderUnits::unit_refs`] returned for the order.
+fn show_unit_at(
+    order_units: &OrderUnits,
+    order: &str,
+    unit_ref: UnitRef,
+    merchant: &Merchant,
+    now: Timestamp,
+) -> Result<ReturnableUnit, Error> {
+    let Some((id, unit)) = order_units.at(order, unit_ref) else {
+        return Err(Error::Internal(format!("a unit of order {order} has disappeared")));
+    };
+    Ok(show_unit(id, &unit, merchant, now))
+}
+
 fn show_unit(
     id: UnitId,
     unit: &UnitView<'_>,
     merchant: &Merchant,
     now: Timestamp,
 ) -> ReturnableUnit {
-    // Every returnable unit can be returned for a refund.
-    let (settings, facts) = (&merchant.settings, unit.facts(&Resolution::Refund, None));
+    let settings = &merchant.settings;
+    // The shopper has not chosen a resolution yet. A refund is possible for every returnable unit, so the check
+    // for a refund tells whether the unit can be returned at all.
+    let facts = unit.facts(&Resolution::Refund, None);
     let ineligible = check_eligibility(&facts, settings, now, None).err();
     let some_reason_offers = settings.returns.reasons.iter().any(|it| it.offers_exchange);
     ReturnableUnit {

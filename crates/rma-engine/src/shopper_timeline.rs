@@ -6,10 +6,11 @@ use chrono::{DateTime, Utc};
 use domain::returns::{
     ReceivingStatus, Resolution, ReturnMethod, Rma, RmaUnit, TrackingEvent, UnitId,
 };
-use serde::Serialize;
+use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use crate::error::Error;
 use crate::store::timeline::TimelineEntry;
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -51,9 +52,9 @@ pub(crate) enum ShopperStep {
 }
 
 /// The steps that an entry means to the shopper. A report that changed nothing means none.
-pub(crate) fn steps(entry: &TimelineEntry, rma: &Rma) -> Vec<ShopperEntry> {
+pub(crate) fn steps(entry: &TimelineEntry, rma: &Rma) -> Result<Vec<ShopperEntry>, Error> {
     let text = |name: &str| entry.detail.get(name).and_then(Value::as_str);
-    let changed = changed_units(entry, rma);
+    let changed = changed_units(entry, rma)?;
     let (steps, detail) = match text("cause").unwrap_or_default() {
         _ if changed.is_empty() => (Vec::new(), None),
         "confirmation" => (requested(rma), None),
@@ -71,13 +72,16 @@ pub(crate) fn steps(entry: &TimelineEntry, rma: &Rma) -> Vec<ShopperEntry> {
     };
     let detail = detail.map(str::to_owned);
     let entry = |step| ShopperEntry { at: entry.at, step, detail: detail.clone() };
-    steps.into_iter().map(entry).collect()
+    Ok(steps.into_iter().map(entry).collect())
 }
 
-fn changed_units<'a>(entry: &TimelineEntry, rma: &'a Rma) -> Vec<&'a RmaUnit> {
-    let changed = entry.detail.get("units").cloned().unwrap_or_default();
-    let changed: HashSet<UnitId> = serde_json::from_value(changed).unwrap_or_default();
-    rma.units.iter().filter(|unit| changed.contains(&unit.id)).collect()
+/// The units that an entry names. An entry of a report that changed nothing names none.
+fn changed_units<'a>(entry: &TimelineEntry, rma: &'a Rma) -> Result<Vec<&'a RmaUnit>, Error> {
+    let Some(units) = entry.detail.get("units") else { return Ok(Vec::new()) };
+    let changed = HashSet::<UnitId>::deserialize(units).map_err(|error| {
+        Error::Internal(format!("the units of timeline entry {}: {error}", entry.position))
+    })?;
+    Ok(rma.units.iter().filter(|unit| changed.contains(&unit.id)).collect())
 }
 
 fn requested(rma: &Rma) -> Vec<ShopperStep> {

@@ -170,9 +170,11 @@ fn check<'a>(
     let (mut used_keys, mut used_units) = (HashSet::new(), HashSet::new());
     let check_one = |job: &&'a ReceiptJob| {
         let key = job.key();
-        let state = key.and_then(|_| states.next()).unwrap_or(KeyState::New);
-        match key.map_or(Ok(None), |key| key.completed(state)) {
-            Err(error) => return Checked::Ended(Some(Err(error.into()))),
+        let completed = key.map_or(Ok::<_, Error>(None), |key| {
+            Ok(key.completed(idempotency::next_state(&mut states)?)?)
+        });
+        match completed {
+            Err(error) => return Checked::Ended(Some(Err(error))),
             Ok(Some(response)) => return Checked::Ended(Some(Ok(response))),
             Ok(None) => {}
         }

@@ -124,7 +124,9 @@ async fn make_change(
         Change::CreateClient { name, body } => {
             let created = auth.post(&["v1", "clients"], body).await?;
             let id = text_at(&created, "/client_id");
-            let secret = created.get("client_secret").cloned().unwrap_or_default();
+            let secret = created.get("client_secret").cloned();
+            let secret =
+                secret.with_context(|| format!("auth returned no secret for client {id}"))?;
             return Ok(Some((format!("client {id} ({name})"), secret)));
         }
         Change::SetEndpoint { interface, body, .. } => {

@@ -81,16 +81,14 @@ pub(super) async fn save_endpoints(
     updates: &[EndpointUpdate<'_>],
 ) -> Result<(), DatabaseError> {
     type Time = Nullable<Timestamptz>;
-    let part = |index: usize| {
-        column(updates, move |update| update.window.get(index).copied().unwrap_or_default())
-    };
+    let windows = column(updates, |update| update.window);
     let statement = sql_query(SAVE)
         .bind::<Array<Text>, _>(column(updates, |update| update.merchant))
         .bind::<Array<Text>, _>(column(updates, |update| update.kind.name()))
-        .bind::<Array<Integer>, _>(part(0))
-        .bind::<Array<Integer>, _>(part(1))
-        .bind::<Array<Integer>, _>(part(2))
-        .bind::<Array<Integer>, _>(part(3))
+        .bind::<Array<Integer>, _>(column(&windows, |[size, ..]| *size))
+        .bind::<Array<Integer>, _>(column(&windows, |[_, threshold, ..]| *threshold))
+        .bind::<Array<Integer>, _>(column(&windows, |[_, _, acks, _]| *acks))
+        .bind::<Array<Integer>, _>(column(&windows, |[.., failed_probes]| *failed_probes))
         .bind::<Array<Timestamptz>, _>(column(updates, |update| update.not_before))
         .bind::<Array<Time>, _>(column(updates, |it| it.health.last_success_at))
         .bind::<Array<Nullable<Integer>>, _>(column(updates, |it| it.health.last_success_status))

@@ -9,6 +9,7 @@ use platform::{
     Timestamp,
     database::{DatabaseError, parts_by_bytes, prepared},
 };
+use serde::ser::Error as _;
 use serde_json::Value;
 
 use crate::envelope::Envelope;
@@ -159,7 +160,9 @@ async fn erase_rows(
 fn as_json(text: &str) -> serde_json::Result<String> {
     let quoted = serde_json::to_string(text)?;
     let inner = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-    Ok(inner.unwrap_or_default().to_owned())
+    // An empty text would be found in every event.
+    let inner = inner.ok_or_else(|| serde_json::Error::custom("a text without quotation marks"))?;
+    Ok(inner.to_owned())
 }
 
 /// The event with erased data; `None` if nothing changes.

@@ -46,15 +46,24 @@ pub async fn find_all(
     let rows: Vec<FoundRow> = prepared(query).load(&mut conn).await?;
     for row in rows {
         let place = usize::try_from(row.place - 1).unwrap_or(usize::MAX);
-        if let (Some(key), Some(state)) = (keys.get(place), states.get_mut(place)) {
-            *state = if row.request_digest == key.request.as_bytes() {
-                KeyState::Completed(row.response)
-            } else {
-                KeyState::OtherRequest
-            };
-        }
+        let (Some(key), Some(state)) = (keys.get(place), states.get_mut(place)) else {
+            let case = format!("idempotency key {} of {} was found", row.place, keys.len());
+            return Err(DatabaseError::Internal(case));
+        };
+        *state = if row.request_digest == key.request.as_bytes() {
+            KeyState::Completed(row.response)
+        } else {
+            KeyState::OtherRequest
+        };
     }
     Ok(states)
+}
+
+/// Takes the next of the states that [`find_all`] returned. A missing one must not count as new, because its
+/// request would be done twice.
+pub fn next_state(states: &mut impl Iterator<Item = KeyState>) -> Result<KeyState, DatabaseError> {
+    let missing = || DatabaseError::Internal("an idempotency key has no state".to_owned());
+    states.next().ok_or_else(missing)
 }
 
 /// Inserts keys with the responses of their requests. Returns false if another transaction has inserted one of
@@ -89,4 +98,16 @@ pub async fn insert_all(
     .bind::<Array<Text>, _>(responses)
     .bind::<Timestamptz, _>(now);
     Ok(prepared(statement).execute(&mut conn).await? == completed.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ErrorKind, Failure as _};
+
+    #[test]
+    fn a_key_without_a_state_is_not_new() {
+        let error = next_state(&mut std::iter::empty()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Internal);
+    }
 }

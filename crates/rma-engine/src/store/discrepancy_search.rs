@@ -70,12 +70,19 @@ struct Row {
 
 impl Row {
     fn read(self) -> Result<Recorded, DatabaseError> {
-        let resolution = self.resolved_at.map(|at| DiscrepancyResolution {
-            at,
-            by: self.resolved_by.unwrap_or_default(),
-            note: self.resolution_note.unwrap_or_default(),
-            rma_identifier: self.assigned_rma_identifier,
-        });
+        // A constraint lets the three be NULL only together.
+        let resolution = match (self.resolved_at, self.resolved_by, self.resolution_note) {
+            (Some(at), Some(by), Some(note)) => {
+                let rma_identifier = self.assigned_rma_identifier;
+                Some(DiscrepancyResolution { at, by, note, rma_identifier })
+            }
+            (None, None, None) => None,
+            _ => {
+                let position = self.position;
+                let case = format!("discrepancy {position} is resolved only in part");
+                return Err(DatabaseError::Internal(case));
+            }
+        };
         Ok(Recorded {
             merchant: self.merchant.parse().map_err(unreadable)?,
             position: self.position,
