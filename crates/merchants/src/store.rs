@@ -6,9 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::mem::take;
 
 use diesel::sql_types::{Array, BigInt, Jsonb, Text, Timestamptz};
-use diesel::{
-    ExpressionMethods as _, QueryDsl as _, QueryableByName, query_dsl::methods, upsert::excluded,
-};
+use diesel::{ExpressionMethods as _, QueryDsl as _, query_dsl::methods, upsert::excluded};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::{access::Revocation, event::Event as _, merchant::Merchant};
 use platform::{
@@ -111,20 +109,16 @@ pub(crate) async fn delete_expired(
     Ok(())
 }
 
-/// The rows that were written since a time.
-#[derive(QueryableByName)]
-pub(crate) struct Changes {
-    /// The time of the database's clock.
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) now: Timestamp,
-    #[diesel(sql_type = Array<Text>)]
-    identifiers: Vec<String>,
-    #[diesel(sql_type = Array<Timestamptz>)]
-    times: Vec<Timestamp>,
-    #[diesel(sql_type = Array<Text>)]
-    subjects: Vec<String>,
-    #[diesel(sql_type = Array<Jsonb>)]
-    revocations: Vec<Value>,
+platform::rows! {
+    /// The rows that were written since a time.
+    pub(crate) struct Changes {
+        /// The time of the database's clock.
+        pub(crate) now: Timestamp,
+        identifiers: Vec<String>,
+        times: Vec<Timestamp>,
+        subjects: Vec<String>,
+        revocations: Vec<Value>,
+    }
 }
 
 /// One statement, because every service runs it once a second.

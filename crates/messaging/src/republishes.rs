@@ -107,11 +107,7 @@ pub(crate) async fn limit_period(
     Ok((since.max(oldest), until.map_or(now, |until| until.min(now)), now))
 }
 
-#[derive(QueryableByName)]
-struct Count {
-    #[diesel(sql_type = BigInt)]
-    n: i64,
-}
+platform::rows! { struct Count { n: i64 } }
 
 const COUNT: &str = "\
     SELECT count(*) AS n FROM ( \

@@ -13,8 +13,8 @@
 
 use std::time::Duration;
 
-use diesel::sql_types::{BigInt, Bool, Timestamptz};
-use diesel::{OptionalExtension as _, QueryableByName};
+use diesel::OptionalExtension as _;
+use diesel::sql_types::{BigInt, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _};
 use platform::{
     Process, Timestamp, chain,
@@ -92,12 +92,11 @@ pub(crate) async fn check_connection(
     Ok(())
 }
 
-#[derive(QueryableByName)]
-struct Identity {
-    #[diesel(sql_type = Bool)]
-    is_same: bool,
-    #[diesel(sql_type = BigInt)]
-    sequence_floor: i64,
+platform::rows! {
+    struct Identity {
+        is_same: bool,
+        sequence_floor: i64,
+    }
 }
 
 /// Compares the stored identity with the present one, and stores the present one if they differ. Returns the new

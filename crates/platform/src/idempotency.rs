@@ -14,7 +14,7 @@ use std::time::Duration;
 use actix_web::{FromRequest, HttpRequest, dev::Payload};
 use chrono::TimeDelta;
 use diesel::{
-    OptionalExtension as _, QueryableByName,
+    OptionalExtension as _,
     sql_types::{Binary, Text, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
@@ -174,12 +174,11 @@ where
     Ok(key.completed(key.load(conn).await?)?)
 }
 
-#[derive(QueryableByName)]
-struct Row {
-    #[diesel(sql_type = Binary)]
-    request: Vec<u8>,
-    #[diesel(sql_type = Text)]
-    response: String,
+crate::rows! {
+    struct Row {
+        request: Vec<u8>,
+        response: String,
+    }
 }
 
 impl IdempotencyKey<'_> {

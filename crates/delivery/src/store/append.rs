@@ -91,10 +91,10 @@ pub fn lock_free_counter(merchant: &str, ordering_key: &str) -> String {
     )
 }
 
-#[derive(QueryableByName)]
-struct Counters {
-    #[diesel(sql_type = Bool)]
-    are_free: bool,
+platform::rows! {
+    struct Counters {
+        are_free: bool,
+    }
 }
 
 /// Locks the counters of ordering keys, for a batch that appends to the keys later. Returns false if another

@@ -2,21 +2,20 @@
 
 use std::collections::{HashMap, HashSet};
 
+use diesel::sql_query;
 use diesel::sql_types::{Array, Text, Timestamptz};
-use diesel::{QueryableByName, sql_query};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::message_kind::MessageKind;
 use platform::{Timestamp, database::DatabaseError};
 
-/// A delivery that has been due for the longest time, of all or of its endpoint.
-#[derive(Clone, Debug, PartialEq, Eq, QueryableByName)]
-pub(crate) struct OldestDue {
-    #[diesel(sql_type = Text)]
-    pub(crate) merchant: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) kind: String,
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) due_at: Timestamp,
+platform::rows! {
+    /// A delivery that has been due for the longest time, of all or of its endpoint.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub(crate) struct OldestDue {
+        pub(crate) merchant: String,
+        pub(crate) kind: String,
+        pub(crate) due_at: Timestamp,
+    }
 }
 
 /// The oldest due delivery of each of the first 2,000 endpoints, and the 1,000 oldest of all. The index skips

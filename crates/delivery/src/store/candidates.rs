@@ -1,7 +1,6 @@
 //! The deliveries that an index offers for a filter, before all conditions are checked.
 
 use diesel::pg::Pg;
-use diesel::prelude::*;
 use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
 use diesel::sql_query;
 use diesel::sql_types::{Array, BigInt, Nullable, Text};
@@ -36,11 +35,7 @@ impl Source {
     }
 }
 
-#[derive(QueryableByName)]
-struct Candidate {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    id: Uuid,
-}
+platform::rows! { struct Candidate { id: Uuid } }
 
 fn ids(candidates: Vec<Candidate>) -> Vec<Uuid> {
     candidates.into_iter().map(|candidate| candidate.id).collect()

@@ -11,8 +11,9 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz};
-use diesel::{QueryableByName, sql_query};
+use diesel::QueryableByName;
+use diesel::sql_query;
+use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{
     MAX_BATCH_BYTES, Timestamp, chain,
@@ -44,35 +45,25 @@ pub(crate) struct ClaimableEndpoint {
     pub(crate) max_messages: u32,
 }
 
-/// A due delivery: now queued, or found behind another of its ordering key.
-#[derive(QueryableByName)]
-pub(crate) struct ClaimedDelivery {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    pub(crate) id: Uuid,
-    #[diesel(sql_type = Text)]
-    pub(crate) merchant: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) kind: String,
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) next_attempt_at: Timestamp,
-    #[diesel(sql_type = BigInt)]
-    pub(crate) sequence: i64,
-    #[diesel(sql_type = Integer)]
-    pub(crate) replay_number: i32,
-    #[diesel(sql_type = Integer)]
-    pub(crate) attempts: i32,
-    #[diesel(sql_type = Integer)]
-    pub(crate) requeues: i32,
-    #[diesel(sql_type = Bool)]
-    is_behind_another: bool,
-    #[diesel(sql_type = Bool)]
-    is_claimed: bool,
-    /// Number of due deliveries, also of those that did not fit into the batch.
-    #[diesel(sql_type = BigInt)]
-    due: i64,
-    /// None for a delivery behind another, and for one whose message is missing.
-    #[diesel(embed)]
-    content: Option<Content>,
+platform::rows! {
+    /// A due delivery: now queued, or found behind another of its ordering key.
+    pub(crate) struct ClaimedDelivery {
+        pub(crate) id: Uuid,
+        pub(crate) merchant: String,
+        pub(crate) kind: String,
+        pub(crate) next_attempt_at: Timestamp,
+        pub(crate) sequence: i64,
+        pub(crate) replay_number: i32,
+        pub(crate) attempts: i32,
+        pub(crate) requeues: i32,
+        is_behind_another: bool,
+        is_claimed: bool,
+        /// Number of due deliveries, also of those that did not fit into the batch.
+        due: i64,
+        /// None for a delivery behind another, and for one whose message is missing.
+        #[diesel(embed)]
+        content: Option<Content>,
+    }
 }
 
 impl ClaimedDelivery {
@@ -81,17 +72,14 @@ impl ClaimedDelivery {
     }
 }
 
-/// Message content of a claimed delivery.
-#[derive(QueryableByName)]
-pub(crate) struct Content {
-    #[diesel(sql_type = Integer)]
-    pub(crate) version: i32,
-    #[diesel(sql_type = Text)]
-    pub(crate) event: String,
-    #[diesel(sql_type = Binary)]
-    pub(crate) body: Vec<u8>,
-    #[diesel(sql_type = Nullable<Text>)]
-    pub(crate) traceparent: Option<String>,
+platform::rows! {
+    /// Message content of a claimed delivery.
+    pub(crate) struct Content {
+        pub(crate) version: i32,
+        pub(crate) event: String,
+        pub(crate) body: Vec<u8>,
+        pub(crate) traceparent: Option<String>,
+    }
 }
 
 #[derive(Default)]
@@ -228,11 +216,7 @@ const BLOCK: &str = "WITH behind AS MATERIALIZED ( \
  UPDATE deliveries SET state = 'blocked' \
  WHERE id = ANY (ARRAY (SELECT id FROM behind)) AND (state = 'ready') IS TRUE RETURNING id";
 
-#[derive(QueryableByName)]
-struct BlockedId {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    id: Uuid,
-}
+platform::rows! { struct BlockedId { id: Uuid } }
 
 /// Blocks deliveries behind the first of their ordering key, and returns their ids.
 async fn block(conn: &mut AsyncPgConnection, ids: &[Uuid]) -> Result<HashSet<Uuid>, DatabaseError> {

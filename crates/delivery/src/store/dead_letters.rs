@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use chrono::TimeDelta;
-use diesel::QueryableByName;
 use diesel::sql_query;
 use diesel::sql_types::{Array, Integer};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
@@ -13,12 +12,11 @@ use uuid::Uuid;
 
 use super::min_id_at;
 
-#[derive(QueryableByName)]
-struct DeadLetterKey {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    id: Uuid,
-    #[diesel(sql_type = Integer)]
-    replay_number: i32,
+platform::rows! {
+    struct DeadLetterKey {
+        id: Uuid,
+        replay_number: i32,
+    }
 }
 
 /// A missing message alone does not make a dead letter outdated: the database may have been restored

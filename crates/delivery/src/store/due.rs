@@ -1,7 +1,7 @@
 //! Endpoints that have due deliveries.
 
-use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz};
-use diesel::{QueryableByName, sql_query};
+use diesel::sql_query;
+use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{
     Timestamp,
@@ -10,26 +10,21 @@ use platform::{
 
 use super::{EndpointKey, column};
 
-/// An endpoint with a due delivery, and the state that decides whether it may be sent to.
-#[derive(Debug, QueryableByName)]
-pub(crate) struct DueEndpoint {
-    #[diesel(sql_type = Text)]
-    pub(crate) merchant: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) kind: String,
-    /// Earliest time of the deliveries that were read.
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) first_at: Timestamp,
-    /// Number of deliveries that were read.
-    #[diesel(sql_type = BigInt)]
-    pub(crate) read: i64,
-    /// None before the first attempt, like the following.
-    #[diesel(sql_type = Nullable<Integer>)]
-    pub(crate) window_size: Option<i32>,
-    #[diesel(sql_type = Nullable<Integer>)]
-    pub(crate) failed_probes: Option<i32>,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    pub(crate) not_before: Option<Timestamp>,
+platform::rows! {
+    /// An endpoint with a due delivery, and the state that decides whether it may be sent to.
+    #[derive(Debug)]
+    pub(crate) struct DueEndpoint {
+        pub(crate) merchant: String,
+        pub(crate) kind: String,
+        /// Earliest time of the deliveries that were read.
+        pub(crate) first_at: Timestamp,
+        /// Number of deliveries that were read.
+        pub(crate) read: i64,
+        /// None before the first attempt, like the following.
+        pub(crate) window_size: Option<i32>,
+        pub(crate) failed_probes: Option<i32>,
+        pub(crate) not_before: Option<Timestamp>,
+    }
 }
 
 impl DueEndpoint {
@@ -76,15 +71,14 @@ pub(crate) async fn due_endpoints(
     Ok(prepared(statement).load(conn).await?)
 }
 
-/// An endpoint and the time of its first ready delivery.
-#[derive(Debug, QueryableByName)]
-pub(crate) struct FirstReady {
-    #[diesel(sql_type = Text)]
-    pub(crate) merchant: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) kind: String,
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) first_at: Timestamp,
+platform::rows! {
+    /// An endpoint and the time of its first ready delivery.
+    #[derive(Debug)]
+    pub(crate) struct FirstReady {
+        pub(crate) merchant: String,
+        pub(crate) kind: String,
+        pub(crate) first_at: Timestamp,
+    }
 }
 
 /// The index skips from endpoint to endpoint, so a long backlog of one costs nothing.
@@ -115,12 +109,11 @@ pub(crate) async fn endpoints_after(
     Ok(prepared(statement).load(conn).await?)
 }
 
-#[derive(QueryableByName)]
-struct WokenEndpoint {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    kind: String,
+platform::rows! {
+    struct WokenEndpoint {
+        merchant: String,
+        kind: String,
+    }
 }
 
 /// DO UPDATE locks a row that is there already, so that it stays until this transaction is visible.

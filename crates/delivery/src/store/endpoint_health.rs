@@ -1,27 +1,21 @@
 //! Health of an endpoint: its last success and failure, and the time since which it fails.
 
-use diesel::QueryableByName;
-use diesel::sql_types::{Integer, Nullable, Text, Timestamptz};
 use platform::Timestamp;
 
 use crate::outcome::{Outcome, Signal};
 
-/// The last results of an endpoint, as stored.
-#[derive(Clone, Debug, Default, PartialEq, Eq, QueryableByName)]
-pub(crate) struct EndpointHealth {
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    pub(crate) last_success_at: Option<Timestamp>,
-    #[diesel(sql_type = Nullable<Integer>)]
-    pub(crate) last_success_status: Option<i32>,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    pub(crate) last_failure_at: Option<Timestamp>,
-    #[diesel(sql_type = Nullable<Integer>)]
-    pub(crate) last_failure_status: Option<i32>,
-    #[diesel(sql_type = Nullable<Text>)]
-    pub(crate) last_failure_outcome: Option<String>,
-    /// Time since which the endpoint fails; null if it does not fail.
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    pub(crate) failing_since: Option<Timestamp>,
+platform::rows! {
+    /// The last results of an endpoint, as stored.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub(crate) struct EndpointHealth {
+        pub(crate) last_success_at: Option<Timestamp>,
+        pub(crate) last_success_status: Option<i32>,
+        pub(crate) last_failure_at: Option<Timestamp>,
+        pub(crate) last_failure_status: Option<i32>,
+        pub(crate) last_failure_outcome: Option<String>,
+        /// Time since which the endpoint fails; null if it does not fail.
+        pub(crate) failing_since: Option<Timestamp>,
+    }
 }
 
 impl EndpointHealth {

@@ -1,7 +1,8 @@
 //! Rows of `delivery_endpoints`: locked, and saved with their new window and health.
 
+use diesel::QueryableByName;
+use diesel::sql_query;
 use diesel::sql_types::{Array, Integer, Nullable, Text, Timestamptz};
-use diesel::{QueryableByName, sql_query};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::message_kind::MessageKind;
 use platform::{
@@ -12,25 +13,19 @@ use platform::{
 use super::column;
 use super::endpoint_health::EndpointHealth;
 
-/// Window and health of an endpoint, as stored.
-#[derive(QueryableByName)]
-pub(super) struct EndpointRow {
-    #[diesel(sql_type = Text)]
-    pub(super) merchant: String,
-    #[diesel(sql_type = Text)]
-    pub(super) kind: String,
-    #[diesel(sql_type = Integer)]
-    pub(super) window_size: i32,
-    #[diesel(sql_type = Integer)]
-    pub(super) slow_start_threshold: i32,
-    #[diesel(sql_type = Integer)]
-    pub(super) window_acks: i32,
-    #[diesel(sql_type = Integer)]
-    pub(super) failed_probes: i32,
-    #[diesel(sql_type = Timestamptz)]
-    pub(super) not_before: Timestamp,
-    #[diesel(embed)]
-    pub(super) health: EndpointHealth,
+platform::rows! {
+    /// Window and health of an endpoint, as stored.
+    pub(super) struct EndpointRow {
+        pub(super) merchant: String,
+        pub(super) kind: String,
+        pub(super) window_size: i32,
+        pub(super) slow_start_threshold: i32,
+        pub(super) window_acks: i32,
+        pub(super) failed_probes: i32,
+        pub(super) not_before: Timestamp,
+        #[diesel(embed)]
+        pub(super) health: EndpointHealth,
+    }
 }
 
 /// New state of an endpoint.

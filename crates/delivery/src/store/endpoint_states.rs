@@ -1,6 +1,5 @@
 //! Results that decide the states of endpoints, pages of failing endpoints, and the worst of all.
 
-use diesel::prelude::*;
 use diesel::sql_query;
 use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
@@ -11,17 +10,15 @@ use super::report::MAX_READ;
 /// Merchant and kind of an endpoint.
 pub(crate) type EndpointKey = (String, String);
 
-/// The results that decide the state of an endpoint.
-#[derive(Debug, QueryableByName)]
-pub(crate) struct EndpointResults {
-    #[diesel(sql_type = Text)]
-    pub(crate) merchant: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) kind: String,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    pub(crate) failing_since: Option<Timestamp>,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    pub(crate) last_success_at: Option<Timestamp>,
+platform::rows! {
+    /// The results that decide the state of an endpoint.
+    #[derive(Debug)]
+    pub(crate) struct EndpointResults {
+        pub(crate) merchant: String,
+        pub(crate) kind: String,
+        pub(crate) failing_since: Option<Timestamp>,
+        pub(crate) last_success_at: Option<Timestamp>,
+    }
 }
 
 /// Returns the results of those of the given endpoints that have had an attempt.
@@ -39,12 +36,11 @@ pub(crate) async fn endpoint_results(
     .await?)
 }
 
-#[derive(QueryableByName)]
-struct KeyRow {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    kind: String,
+platform::rows! {
+    struct KeyRow {
+        merchant: String,
+        kind: String,
+    }
 }
 
 fn keys(rows: Vec<KeyRow>) -> Vec<EndpointKey> {

@@ -1,35 +1,30 @@
 //! Backlog and health of endpoints.
 
-use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz};
-use diesel::{QueryableByName, sql_query};
+use diesel::QueryableByName;
+use diesel::sql_query;
+use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{Timestamp, database::DatabaseError};
 
 use super::endpoint_health::EndpointHealth;
 
-/// Backlog, window and health of an endpoint.
-#[derive(Debug, QueryableByName)]
-pub(crate) struct EndpointDetails {
-    #[diesel(sql_type = Text)]
-    pub(crate) merchant: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) kind: String,
-    #[diesel(sql_type = BigInt)]
-    pub(crate) waiting: i64,
-    #[diesel(sql_type = BigInt)]
-    pub(crate) in_flight: i64,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    pub(crate) oldest_due_at: Option<Timestamp>,
-    /// None before the first attempt.
-    #[diesel(sql_type = Nullable<Integer>)]
-    pub(crate) window_size: Option<i32>,
-    #[diesel(embed)]
-    pub(crate) health: EndpointHealth,
-    /// Time and status of the last sample that the endpoint accepted.
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    pub(crate) sample_at: Option<Timestamp>,
-    #[diesel(sql_type = Nullable<Integer>)]
-    pub(crate) sample_status: Option<i32>,
+platform::rows! {
+    /// Backlog, window and health of an endpoint.
+    #[derive(Debug)]
+    pub(crate) struct EndpointDetails {
+        pub(crate) merchant: String,
+        pub(crate) kind: String,
+        pub(crate) waiting: i64,
+        pub(crate) in_flight: i64,
+        pub(crate) oldest_due_at: Option<Timestamp>,
+        /// None before the first attempt.
+        pub(crate) window_size: Option<i32>,
+        #[diesel(embed)]
+        pub(crate) health: EndpointHealth,
+        /// Time and status of the last sample that the endpoint accepted.
+        pub(crate) sample_at: Option<Timestamp>,
+        pub(crate) sample_status: Option<i32>,
+    }
 }
 
 /// The window bounds the queued deliveries of an endpoint; the others are counted up to the limit.

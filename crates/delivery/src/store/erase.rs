@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use diesel::sql_types::{Array, Binary, Integer, Nullable, Text, Timestamptz};
-use diesel::{QueryableByName, sql_query};
+use diesel::sql_query;
+use diesel::sql_types::{Array, Binary, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
 use domain::erasure::{ERASED, erase_text};
@@ -22,20 +22,16 @@ pub struct ErasedMessages<'a> {
     pub before: Option<Timestamp>,
 }
 
-#[derive(QueryableByName)]
-struct Size {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    id: Uuid,
-    #[diesel(sql_type = Integer)]
-    bytes: i32,
-}
+platform::rows! {
+    struct Size {
+        id: Uuid,
+        bytes: i32,
+    }
 
-#[derive(QueryableByName)]
-struct Row {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    id: Uuid,
-    #[diesel(sql_type = Binary)]
-    body: Vec<u8>,
+    struct Row {
+        id: Uuid,
+        body: Vec<u8>,
+    }
 }
 
 /// `LATERAL` uses the index on the ordering key for each of them.

@@ -1,23 +1,21 @@
 //! Durations of attempts per hour.
 
-use diesel::sql_types::{Array, BigInt, SmallInt, Text, Timestamptz};
-use diesel::{QueryableByName, sql_query};
+use diesel::QueryableByName;
+use diesel::sql_query;
+use diesel::sql_types::{Array, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{Timestamp, database::DatabaseError};
 
 use super::report::MAX_READ;
 
-/// Attempts of one hour in one bucket.
-#[derive(QueryableByName)]
-pub(crate) struct HourBucket {
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) hour: Timestamp,
-    #[diesel(sql_type = SmallInt)]
-    pub(crate) bucket: i16,
-    #[diesel(sql_type = BigInt)]
-    pub(crate) attempts: i64,
-    #[diesel(sql_type = BigInt)]
-    pub(crate) delivered: i64,
+platform::rows! {
+    /// Attempts of one hour in one bucket.
+    pub(crate) struct HourBucket {
+        pub(crate) hour: Timestamp,
+        pub(crate) bucket: i16,
+        pub(crate) attempts: i64,
+        pub(crate) delivered: i64,
+    }
 }
 
 const HOURLY: &str = "SELECT hour, bucket, sum(attempts)::bigint AS attempts, \
@@ -45,22 +43,17 @@ pub(crate) async fn hourly_latencies(
     Ok(query.load(conn).await?)
 }
 
-/// Attempts at one endpoint, of several hours in one bucket.
-#[derive(QueryableByName)]
-pub(crate) struct EndpointCount {
-    #[diesel(sql_type = Text)]
-    pub(crate) merchant: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) kind: String,
-    #[diesel(sql_type = SmallInt)]
-    pub(crate) bucket: i16,
-    #[diesel(sql_type = BigInt)]
-    pub(crate) attempts: i64,
-    #[diesel(sql_type = BigInt)]
-    pub(crate) delivered: i64,
-    /// Number of hourly counts that were added up.
-    #[diesel(sql_type = BigInt)]
-    read: i64,
+platform::rows! {
+    /// Attempts at one endpoint, of several hours in one bucket.
+    pub(crate) struct EndpointCount {
+        pub(crate) merchant: String,
+        pub(crate) kind: String,
+        pub(crate) bucket: i16,
+        pub(crate) attempts: i64,
+        pub(crate) delivered: i64,
+        /// Number of hourly counts that were added up.
+        read: i64,
+    }
 }
 
 /// Returns the attempts at each endpoint from the hour of `from` until `to`, of these kinds, of one merchant
@@ -92,15 +85,14 @@ pub(crate) async fn endpoint_latencies(
     Ok((counts, is_truncated))
 }
 
-/// Attempts at one endpoint, of one hour in one bucket.
-#[derive(QueryableByName)]
-pub(crate) struct EndpointBucket {
-    #[diesel(sql_type = Text)]
-    pub(crate) merchant: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) kind: String,
-    #[diesel(embed)]
-    pub(crate) count: HourBucket,
+platform::rows! {
+    /// Attempts at one endpoint, of one hour in one bucket.
+    pub(crate) struct EndpointBucket {
+        pub(crate) merchant: String,
+        pub(crate) kind: String,
+        #[diesel(embed)]
+        pub(crate) count: HourBucket,
+    }
 }
 
 const RECENT: &str = "SELECT given.merchant, given.kind, \

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use diesel::prelude::*;
 use diesel::sql_query;
-use diesel::sql_types::{Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{
     Timestamp,
@@ -55,17 +54,15 @@ pub(crate) async fn expire_leases(
     Ok(expired.execute(conn).await?)
 }
 
-/// A queued delivery, its endpoint and its lease.
-#[derive(Debug, QueryableByName)]
-pub(crate) struct LeasedDelivery {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    pub(crate) id: Uuid,
-    #[diesel(sql_type = Text)]
-    pub(crate) merchant: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) kind: String,
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) leased_until: Timestamp,
+platform::rows! {
+    /// A queued delivery, its endpoint and its lease.
+    #[derive(Debug)]
+    pub(crate) struct LeasedDelivery {
+        pub(crate) id: Uuid,
+        pub(crate) merchant: String,
+        pub(crate) kind: String,
+        pub(crate) leased_until: Timestamp,
+    }
 }
 
 /// Returns all queued deliveries. The memory budget bounds their number.

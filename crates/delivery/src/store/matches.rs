@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use diesel::QueryableByName;
-use diesel::sql_types::{BigInt, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::database::DatabaseError;
 use uuid::Uuid;
@@ -25,14 +23,12 @@ pub(crate) struct MatchCounts {
     pub(crate) is_truncated: bool,
 }
 
-#[derive(QueryableByName)]
-struct CountRow {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    kind: String,
-    #[diesel(sql_type = BigInt)]
-    count: i64,
+platform::rows! {
+    struct CountRow {
+        merchant: String,
+        kind: String,
+        count: i64,
+    }
 }
 
 /// Counts the deliveries that match a filter, oldest first, among up to `max_scanned` candidates.

@@ -1,31 +1,24 @@
 //! New messages of a merchant, for listeners.
 
-use diesel::QueryableByName;
 use diesel::sql_query;
-use diesel::sql_types::{BigInt, Binary, Integer, Nullable, Text, Timestamptz};
+use diesel::sql_types::{BigInt, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{Timestamp, database::DatabaseError};
 use uuid::Uuid;
 
-/// A message with its body.
-#[derive(Debug, QueryableByName)]
-pub(crate) struct StoredMessage {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    pub(crate) id: Uuid,
-    #[diesel(sql_type = Text)]
-    pub(crate) kind: String,
-    #[diesel(sql_type = Integer)]
-    pub(crate) version: i32,
-    #[diesel(sql_type = Text)]
-    pub(crate) event: String,
-    #[diesel(sql_type = BigInt)]
-    pub(crate) sequence: i64,
-    #[diesel(sql_type = Binary)]
-    pub(crate) body: Vec<u8>,
-    #[diesel(sql_type = Nullable<Text>)]
-    pub(crate) traceparent: Option<String>,
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) created_at: Timestamp,
+platform::rows! {
+    /// A message with its body.
+    #[derive(Debug)]
+    pub(crate) struct StoredMessage {
+        pub(crate) id: Uuid,
+        pub(crate) kind: String,
+        pub(crate) version: i32,
+        pub(crate) event: String,
+        pub(crate) sequence: i64,
+        pub(crate) body: Vec<u8>,
+        pub(crate) traceparent: Option<String>,
+        pub(crate) created_at: Timestamp,
+    }
 }
 
 /// Returns the messages of a merchant with ids from `from` up to but without `until`, oldest first.

@@ -1,7 +1,6 @@
 //! Counts of attempts over time, for reports.
 
-use diesel::QueryableByName;
-use diesel::sql_types::{BigInt, Integer, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{
     Timestamp,
@@ -39,23 +38,17 @@ pub(crate) struct ReportFilter {
     pub(crate) to: Timestamp,
 }
 
-#[derive(QueryableByName)]
-pub(crate) struct ReportRow {
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) period_start_at: Timestamp,
-    #[diesel(sql_type = Text)]
-    pub(crate) merchant: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) kind: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) outcome: String,
-    #[diesel(sql_type = Nullable<Integer>)]
-    pub(crate) status: Option<i32>,
-    #[diesel(sql_type = BigInt)]
-    pub(crate) attempts: i64,
-    /// Number of hourly counts that were added up.
-    #[diesel(sql_type = BigInt)]
-    pub(crate) read: i64,
+platform::rows! {
+    pub(crate) struct ReportRow {
+        pub(crate) period_start_at: Timestamp,
+        pub(crate) merchant: String,
+        pub(crate) kind: String,
+        pub(crate) outcome: String,
+        pub(crate) status: Option<i32>,
+        pub(crate) attempts: i64,
+        /// Number of hourly counts that were added up.
+        pub(crate) read: i64,
+    }
 }
 
 /// Hourly counts, newest first. An index has those of one merchant, and another one those of all, in this

@@ -24,11 +24,7 @@ impl Superseded {
     }
 }
 
-#[derive(QueryableByName)]
-struct RequeuedId {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    id: Uuid,
-}
+platform::rows! { struct RequeuedId { id: Uuid } }
 
 /// FOR KEY SHARE keeps [`delete_settled`] from deleting the message meanwhile. `LATERAL` and subqueries with `LIMIT`
 /// find rows by their keys, see `claim`.
@@ -110,12 +106,11 @@ async fn lock_ordering_keys(
     Ok(())
 }
 
-#[derive(QueryableByName)]
-struct OrderingKey {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    ordering_key: String,
+platform::rows! {
+    struct OrderingKey {
+        merchant: String,
+        ordering_key: String,
+    }
 }
 
 /// Blocks ready deliveries behind messages that are about to be requeued. The dispatcher does not

@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_query;
-use diesel::sql_types::{Array, Bool, Integer, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, Integer, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{Timestamp, database::DatabaseError};
 use uuid::Uuid;
@@ -12,20 +12,17 @@ use uuid::Uuid;
 use super::due::wake_up;
 use super::schema::{deliveries, delivery_endpoints};
 
-/// An unsettled delivery and the state of its endpoint.
-#[derive(Debug, QueryableByName)]
-pub(crate) struct UnsettledDelivery {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    pub(crate) id: Uuid,
-    #[diesel(sql_type = Text)]
-    pub(crate) state: String,
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) next_attempt_at: Timestamp,
-    /// Time of the next probe, while probes of the endpoint fail.
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    pub(crate) not_before: Option<Timestamp>,
-    #[diesel(sql_type = Bool)]
-    pub(crate) is_window_full: bool,
+platform::rows! {
+    /// An unsettled delivery and the state of its endpoint.
+    #[derive(Debug)]
+    pub(crate) struct UnsettledDelivery {
+        pub(crate) id: Uuid,
+        pub(crate) state: String,
+        pub(crate) next_attempt_at: Timestamp,
+        /// Time of the next probe, while probes of the endpoint fail.
+        pub(crate) not_before: Option<Timestamp>,
+        pub(crate) is_window_full: bool,
+    }
 }
 
 const UNSETTLED: &str = "SELECT row.id, row.state, row.next_attempt_at, \

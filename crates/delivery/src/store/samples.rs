@@ -1,28 +1,24 @@
 //! Samples: the requests to send them, and the last one that each endpoint accepted.
 
+use diesel::sql_query;
 use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz};
-use diesel::{QueryableByName, sql_query};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{Timestamp, database::DatabaseError};
 use uuid::Uuid;
 
 use super::column;
 
-/// A request to send samples to a merchant's endpoints.
-#[derive(Debug, QueryableByName)]
-pub(crate) struct SampleRequest {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    pub(crate) id: Uuid,
-    #[diesel(sql_type = Text)]
-    pub(crate) merchant: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) requested_by: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) event: String,
-    #[diesel(sql_type = Array<Text>)]
-    pub(crate) kinds: Vec<String>,
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) requested_at: Timestamp,
+platform::rows! {
+    /// A request to send samples to a merchant's endpoints.
+    #[derive(Debug)]
+    pub(crate) struct SampleRequest {
+        pub(crate) id: Uuid,
+        pub(crate) merchant: String,
+        pub(crate) requested_by: String,
+        pub(crate) event: String,
+        pub(crate) kinds: Vec<String>,
+        pub(crate) requested_at: Timestamp,
+    }
 }
 
 /// Records a request to send samples.

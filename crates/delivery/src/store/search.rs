@@ -7,7 +7,7 @@ use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
 use diesel::sql_query;
-use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{Timestamp, database::DatabaseError};
 use serde::{Deserialize, Serialize};
@@ -86,41 +86,27 @@ pub(crate) struct Filter {
     pub(crate) to: Option<DateTime<Utc>>,
 }
 
-/// A message with its delivery, if it is unsettled, and its last attempt.
-#[derive(Debug, QueryableByName)]
-pub(crate) struct DeliveryRow {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    pub(crate) id: Uuid,
-    #[diesel(sql_type = Text)]
-    pub(crate) merchant: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) kind: String,
-    #[diesel(sql_type = Nullable<Text>)]
-    pub(crate) ordering_key: Option<String>,
-    #[diesel(sql_type = BigInt)]
-    pub(crate) sequence: i64,
-    #[diesel(sql_type = Text)]
-    pub(crate) event: String,
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) created_at: Timestamp,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    pub(crate) next_attempt_at: Option<Timestamp>,
-    #[diesel(sql_type = Nullable<Integer>)]
-    pub(crate) attempts: Option<i32>,
-    #[diesel(sql_type = Nullable<Integer>)]
-    pub(crate) last_number: Option<i32>,
-    #[diesel(sql_type = Nullable<Integer>)]
-    pub(crate) replay_number: Option<i32>,
-    #[diesel(sql_type = Nullable<Text>)]
-    pub(crate) settled: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    pub(crate) outcome: Option<String>,
-    #[diesel(sql_type = Nullable<Integer>)]
-    pub(crate) status: Option<i32>,
-    #[diesel(sql_type = Nullable<Text>)]
-    pub(crate) detail: Option<String>,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    pub(crate) started_at: Option<Timestamp>,
+platform::rows! {
+    /// A message with its delivery, if it is unsettled, and its last attempt.
+    #[derive(Debug)]
+    pub(crate) struct DeliveryRow {
+        pub(crate) id: Uuid,
+        pub(crate) merchant: String,
+        pub(crate) kind: String,
+        pub(crate) ordering_key: Option<String>,
+        pub(crate) sequence: i64,
+        pub(crate) event: String,
+        pub(crate) created_at: Timestamp,
+        pub(crate) next_attempt_at: Option<Timestamp>,
+        pub(crate) attempts: Option<i32>,
+        pub(crate) last_number: Option<i32>,
+        pub(crate) replay_number: Option<i32>,
+        pub(crate) settled: Option<String>,
+        pub(crate) outcome: Option<String>,
+        pub(crate) status: Option<i32>,
+        pub(crate) detail: Option<String>,
+        pub(crate) started_at: Option<Timestamp>,
+    }
 }
 
 impl DeliveryRow {

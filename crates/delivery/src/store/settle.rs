@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 
 use diesel::{
-    QueryableByName, sql_query,
-    sql_types::{Array, Bool, Integer, Nullable, Text, Timestamptz},
+    sql_query,
+    sql_types::{Array, Integer, Nullable, Text, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{
@@ -21,16 +21,13 @@ use super::{Windows, column};
 use crate::outcome::Decision;
 use crate::settlement::Settlement;
 
-#[derive(QueryableByName)]
-struct SettledRow {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    id: Uuid,
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Nullable<Text>)]
-    ordering_key: Option<String>,
-    #[diesel(sql_type = Bool)]
-    is_final: bool,
+platform::rows! {
+    struct SettledRow {
+        id: Uuid,
+        merchant: String,
+        ordering_key: Option<String>,
+        is_final: bool,
+    }
 }
 
 /// Effect of [`settle`].

@@ -16,18 +16,14 @@ const DELIVERIES_PER_CHECK: i64 = 1000;
 /// Merchant, kind and id of the delivery that [`unblock_first_deliveries`] checked last.
 pub(crate) type BlockedCursor = (String, String, Uuid);
 
-#[derive(QueryableByName)]
-struct LastChecked {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    kind: String,
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    id: Uuid,
-    #[diesel(sql_type = BigInt)]
-    checked: i64,
-    #[diesel(sql_type = BigInt)]
-    unblocked: i64,
+platform::rows! {
+    struct LastChecked {
+        merchant: String,
+        kind: String,
+        id: Uuid,
+        checked: i64,
+        unblocked: i64,
+    }
 }
 
 /// `first` looks for an earlier delivery with ORDER BY, see `claim`. An unblocked delivery is due at

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::exchange::FailedItem;
@@ -73,20 +72,15 @@ pub(crate) async fn insert(
     Ok(())
 }
 
-#[derive(QueryableByName)]
-struct ClaimedRow {
-    #[diesel(sql_type = BigInt)]
-    position: i64,
-    #[diesel(sql_type = Text)]
-    document: String,
-    #[diesel(sql_type = Timestamptz)]
-    received_at: Timestamp,
-    #[diesel(sql_type = Nullable<Text>)]
-    traceparent: Option<String>,
-    #[diesel(sql_type = Bool)]
-    erased: bool,
-    #[diesel(sql_type = Bool)]
-    has_order: bool,
+platform::rows! {
+    struct ClaimedRow {
+        position: i64,
+        document: String,
+        received_at: Timestamp,
+        traceparent: Option<String>,
+        erased: bool,
+        has_order: bool,
+    }
 }
 
 /// Leases waiting confirmations, up to the capacity in number and bytes.
@@ -176,11 +170,7 @@ const CLAIM: &str = "WITH RECURSIVE merchants (merchant) AS ( \
  ) \
  SELECT claimed.*, weighed.has_order FROM claimed JOIN weighed USING (position)";
 
-#[derive(QueryableByName)]
-struct Waiting {
-    #[diesel(sql_type = Bool)]
-    waiting: bool,
-}
+platform::rows! { struct Waiting { waiting: bool } }
 
 /// Locks a confirmation until the transaction ends, and returns whether it is still waiting as it was
 /// claimed. A confirmation that was erased meanwhile is claimed again after its lease.

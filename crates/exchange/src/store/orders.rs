@@ -1,8 +1,8 @@
 //! Exchange orders: added once for each original order, then settled by the merchant's response or
 //! abandoned by an operator.
 
+use diesel::OptionalExtension as _;
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
-use diesel::{OptionalExtension as _, QueryableByName};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
 use domain::exchange::{ExchangeOrderResponse, ExchangeRenamed, PlacedItem};
@@ -71,22 +71,16 @@ pub(crate) async fn add(
     Ok(())
 }
 
-#[derive(QueryableByName)]
-struct SettledRow {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    original_order_id: String,
-    #[diesel(sql_type = Text)]
-    rma_identifier: String,
-    #[diesel(sql_type = Text)]
-    items: String,
-    #[diesel(sql_type = Timestamptz)]
-    ordered_at: Timestamp,
-    #[diesel(sql_type = Text)]
-    own_identifier: String,
-    #[diesel(sql_type = Nullable<Text>)]
-    exchange_order_identifier: Option<String>,
+platform::rows! {
+    struct SettledRow {
+        merchant: String,
+        original_order_id: String,
+        rma_identifier: String,
+        items: String,
+        ordered_at: Timestamp,
+        own_identifier: String,
+        exchange_order_identifier: Option<String>,
+    }
 }
 
 impl SettledRow {
@@ -103,12 +97,11 @@ impl SettledRow {
     }
 }
 
-#[derive(QueryableByName)]
-struct LockedRow {
-    #[diesel(sql_type = Text)]
-    state: String,
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    delivery: Uuid,
+platform::rows! {
+    struct LockedRow {
+        state: String,
+        delivery: Uuid,
+    }
 }
 
 /// Locks an exchange order until the transaction ends, and returns its state and delivery.

@@ -2,8 +2,7 @@
 
 use std::sync::LazyLock;
 
-use diesel::QueryableByName;
-use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use platform::{
     Timestamp,
@@ -21,30 +20,22 @@ const SUBJECT: &str = r#"substring(event FROM '"subject":"((?:[^"\\]|\\.)*)"')"#
 /// after an outage of the broker.
 const OUTBOX_PAGE: i64 = 10_000;
 
-#[derive(QueryableByName)]
-struct LastRow {
-    #[diesel(sql_type = Nullable<BigInt>)]
-    last: Option<i64>,
-}
+platform::rows! {
+    struct LastRow {
+        last: Option<i64>,
+    }
 
-#[derive(QueryableByName)]
-struct Key {
-    #[diesel(sql_type = Timestamptz)]
-    at: Timestamp,
-    #[diesel(sql_type = BigInt)]
-    sequence: i64,
-    #[diesel(sql_type = Integer)]
-    bytes: i32,
-}
+    struct Key {
+        at: Timestamp,
+        sequence: i64,
+        bytes: i32,
+    }
 
-#[derive(QueryableByName)]
-struct Row {
-    #[diesel(sql_type = Timestamptz)]
-    at: Timestamp,
-    #[diesel(sql_type = BigInt)]
-    sequence: i64,
-    #[diesel(sql_type = Text)]
-    event: String,
+    struct Row {
+        at: Timestamp,
+        sequence: i64,
+        event: String,
+    }
 }
 
 const PAGE_END: &str = "SELECT max(sequence) AS last FROM ( \

@@ -4,7 +4,7 @@
 //! stays small, and the relay never reads past published events.
 
 use diesel::QueryableByName;
-use diesel::sql_types::{Array, BigInt, Integer, Text, Timestamptz};
+use diesel::sql_types::{Array, BigInt, Integer, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use platform::{
     MAX_BATCH_BYTES, Timestamp,
@@ -56,11 +56,7 @@ impl ConfirmedEvents {
     }
 }
 
-#[derive(QueryableByName)]
-struct Partition {
-    #[diesel(sql_type = Text)]
-    name: String,
-}
+platform::rows! { struct Partition { name: String } }
 
 const MAINTAIN: &str = "\
     SELECT name \
@@ -78,13 +74,13 @@ pub(super) async fn maintain(
     Ok(())
 }
 
-/// A published event and its position among all.
-#[derive(QueryableByName)]
-pub(super) struct PublishedEvent {
-    #[diesel(sql_type = Timestamptz)]
-    pub(super) published_at: Timestamp,
-    #[diesel(embed)]
-    pub(super) row: EventRow,
+platform::rows! {
+    /// A published event and its position among all.
+    pub(super) struct PublishedEvent {
+        pub(super) published_at: Timestamp,
+        #[diesel(embed)]
+        pub(super) row: EventRow,
+    }
 }
 
 const READ_AFTER: &str = "\

@@ -1,6 +1,5 @@
 //! The orders that merchants sent, and the summary of a merchant's orders.
 
-use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
@@ -111,11 +110,7 @@ async fn add_rejected(
     Ok(())
 }
 
-#[derive(QueryableByName)]
-struct CountRow {
-    #[diesel(sql_type = BigInt)]
-    count: i64,
-}
+platform::rows! { struct CountRow { count: i64 } }
 
 /// The number of a merchant's orders, counted up to `limit`.
 pub(crate) async fn count_orders(
@@ -132,16 +127,13 @@ pub(crate) async fn count_orders(
     Ok(count)
 }
 
-#[derive(QueryableByName)]
-struct TimesRow {
-    #[diesel(sql_type = Timestamptz)]
-    oldest_created_at: Timestamp,
-    #[diesel(sql_type = Timestamptz)]
-    newest_created_at: Timestamp,
-    #[diesel(sql_type = Timestamptz)]
-    first_received_at: Timestamp,
-    #[diesel(sql_type = Timestamptz)]
-    last_received_at: Timestamp,
+platform::rows! {
+    struct TimesRow {
+        oldest_created_at: Timestamp,
+        newest_created_at: Timestamp,
+        first_received_at: Timestamp,
+        last_received_at: Timestamp,
+    }
 }
 
 /// The times of a merchant's orders, if there are any.
@@ -161,14 +153,12 @@ pub(crate) async fn order_times(
     }))
 }
 
-#[derive(QueryableByName)]
-struct CountsRow {
-    #[diesel(sql_type = BigInt)]
-    received: i64,
-    #[diesel(sql_type = BigInt)]
-    changed: i64,
-    #[diesel(sql_type = BigInt)]
-    rejected: i64,
+platform::rows! {
+    struct CountsRow {
+        received: i64,
+        changed: i64,
+        rejected: i64,
+    }
 }
 
 /// The numbers of orders that a merchant sent since a full hour.
@@ -189,11 +179,7 @@ pub(crate) async fn counts_since(
     Ok(OrderCounts { received, changed, rejected })
 }
 
-#[derive(QueryableByName)]
-struct RejectedRow {
-    #[diesel(sql_type = Text)]
-    document: String,
-}
+platform::rows! { struct RejectedRow { document: String } }
 
 /// The last rejected orders of a merchant, newest first.
 pub(crate) async fn rejected_orders(

@@ -1,7 +1,6 @@
 //! Finds a shopper's orders and replaces the shopper's data in them. Statements with a list of orders are planned each
 //! time: a plan that was made while the table was empty would read all orders of the merchant.
 
-use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
@@ -9,11 +8,7 @@ use domain::erasure::{EmailDigest, erase_order_document, erase_text};
 use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
 
-#[derive(QueryableByName)]
-struct NameRow {
-    #[diesel(sql_type = Text)]
-    identifier: String,
-}
+platform::rows! { struct NameRow { identifier: String } }
 
 /// The orders of a shopper, sorted, at most `limit`: those with the e-mail address, and those that were erased
 /// for it before.
@@ -39,12 +34,11 @@ pub(crate) async fn orders_of_shopper(
     Ok(rows.into_iter().map(|row| row.identifier).collect())
 }
 
-#[derive(QueryableByName)]
-struct OrderRow {
-    #[diesel(sql_type = Text)]
-    identifier: String,
-    #[diesel(sql_type = Text)]
-    document: String,
+platform::rows! {
+    struct OrderRow {
+        identifier: String,
+        document: String,
+    }
 }
 
 /// The digest of a row that stands for an order that is not stored. No document has an empty digest.

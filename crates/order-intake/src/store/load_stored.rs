@@ -1,7 +1,6 @@
 //! Loads the stored state of the orders and refunds in a batch.
 
-use diesel::QueryableByName;
-use diesel::sql_types::{Array, BigInt, Binary, Integer, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::json::Digest;
 use domain::order::{OrderVersion, RefundVersion};
@@ -16,19 +15,15 @@ const ORDER: i32 = 1;
 const REFUND: i32 = 2;
 const REFUND_LINE: i32 = 3;
 
-#[derive(QueryableByName)]
-struct StoredRow {
-    #[diesel(sql_type = Integer)]
-    kind: i32,
-    #[diesel(sql_type = BigInt)]
-    position: i64,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    updated_at: Option<Timestamp>,
-    #[diesel(sql_type = Nullable<Binary>)]
-    digest: Option<Vec<u8>>,
-    /// The order of a refund, or the refund of a line.
-    #[diesel(sql_type = Nullable<Binary>)]
-    owner: Option<Vec<u8>>,
+platform::rows! {
+    struct StoredRow {
+        kind: i32,
+        position: i64,
+        updated_at: Option<Timestamp>,
+        digest: Option<Vec<u8>>,
+        /// The order of a refund, or the refund of a line.
+        owner: Option<Vec<u8>>,
+    }
 }
 
 fn stored_sql() -> String {

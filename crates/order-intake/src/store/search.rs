@@ -1,7 +1,6 @@
 //! Finds stored orders.
 
-use diesel::QueryableByName;
-use diesel::sql_types::{BigInt, Text, Timestamptz};
+use diesel::sql_types::{BigInt, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::{InvalidMerchantId, MerchantId};
 use platform::Timestamp;
@@ -191,24 +190,17 @@ fn prefix_end(prefix: &str) -> Option<String> {
     None
 }
 
-#[derive(QueryableByName)]
-struct FoundRow {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    identifier: String,
-    #[diesel(sql_type = Text)]
-    status: String,
-    #[diesel(sql_type = Timestamptz)]
-    created_at: Timestamp,
-    #[diesel(sql_type = Timestamptz)]
-    updated_at: Timestamp,
-    #[diesel(sql_type = Timestamptz)]
-    received_at: Timestamp,
-    #[diesel(sql_type = Text)]
-    document: String,
-    #[diesel(sql_type = BigInt)]
-    found: i64,
+platform::rows! {
+    struct FoundRow {
+        merchant: String,
+        identifier: String,
+        status: String,
+        created_at: Timestamp,
+        updated_at: Timestamp,
+        received_at: Timestamp,
+        document: String,
+        found: i64,
+    }
 }
 
 /// Finds orders, at most `limit`, sorted by merchant and identifier; those of all merchants with a prefix

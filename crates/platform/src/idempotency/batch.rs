@@ -3,22 +3,19 @@
 //! The transaction locks the rows that the requests change, then finds the keys, and inserts them with their
 //! responses last. A repeated request waits for the same rows and then finds its key.
 
-use diesel::QueryableByName;
-use diesel::sql_types::{Array, BigInt, Binary, Text, Timestamptz};
+use diesel::sql_types::{Array, Binary, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 
 use super::{IdempotencyKey, KeyState};
 use crate::Timestamp;
 use crate::database::{DatabaseError, prepared};
 
-#[derive(QueryableByName)]
-struct FoundRow {
-    #[diesel(sql_type = BigInt)]
-    place: i64,
-    #[diesel(sql_type = Binary)]
-    request_digest: Vec<u8>,
-    #[diesel(sql_type = Text)]
-    response: String,
+crate::rows! {
+    struct FoundRow {
+        place: i64,
+        request_digest: Vec<u8>,
+        response: String,
+    }
 }
 
 /// The states of keys, in order. The connection is shared, so that the caller can send the statement together

@@ -1,9 +1,9 @@
 //! Search for discrepancies, newest or oldest first, in one merchant or in all.
 
+use diesel::OptionalExtension as _;
 use diesel::pg::Pg;
 use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
-use diesel::sql_types::{BigInt, Jsonb, Nullable, Text, Timestamptz};
-use diesel::{OptionalExtension as _, QueryableByName};
+use diesel::sql_types::{BigInt, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use platform::Timestamp;
@@ -48,24 +48,17 @@ pub(crate) struct DiscrepancySearch {
     pub(crate) after: Option<i64>,
 }
 
-#[derive(QueryableByName)]
-struct Row {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = BigInt)]
-    position: i64,
-    #[diesel(sql_type = Timestamptz)]
-    at: Timestamp,
-    #[diesel(sql_type = Jsonb)]
-    detail: Value,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    resolved_at: Option<Timestamp>,
-    #[diesel(sql_type = Nullable<Text>)]
-    resolved_by: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    resolution_note: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    assigned_rma_identifier: Option<String>,
+platform::rows! {
+    struct Row {
+        merchant: String,
+        position: i64,
+        at: Timestamp,
+        detail: Value,
+        resolved_at: Option<Timestamp>,
+        resolved_by: Option<String>,
+        resolution_note: Option<String>,
+        assigned_rma_identifier: Option<String>,
+    }
 }
 
 impl Row {

@@ -5,7 +5,6 @@
 
 use std::collections::HashMap;
 
-use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
@@ -49,12 +48,11 @@ pub(crate) async fn add(
     Ok(())
 }
 
-#[derive(QueryableByName)]
-struct Row {
-    #[diesel(sql_type = BigInt)]
-    place: i64,
-    #[diesel(sql_type = BigInt)]
-    sequence: i64,
+platform::rows! {
+    struct Row {
+        place: i64,
+        sequence: i64,
+    }
 }
 
 /// The sequence numbers before which the snapshots of these orders are erased. Waits for their erasures.

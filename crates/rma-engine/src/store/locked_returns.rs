@@ -1,7 +1,6 @@
 //! Returns that the refunds of several orders may affect: locked at once, loaded in chunks.
 
-use diesel::QueryableByName;
-use diesel::sql_types::{Array, Integer, Text};
+use diesel::sql_types::{Array, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::returns::Rma;
 use platform::database::{DatabaseError, prepared};
@@ -17,14 +16,12 @@ pub(crate) struct Locked {
     pub(crate) weight: usize,
 }
 
-#[derive(QueryableByName)]
-struct LockedRow {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    rma_identifier: String,
-    #[diesel(sql_type = Integer)]
-    weight: i32,
+platform::rows! {
+    struct LockedRow {
+        merchant: String,
+        rma_identifier: String,
+        weight: i32,
+    }
 }
 
 /// Locks the returns that hold units of these orders, and the named returns, in key order. See

@@ -3,7 +3,6 @@
 //! A look-up is inserted as a failure before anything else is read, and deleted if it was none. Parallel
 //! look-ups therefore see each other, and the limits hold for them together.
 
-use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Binary, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
@@ -57,11 +56,7 @@ pub(crate) struct LookedUp {
     pub(crate) limited_since: Option<Timestamp>,
 }
 
-#[derive(QueryableByName)]
-struct IdentifierRow {
-    #[diesel(sql_type = Text)]
-    identifier: String,
-}
+platform::rows! { struct IdentifierRow { identifier: String } }
 
 /// The first of these identifiers that an order of the merchant has. Each is looked up on its own: a plan with the
 /// whole list, made while the table was empty, would read all orders of the merchant.
@@ -82,11 +77,7 @@ pub(crate) async fn known_identifier(
     Ok(rows.into_iter().next().map(|row| row.identifier))
 }
 
-#[derive(QueryableByName)]
-struct PositionRow {
-    #[diesel(sql_type = BigInt)]
-    position: i64,
-}
+platform::rows! { struct PositionRow { position: i64 } }
 
 /// Inserts a look-up as a failure and returns its position.
 pub(crate) async fn insert(
@@ -140,12 +131,11 @@ pub(crate) async fn delete_of_orders(
     Ok(())
 }
 
-#[derive(QueryableByName)]
-struct LookedUpRow {
-    #[diesel(sql_type = Nullable<Text>)]
-    document: Option<String>,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    limited_since: Option<Timestamp>,
+platform::rows! {
+    struct LookedUpRow {
+        document: Option<String>,
+        limited_since: Option<Timestamp>,
+    }
 }
 
 /// Reads the order and the limits in one statement, which is the same whether the order exists or not.

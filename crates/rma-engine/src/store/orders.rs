@@ -5,8 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use diesel::QueryableByName;
-use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::order::Order;
@@ -47,19 +46,15 @@ pub(crate) struct Projected {
     pub(crate) weight: usize,
 }
 
-#[derive(QueryableByName)]
-struct StoredRow {
-    #[diesel(sql_type = BigInt)]
-    place: i64,
-    #[diesel(sql_type = Timestamptz)]
-    updated_at: Timestamp,
-    #[diesel(sql_type = BigInt)]
-    sequence: i64,
-    #[diesel(sql_type = Timestamptz)]
-    stored_at: Timestamp,
-    /// `NULL` if the stored units are too large together.
-    #[diesel(sql_type = Nullable<Text>)]
-    shipped_units: Option<String>,
+platform::rows! {
+    struct StoredRow {
+        place: i64,
+        updated_at: Timestamp,
+        sequence: i64,
+        stored_at: Timestamp,
+        /// `NULL` if the stored units are too large together.
+        shipped_units: Option<String>,
+    }
 }
 
 /// Locks these orders. Returns `None` if there are several and their units have more than `most`
@@ -142,20 +137,15 @@ pub(crate) enum RowLock {
     UpdateOrSkip,
 }
 
-#[derive(QueryableByName)]
-struct ProjectedRow {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    document: String,
-    #[diesel(sql_type = BigInt)]
-    sequence: i64,
-    #[diesel(sql_type = Text)]
-    shipped_units: String,
-    #[diesel(sql_type = Timestamptz)]
-    stored_at: Timestamp,
-    #[diesel(sql_type = Nullable<Text>)]
-    original_order_identifier: Option<String>,
+platform::rows! {
+    struct ProjectedRow {
+        merchant: String,
+        document: String,
+        sequence: i64,
+        shipped_units: String,
+        stored_at: Timestamp,
+        original_order_identifier: Option<String>,
+    }
 }
 
 /// Finds orders with their merchants; unknown keys are skipped. Keys must be sorted, as for [`lock_stored`].

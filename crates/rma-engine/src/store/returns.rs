@@ -1,8 +1,8 @@
 //! Reads and locks returns.
 
 use chrono::{DateTime, Utc};
-use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz};
-use diesel::{OptionalExtension as _, QueryableByName};
+use diesel::OptionalExtension as _;
+use diesel::sql_types::{Array, BigInt, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::returns::{Rma, RmaStatus};
@@ -23,15 +23,14 @@ pub(crate) async fn lock(
     one(conn, merchant, rma_identifier, " FOR NO KEY UPDATE").await
 }
 
-/// A return that was requested.
-#[derive(QueryableByName)]
-pub(crate) struct RequestedReturn {
-    #[diesel(sql_type = Text)]
-    pub(crate) merchant: String,
-    /// `NULL` if there is no such return, if another transaction has locked it, or if the documents are too large
-    /// together.
-    #[diesel(sql_type = Nullable<Text>)]
-    document: Option<String>,
+platform::rows! {
+    /// A return that was requested.
+    pub(crate) struct RequestedReturn {
+        pub(crate) merchant: String,
+        /// `NULL` if there is no such return, if another transaction has locked it, or if the documents are too large
+        /// together.
+        document: Option<String>,
+    }
 }
 
 impl RequestedReturn {
@@ -121,16 +120,13 @@ pub(crate) struct ReturnSummary {
     updated_at: DateTime<Utc>,
 }
 
-#[derive(QueryableByName)]
-struct SummaryRow {
-    #[diesel(sql_type = Text)]
-    rma_identifier: String,
-    #[diesel(sql_type = Text)]
-    status: String,
-    #[diesel(sql_type = Timestamptz)]
-    created_at: DateTime<Utc>,
-    #[diesel(sql_type = Timestamptz)]
-    updated_at: DateTime<Utc>,
+platform::rows! {
+    struct SummaryRow {
+        rma_identifier: String,
+        status: String,
+        created_at: DateTime<Utc>,
+        updated_at: DateTime<Utc>,
+    }
 }
 
 /// The newest returns with units of an order.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use diesel::QueryableByName;
-use diesel::sql_types::{Array, Bool, Integer, Text};
+use diesel::sql_types::{Array, Integer, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::returns::UnitId;
@@ -12,18 +12,14 @@ use platform::database::{DatabaseError, prepared};
 use super::orders::Key;
 use crate::shipped_units::unit_id;
 
-#[derive(QueryableByName)]
-struct HeldRow {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    rma_identifier: String,
-    #[diesel(sql_type = Text)]
-    order_identifier: String,
-    #[diesel(sql_type = Text)]
-    line_identifier: String,
-    #[diesel(sql_type = Integer)]
-    unit: i32,
+platform::rows! {
+    struct HeldRow {
+        merchant: String,
+        rma_identifier: String,
+        order_identifier: String,
+        line_identifier: String,
+        unit: i32,
+    }
 }
 
 /// The return that a unit is in.
@@ -79,14 +75,13 @@ pub(crate) struct ReturnedUnits {
     pub(crate) exchanged: BTreeSet<String>,
 }
 
-#[derive(QueryableByName)]
-struct ReturnedRow {
-    #[diesel(embed)]
-    unit: HeldRow,
-    #[diesel(sql_type = Bool)]
-    held: bool,
-    #[diesel(sql_type = Bool)]
-    exchanged: bool,
+platform::rows! {
+    struct ReturnedRow {
+        #[diesel(embed)]
+        unit: HeldRow,
+        held: bool,
+        exchanged: bool,
+    }
 }
 
 /// The returned units of orders, by merchant. See [`held`] for `OFFSET 0`, and

@@ -1,6 +1,5 @@
 //! Inbound ASNs and their lines.
 
-use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Binary, Integer, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
@@ -37,24 +36,17 @@ pub(crate) struct StoredAsn {
     pub(crate) updated_at: Timestamp,
 }
 
-#[derive(QueryableByName)]
-struct AsnRow {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    header: String,
-    #[diesel(sql_type = Integer)]
-    lines: i32,
-    #[diesel(sql_type = BigInt)]
-    units: i64,
-    #[diesel(sql_type = BigInt)]
-    received: i64,
-    #[diesel(sql_type = Binary)]
-    digest: Vec<u8>,
-    #[diesel(sql_type = Timestamptz)]
-    created_at: Timestamp,
-    #[diesel(sql_type = Timestamptz)]
-    updated_at: Timestamp,
+platform::rows! {
+    struct AsnRow {
+        merchant: String,
+        header: String,
+        lines: i32,
+        units: i64,
+        received: i64,
+        digest: Vec<u8>,
+        created_at: Timestamp,
+        updated_at: Timestamp,
+    }
 }
 
 /// Units that a list counts for each ASN.
@@ -186,11 +178,7 @@ pub(crate) async fn page(
     found.into_iter().map(StoredAsn::try_from).collect()
 }
 
-#[derive(QueryableByName)]
-struct BytesRow {
-    #[diesel(sql_type = BigInt)]
-    bytes: i64,
-}
+platform::rows! { struct BytesRow { bytes: i64 } }
 
 /// The size of all lines of an ASN.
 pub(crate) async fn lines_bytes(
@@ -208,12 +196,11 @@ pub(crate) async fn lines_bytes(
     Ok(bytes)
 }
 
-#[derive(QueryableByName)]
-struct LineRow {
-    #[diesel(sql_type = Text)]
-    line: String,
-    #[diesel(sql_type = BigInt)]
-    received: i64,
+platform::rows! {
+    struct LineRow {
+        line: String,
+        received: i64,
+    }
 }
 
 /// Loads the lines of an ASN in order, each with the number of units received.

@@ -36,24 +36,17 @@ pub(crate) struct StoredShipment {
     pub(crate) updated_at: Timestamp,
 }
 
-#[derive(QueryableByName)]
-struct ShipmentRow {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    asn_number: String,
-    #[diesel(sql_type = Text)]
-    shipment_type: String,
-    #[diesel(sql_type = Text)]
-    header: String,
-    #[diesel(sql_type = Integer)]
-    units: i32,
-    #[diesel(sql_type = Binary)]
-    digest: Vec<u8>,
-    #[diesel(sql_type = Timestamptz)]
-    created_at: Timestamp,
-    #[diesel(sql_type = Timestamptz)]
-    updated_at: Timestamp,
+platform::rows! {
+    struct ShipmentRow {
+        merchant: String,
+        asn_number: String,
+        shipment_type: String,
+        header: String,
+        units: i32,
+        digest: Vec<u8>,
+        created_at: Timestamp,
+        updated_at: Timestamp,
+    }
 }
 
 /// Stores a shipment, unless its number is already used by a shipment or a part.
@@ -106,12 +99,12 @@ pub(crate) enum Lock {
     Update,
 }
 
-#[derive(QueryableByName)]
-struct PageRow {
-    #[diesel(embed)]
-    shipment: ShipmentRow,
-    #[diesel(sql_type = BigInt)]
-    found: i64,
+platform::rows! {
+    struct PageRow {
+        #[diesel(embed)]
+        shipment: ShipmentRow,
+        found: i64,
+    }
 }
 
 /// Loads a page of the shipments of a merchant or of all merchants, sorted by merchant and number, and

@@ -1,6 +1,5 @@
 //! The parts of outbound shipments: the messages that a shipment is split into.
 
-use diesel::QueryableByName;
 use diesel::sql_types::{Array, Integer, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
@@ -53,14 +52,12 @@ pub(crate) async fn insert(
     Ok(prepared(statement).execute(conn).await? == new.parts.len())
 }
 
-#[derive(QueryableByName)]
-struct PartRow {
-    #[diesel(sql_type = Text)]
-    asn_number: String,
-    #[diesel(sql_type = Integer)]
-    units: i32,
-    #[diesel(sql_type = Text)]
-    cartons: String,
+platform::rows! {
+    struct PartRow {
+        asn_number: String,
+        units: i32,
+        cartons: String,
+    }
 }
 
 /// Loads the parts of a shipment in order, with their cartons.

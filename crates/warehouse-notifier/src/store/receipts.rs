@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Bool, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
@@ -33,23 +32,18 @@ impl NewReceipt {
     }
 }
 
-/// A stored receipt.
-#[derive(Debug, Clone, QueryableByName)]
-pub(crate) struct StoredReceipt {
-    #[diesel(sql_type = Text)]
-    pub(crate) merchant: String,
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    pub(crate) id: Uuid,
-    #[diesel(sql_type = Text)]
-    pub(crate) asn_number: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) line_identifier: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) unit_identifier: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) message: String,
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) received_at: Timestamp,
+platform::rows! {
+    /// A stored receipt.
+    #[derive(Debug, Clone)]
+    pub(crate) struct StoredReceipt {
+        pub(crate) merchant: String,
+        pub(crate) id: Uuid,
+        pub(crate) asn_number: String,
+        pub(crate) line_identifier: String,
+        pub(crate) unit_identifier: String,
+        pub(crate) message: String,
+        pub(crate) received_at: Timestamp,
+    }
 }
 
 impl StoredReceipt {
@@ -63,14 +57,12 @@ pub(crate) type AsnKey = (String, String);
 /// The merchant, the number of the ASN and the identifier of a unit.
 pub(crate) type UnitKey<'a> = (&'a str, &'a str, &'a str);
 
-#[derive(QueryableByName)]
-struct HeaderRow {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    asn_number: String,
-    #[diesel(sql_type = Text)]
-    header: String,
+platform::rows! {
+    struct HeaderRow {
+        merchant: String,
+        asn_number: String,
+        header: String,
+    }
 }
 
 /// Loads ASNs without their lines, and locks them against changes until the end of the transaction. In a
@@ -104,16 +96,13 @@ pub(crate) async fn headers(
     rows.into_iter().map(header).collect()
 }
 
-#[derive(QueryableByName)]
-struct LineRow {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    asn_number: String,
-    #[diesel(sql_type = Text)]
-    line_identifier: String,
-    #[diesel(sql_type = Text)]
-    line: String,
+platform::rows! {
+    struct LineRow {
+        merchant: String,
+        asn_number: String,
+        line_identifier: String,
+        line: String,
+    }
 }
 
 /// Loads lines of ASNs with their identifiers. `LIMIT 1` makes PostgreSQL look up each line by its key
@@ -142,11 +131,7 @@ pub(crate) async fn lines(
     rows.into_iter().map(line).collect()
 }
 
-#[derive(QueryableByName)]
-struct Inserted {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    id: Uuid,
-}
+platform::rows! { struct Inserted { id: Uuid } }
 
 /// Stores receipts of new units and returns the ids of the stored receipts. A receipt replaces an earlier
 /// rejection of the same unit. The connection is shared, so that the caller can send the statement together

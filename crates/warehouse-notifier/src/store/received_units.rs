@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use diesel::QueryableByName;
 use diesel::sql_types::{Array, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
@@ -11,12 +10,11 @@ use platform::database::prepared;
 
 use crate::error::Error;
 
-#[derive(QueryableByName)]
-struct HeaderRow {
-    #[diesel(sql_type = Text)]
-    asn_number: String,
-    #[diesel(sql_type = Text)]
-    header: String,
+platform::rows! {
+    struct HeaderRow {
+        asn_number: String,
+        header: String,
+    }
 }
 
 /// Loads ASNs without their lines, by number. Each is looked up by its key; see `receipts::headers`.
@@ -37,14 +35,12 @@ pub(crate) async fn headers(
     rows.into_iter().map(|row| Ok((row.asn_number, serde_json::from_str(&row.header)?))).collect()
 }
 
-#[derive(QueryableByName)]
-struct LineRow {
-    #[diesel(sql_type = Text)]
-    asn_number: String,
-    #[diesel(sql_type = Text)]
-    unit_identifier: String,
-    #[diesel(sql_type = Text)]
-    line: String,
+platform::rows! {
+    struct LineRow {
+        asn_number: String,
+        unit_identifier: String,
+        line: String,
+    }
 }
 
 /// The line of a received unit.
