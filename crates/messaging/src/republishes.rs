@@ -109,11 +109,7 @@ pub(crate) async fn limit_period(
 
 platform::rows! { struct Count { n: i64 } }
 
-const COUNT: &str = "\
-    SELECT count(*) AS n FROM ( \
-        SELECT FROM published_events WHERE published_at >= $1 AND published_at < $2 \
-        AND (routing_key = ANY ($3) OR cardinality($3) = 0 AND routing_key <> ALL ($4)) LIMIT $5 \
-    ) AS counted";
+const COUNT: &str = include_str!("count_published_events.sql");
 
 /// Number of kept events that a request would publish, up to [`MAX_COUNTED`].
 pub(crate) async fn count(

@@ -145,16 +145,7 @@ async fn of_ordering_keys(
 }
 
 /// Each state has an index of its own.
-const UNSETTLED_OF_MERCHANT: &str = "SELECT id FROM ( \
-     (SELECT id FROM deliveries WHERE state = 'ready' AND merchant = $2 \
-     ORDER BY merchant, kind LIMIT $1) \
-     UNION ALL \
-     (SELECT id FROM deliveries WHERE state = 'blocked' AND merchant = $2 \
-     ORDER BY merchant, kind LIMIT $1) \
-     UNION ALL \
-     (SELECT id FROM deliveries WHERE state = 'queued' AND merchant = $2 \
-     ORDER BY merchant, kind LIMIT $1) \
- ) AS found LIMIT $1";
+const UNSETTLED_OF_MERCHANT: &str = include_str!("unsettled_of_merchant.sql");
 
 async fn unsettled_of_merchant(
     conn: &mut AsyncPgConnection,

@@ -40,18 +40,7 @@ impl DueEndpoint {
 }
 
 /// The conditions are those of the index on times.
-const DUE_ENDPOINTS: &str = "SELECT due.*, endpoint.window_size, endpoint.failed_probes, \
- endpoint.not_before FROM ( \
-     SELECT merchant, kind, min(next_attempt_at) AS first_at, sum(read)::bigint AS read FROM ( \
-         (SELECT merchant, kind, next_attempt_at, 1 AS read FROM deliveries \
-         WHERE state = 'ready' AND next_attempt_at AT TIME ZONE 'UTC' > $1 AT TIME ZONE 'UTC' \
-         AND next_attempt_at AT TIME ZONE 'UTC' <= $2 AT TIME ZONE 'UTC' \
-         ORDER BY next_attempt_at AT TIME ZONE 'UTC' LIMIT $3) \
-         UNION ALL \
-         SELECT *, 0 FROM unnest($4, $5, $6) AS given (merchant, kind, next_attempt_at) \
-     ) AS due GROUP BY merchant, kind \
- ) AS due LEFT JOIN delivery_endpoints AS endpoint USING (merchant, kind) \
- ORDER BY first_at";
+const DUE_ENDPOINTS: &str = include_str!("due_endpoints.sql");
 
 /// Returns the endpoints of the deliveries that became due after `from`, and the given endpoints, each
 /// with the time before which no delivery of it is due. Reads at most `limit` deliveries.
@@ -82,19 +71,7 @@ platform::rows! {
 }
 
 /// The index skips from endpoint to endpoint, so a long backlog of one costs nothing.
-const ENDPOINTS_AFTER: &str = "WITH RECURSIVE endpoints (merchant, kind, first_at, number) AS ( \
-     (SELECT merchant, kind, next_attempt_at, 1::bigint FROM deliveries \
-     WHERE state = 'ready' AND (merchant, kind) > ($1, $2) \
-     ORDER BY merchant, kind, next_attempt_at LIMIT 1) \
-     UNION ALL \
-     SELECT next.*, endpoints.number + 1 FROM endpoints, LATERAL ( \
-         SELECT merchant, kind, next_attempt_at FROM deliveries \
-         WHERE state = 'ready' AND (merchant, kind) > (endpoints.merchant, endpoints.kind) \
-         ORDER BY merchant, kind, next_attempt_at LIMIT 1 \
-     ) AS next \
-     WHERE endpoints.number < $3 \
- ) \
- SELECT merchant, kind, first_at FROM endpoints";
+const ENDPOINTS_AFTER: &str = include_str!("endpoints_after.sql");
 
 /// Returns up to `limit` endpoints after `after` that have ready deliveries, due or not.
 pub(crate) async fn endpoints_after(

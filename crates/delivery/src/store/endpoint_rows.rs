@@ -38,12 +38,7 @@ pub(super) struct EndpointUpdate<'a> {
 }
 
 /// The lateral subquery locks rows in the order of the keys, so that two replicas do not deadlock.
-const LOCK_ENDPOINTS: &str = "SELECT endpoint.* FROM unnest($1, $2) AS given (merchant, kind), LATERAL ( \
-     SELECT merchant, kind, window_size, slow_start_threshold, window_acks, failed_probes, \
-     not_before, last_success_at, last_success_status, last_failure_at, last_failure_status, \
-     last_failure_outcome, failing_since FROM delivery_endpoints AS row \
-     WHERE row.merchant = given.merchant AND row.kind = given.kind FOR UPDATE \
- ) AS endpoint";
+const LOCK_ENDPOINTS: &str = include_str!("lock_endpoints.sql");
 
 pub(super) async fn lock_endpoints<'k, 'm: 'k>(
     conn: &mut AsyncPgConnection,
@@ -56,20 +51,7 @@ pub(super) async fn lock_endpoints<'k, 'm: 'k>(
     Ok(prepared(statement).load(conn).await?)
 }
 
-const SAVE: &str = "INSERT INTO delivery_endpoints AS endpoint \
-     (merchant, kind, window_size, slow_start_threshold, window_acks, failed_probes, not_before, \
-     last_success_at, last_success_status, last_failure_at, \
-     last_failure_status, last_failure_outcome, failing_since) \
-     SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) \
-     ON CONFLICT (merchant, kind) DO UPDATE SET window_size = excluded.window_size, \
-     slow_start_threshold = excluded.slow_start_threshold, window_acks = excluded.window_acks, \
-     failed_probes = excluded.failed_probes, not_before = excluded.not_before, \
-     last_success_at = excluded.last_success_at, \
-     last_success_status = excluded.last_success_status, \
-     last_failure_at = excluded.last_failure_at, \
-     last_failure_status = excluded.last_failure_status, \
-     last_failure_outcome = excluded.last_failure_outcome, \
-     failing_since = excluded.failing_since";
+const SAVE: &str = include_str!("save_endpoints.sql");
 
 pub(super) async fn save_endpoints(
     conn: &mut AsyncPgConnection,

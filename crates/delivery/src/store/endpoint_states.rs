@@ -74,18 +74,7 @@ pub(crate) async fn failing_endpoints(
 
 /// Endpoints that have failed for the longest time come first. Those of whose recent attempts more than 1 %
 /// failed come last, because null sorts last. They are found among a limited number of counts.
-const WORST: &str = "SELECT merchant, kind FROM ( \
-         (SELECT merchant, kind, failing_since FROM delivery_endpoints \
-         WHERE failing_since IS NOT NULL AND ($1::text IS NULL OR merchant = $1) \
-         ORDER BY failing_since LIMIT $3) \
-         UNION ALL \
-         (SELECT merchant, kind, NULL FROM ( \
-             SELECT * FROM delivery_latencies \
-             WHERE hour >= $2 AND ($1::text IS NULL OR merchant = $1) LIMIT $4 \
-         ) AS recent GROUP BY merchant, kind \
-         HAVING sum(delivered) < 0.99 * sum(attempts) \
-         ORDER BY sum(attempts) - sum(delivered) DESC LIMIT $3) \
-     ) AS bad GROUP BY merchant, kind ORDER BY min(failing_since), merchant, kind";
+const WORST: &str = include_str!("worst_endpoints.sql");
 
 /// Returns the endpoints that need attention, of one merchant or of all, the worst first. Attempts since
 /// `recent` count.

@@ -95,17 +95,7 @@ platform::rows! {
     }
 }
 
-const RECENT: &str = "SELECT given.merchant, given.kind, \
-     recent.hour, recent.bucket, recent.attempts, recent.delivered \
-     FROM unnest($1, $2) AS given (merchant, kind), LATERAL ( \
-         SELECT hour FROM delivery_latencies AS newest \
-         WHERE newest.merchant = given.merchant AND newest.kind = given.kind \
-         ORDER BY hour DESC LIMIT 1 \
-     ) AS newest, LATERAL ( \
-         SELECT * FROM delivery_latencies AS row \
-         WHERE row.merchant = given.merchant AND row.kind = given.kind \
-         AND row.hour >= newest.hour - INTERVAL '1 hour' \
-     ) AS recent";
+const RECENT: &str = include_str!("recent_latencies.sql");
 
 /// Returns the attempts of each endpoint in the newest hour that has any, and in the hour before.
 pub(crate) async fn recent_latencies(

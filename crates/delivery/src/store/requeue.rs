@@ -28,26 +28,7 @@ platform::rows! { struct RequeuedId { id: Uuid } }
 
 /// FOR KEY SHARE keeps [`delete_settled`] from deleting the message meanwhile. `LATERAL` and subqueries with `LIMIT`
 /// find rows by their keys, see `claim`.
-const REQUEUE: &str = "INSERT INTO deliveries \
- (id, merchant, kind, ordering_key, sequence, state, next_attempt_at, replay_number) \
- SELECT id, merchant, kind, ordering_key, sequence, 'ready', $3, 1 + last.replay_number \
- FROM ( \
-     SELECT id, merchant, kind, ordering_key, sequence FROM delivery_messages \
-     WHERE id = ANY ($1) ORDER BY id FOR KEY SHARE \
- ) AS m, LATERAL ( \
-     SELECT replay_number FROM delivery_attempts WHERE delivery = m.id ORDER BY replay_number DESC LIMIT 1 \
- ) AS last \
- WHERE $2 OR m.kind <> ALL ($4) OR ( \
-     SELECT true FROM delivery_messages AS newer, LATERAL ( \
-         (SELECT FROM delivery_attempts AS attempt \
-         WHERE attempt.delivery = newer.id AND attempt.settled = 'delivered' LIMIT 1) \
-         UNION ALL \
-         (SELECT FROM deliveries AS row WHERE row.id = newer.id AND row.state = 'queued' LIMIT 1) \
-     ) AS sent \
-     WHERE newer.merchant = m.merchant AND newer.ordering_key = m.ordering_key \
-     AND newer.sequence > m.sequence LIMIT 1 \
- ) IS NOT TRUE \
- ON CONFLICT DO NOTHING RETURNING id";
+const REQUEUE: &str = include_str!("requeue_deliveries.sql");
 
 /// Makes settled deliveries ready again and returns their ids. Deliveries that are not settled are
 /// left alone, and so are superseded ones: their messages have the complete state, and a newer message of
@@ -90,19 +71,10 @@ async fn lock_ordering_keys(
     conn: &mut AsyncPgConnection,
     ids: &[Uuid],
 ) -> Result<(), DatabaseError> {
-    sql_query(
-        "SELECT FROM ( \
-             SELECT merchant, ordering_key FROM delivery_messages \
-             WHERE id = ANY ($1) AND ordering_key IS NOT NULL GROUP BY merchant, ordering_key \
-             ORDER BY merchant COLLATE \"C\", ordering_key COLLATE \"C\" \
-         ) AS key, LATERAL ( \
-             SELECT FROM delivery_ordering_keys AS counter \
-             WHERE counter.merchant = key.merchant AND counter.ordering_key = key.ordering_key FOR UPDATE \
-         ) AS counter",
-    )
-    .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
-    .execute(conn)
-    .await?;
+    sql_query(include_str!("lock_ordering_keys.sql"))
+        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
+        .execute(conn)
+        .await?;
     Ok(())
 }
 
@@ -119,18 +91,10 @@ async fn block_successors(
     conn: &mut AsyncPgConnection,
     ids: &[Uuid],
 ) -> Result<Vec<OrderingKey>, DatabaseError> {
-    Ok(sql_query(
-        "UPDATE deliveries SET state = 'blocked' WHERE id = ANY (ARRAY ( \
-             SELECT later.id FROM delivery_messages AS m, LATERAL ( \
-                 SELECT id, state FROM deliveries AS later \
-                 WHERE later.merchant = m.merchant AND later.ordering_key = m.ordering_key \
-                 AND later.sequence > m.sequence ORDER BY later.sequence OFFSET 0 \
-             ) AS later WHERE m.id = ANY ($1) AND later.state = 'ready' \
-         )) AND (state = 'ready') IS TRUE RETURNING merchant, ordering_key",
-    )
-    .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
-    .load(conn)
-    .await?)
+    Ok(sql_query(include_str!("block_successors.sql"))
+        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
+        .load(conn)
+        .await?)
 }
 
 /// Deletes the message of a settled delivery, so that it cannot be replayed. Returns false if the

@@ -152,15 +152,10 @@ async fn place_as(
     now: Timestamp,
 ) -> Result<Option<Settled>, DatabaseError> {
     let amounts = &response.amounts;
-    let update = diesel::sql_query(
-        "UPDATE exchange_orders AS own SET state = 'placed', settled_at = $2, \
-         exchange_order_identifier = COALESCE(NULLIF($3, own.original_order_id), 'X-' || id), \
-         total_amount_cents = $4, tax_amount_cents = $5, shipping_amount_cents = $6 \
-         FROM confirmations WHERE position = own.confirmation \
-         AND own.delivery = $1 AND own.state IN ('sending', 'undeliverable', 'already_exists') \
-         RETURNING own.merchant, own.original_order_id, rma_identifier, items, ordered_at, \
-         'X-' || id AS own_identifier, exchange_order_identifier",
-    )
+    let update = diesel::sql_query(concat!(
+        include_str!("place_order.sql"),
+        include_str!("returning_settled_order.sql")
+    ))
     .bind::<diesel::sql_types::Uuid, _>(delivery)
     .bind::<Timestamptz, _>(now)
     .bind::<Nullable<Text>, _>(name)
@@ -198,13 +193,10 @@ pub(crate) async fn fail(
     now: Timestamp,
 ) -> Result<Option<Settled>, DatabaseError> {
     let before: Vec<_> = before.iter().map(|state| state.as_str()).collect();
-    let update = diesel::sql_query(
-        "UPDATE exchange_orders AS own SET state = $4, settled_at = $2 \
-         FROM confirmations WHERE position = own.confirmation \
-         AND own.delivery = $1 AND own.state = ANY ($3) \
-         RETURNING own.merchant, own.original_order_id, rma_identifier, items, ordered_at, \
-         'X-' || id AS own_identifier, exchange_order_identifier",
-    )
+    let update = diesel::sql_query(concat!(
+        include_str!("fail_order.sql"),
+        include_str!("returning_settled_order.sql")
+    ))
     .bind::<diesel::sql_types::Uuid, _>(delivery)
     .bind::<Timestamptz, _>(now)
     .bind::<diesel::sql_types::Array<Text>, _>(before)
@@ -220,14 +212,10 @@ pub(crate) async fn abandon(
     abandonment: &Abandonment,
     now: Timestamp,
 ) -> Result<Option<Settled>, DatabaseError> {
-    let update = diesel::sql_query(
-        "UPDATE exchange_orders AS own SET state = 'abandoned', settled_at = $2, \
-         abandoned_by = $3, abandon_note = $4 \
-         FROM confirmations WHERE position = own.confirmation \
-         AND own.delivery = $1 AND own.state IN ('undeliverable', 'already_exists') \
-         RETURNING own.merchant, own.original_order_id, rma_identifier, items, ordered_at, \
-         'X-' || id AS own_identifier, exchange_order_identifier",
-    )
+    let update = diesel::sql_query(concat!(
+        include_str!("abandon_order.sql"),
+        include_str!("returning_settled_order.sql")
+    ))
     .bind::<diesel::sql_types::Uuid, _>(delivery)
     .bind::<Timestamptz, _>(now)
     .bind::<Text, _>(&abandonment.by)

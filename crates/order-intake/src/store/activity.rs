@@ -38,24 +38,12 @@ async fn add_counts(
 ) -> Result<(), DatabaseError> {
     let hours: Vec<_> = activity.hours.keys().copied().collect();
     let counts = |count: fn(&OrderCounts) -> i64| activity.hours.values().map(count).collect();
-    let statement = diesel::sql_query(
-        "WITH deleted AS ( \
-             DELETE FROM order_counts WHERE merchant = $1 \
-                 AND hour < LEAST((SELECT max(hour) FROM unnest($2) AS new (hour)), now()) \
-                     - INTERVAL '48 hours' \
-         ) \
-         INSERT INTO order_counts AS stored (merchant, hour, received, changed, rejected) \
-         SELECT $1, * FROM unnest($2, $3, $4, $5) \
-         ON CONFLICT ON CONSTRAINT order_counts_pkey DO UPDATE SET \
-             received = stored.received + excluded.received, \
-             changed = stored.changed + excluded.changed, \
-             rejected = stored.rejected + excluded.rejected",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Timestamptz>, _>(hours)
-    .bind::<Array<BigInt>, Vec<i64>>(counts(|counts| counts.received))
-    .bind::<Array<BigInt>, Vec<i64>>(counts(|counts| counts.changed))
-    .bind::<Array<BigInt>, Vec<i64>>(counts(|counts| counts.rejected));
+    let statement = diesel::sql_query(include_str!("add_activity_counts.sql"))
+        .bind::<Text, _>(merchant.as_str())
+        .bind::<Array<Timestamptz>, _>(hours)
+        .bind::<Array<BigInt>, Vec<i64>>(counts(|counts| counts.received))
+        .bind::<Array<BigInt>, Vec<i64>>(counts(|counts| counts.changed))
+        .bind::<Array<BigInt>, Vec<i64>>(counts(|counts| counts.rejected));
     prepared(statement).execute(conn).await?;
     Ok(())
 }
@@ -65,21 +53,12 @@ async fn add_times(
     merchant: &MerchantId,
     OrderTimes { created, received }: OrderTimes,
 ) -> Result<(), DatabaseError> {
-    let statement = diesel::sql_query(
-        "INSERT INTO order_times AS stored \
-             (merchant, oldest_created_at, newest_created_at, first_received_at, last_received_at) \
-         VALUES ($1, $2, $3, $4, $5) \
-         ON CONFLICT ON CONSTRAINT order_times_pkey DO UPDATE SET \
-             oldest_created_at = least(stored.oldest_created_at, excluded.oldest_created_at), \
-             newest_created_at = greatest(stored.newest_created_at, excluded.newest_created_at), \
-             first_received_at = least(stored.first_received_at, excluded.first_received_at), \
-             last_received_at = greatest(stored.last_received_at, excluded.last_received_at)",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Timestamptz, _>(created.oldest)
-    .bind::<Timestamptz, _>(created.newest)
-    .bind::<Timestamptz, _>(received.oldest)
-    .bind::<Timestamptz, _>(received.newest);
+    let statement = diesel::sql_query(include_str!("add_activity_times.sql"))
+        .bind::<Text, _>(merchant.as_str())
+        .bind::<Timestamptz, _>(created.oldest)
+        .bind::<Timestamptz, _>(created.newest)
+        .bind::<Timestamptz, _>(received.oldest)
+        .bind::<Timestamptz, _>(received.newest);
     prepared(statement).execute(conn).await?;
     Ok(())
 }

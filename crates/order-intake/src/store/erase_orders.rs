@@ -18,18 +18,11 @@ pub(crate) async fn orders_of_shopper(
     email: &str,
     limit: i64,
 ) -> Result<Vec<String>, DatabaseError> {
-    let query = diesel::sql_query(
-        "(SELECT identifier FROM orders WHERE customer_email = $2 AND merchant = $1 \
-         ORDER BY identifier LIMIT $4) \
-         UNION \
-         (SELECT order_identifier FROM erasures JOIN erasure_orders ON erasure = id \
-         WHERE merchant = $1 AND email_sha256 = $3 ORDER BY order_identifier LIMIT $4) \
-         ORDER BY identifier LIMIT $4",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(email.to_lowercase())
-    .bind::<Text, _>(EmailDigest::of(email).as_str().to_owned())
-    .bind::<BigInt, _>(limit);
+    let query = diesel::sql_query(include_str!("orders_of_shopper.sql"))
+        .bind::<Text, _>(merchant.as_str())
+        .bind::<Text, _>(email.to_lowercase())
+        .bind::<Text, _>(EmailDigest::of(email).as_str().to_owned())
+        .bind::<BigInt, _>(limit);
     let rows: Vec<NameRow> = query.load(conn).await?;
     Ok(rows.into_iter().map(|row| row.identifier).collect())
 }

@@ -77,14 +77,8 @@ pub(crate) async fn confirmations(
     conn: &mut AsyncPgConnection,
     id: Uuid,
 ) -> Result<Vec<ConfirmationRow>, DatabaseError> {
-    let query = diesel::sql_query(
-        "SELECT service, sum(records)::bigint AS records, sum(events)::bigint AS events, \
-             sum(deliveries)::bigint AS deliveries, max(confirmed_at) AS confirmed_at \
-         FROM erasure_confirmations JOIN erasures ON id = erasure \
-         WHERE erasure = $1 AND state <> 'running' GROUP BY service, batches \
-         HAVING count(*) = batches ORDER BY service",
-    )
-    .bind::<diesel::sql_types::Uuid, _>(id);
+    let query = diesel::sql_query(include_str!("erasure_confirmations.sql"))
+        .bind::<diesel::sql_types::Uuid, _>(id);
     Ok(prepared(query).load(conn).await?)
 }
 

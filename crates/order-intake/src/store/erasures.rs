@@ -148,17 +148,10 @@ pub(crate) async fn finish_batch(
     .bind::<diesel::sql_types::Uuid, _>(id)
     .bind::<Array<Text>, _>(orders);
     prepared(statement).execute(conn).await?;
-    let statement = sql_query(
-        "UPDATE erasures SET batches = batches + 1, erased_orders = erased_orders + $2, \
-             erased_events = erased_events + $3, \
-             state = CASE WHEN EXISTS ( \
-                 SELECT FROM erasure_orders WHERE erasure = $1 AND NOT is_done \
-             ) THEN 'running' ELSE 'waiting' END \
-         WHERE id = $1",
-    )
-    .bind::<diesel::sql_types::Uuid, _>(id)
-    .bind::<BigInt, _>(i64::try_from(erased_orders).unwrap_or(i64::MAX))
-    .bind::<BigInt, _>(i64::try_from(erased_events).unwrap_or(i64::MAX));
+    let statement = sql_query(include_str!("finish_erasure_batch.sql"))
+        .bind::<diesel::sql_types::Uuid, _>(id)
+        .bind::<BigInt, _>(i64::try_from(erased_orders).unwrap_or(i64::MAX))
+        .bind::<BigInt, _>(i64::try_from(erased_events).unwrap_or(i64::MAX));
     prepared(statement).execute(conn).await?;
     Ok(())
 }

@@ -33,11 +33,7 @@ const AFTER_OLDER: &str = "(merchant, created_at, identifier) < \
     (?, (SELECT created_at FROM orders WHERE merchant = ? AND identifier = ?), ?)";
 /// The orders with a line, sorted like the lines. Concurrent snapshots of an order can leave a line behind that
 /// the order does not have, so the order decides. `LIMIT` keeps the order of the lines.
-const ORDERS_OF_LINE: &str = "order_lines AS line (line_identifier, merchant, identifier), LATERAL ( \
-         SELECT status, created_at, updated_at, received_at, document FROM orders \
-         WHERE orders.merchant = line.merchant AND orders.identifier = line.identifier \
-             AND line.line_identifier = ANY (orders.line_identifiers) LIMIT 1 \
-     ) AS found";
+const ORDERS_OF_LINE: &str = include_str!("orders_of_line.sql");
 
 /// A condition in SQL with a `?` for each of its values.
 type Condition = (&'static str, Vec<String>);

@@ -28,18 +28,10 @@ pub async fn find_all(
     if keys.is_empty() {
         return Ok(states);
     }
-    let query = diesel::sql_query(
-        "SELECT requested.place, stored.request_digest, stored.response \
-         FROM unnest((SELECT $1), $2, $3) WITH ORDINALITY \
-             AS requested (merchant, operation, key, place), LATERAL ( \
-             SELECT request_digest, response FROM idempotency_keys AS own \
-             WHERE own.merchant = requested.merchant AND own.operation = requested.operation \
-                 AND own.key = requested.key OFFSET 0 \
-         ) AS stored",
-    )
-    .bind::<Array<Text>, _>(keys.iter().map(|it| it.merchant.as_str()).collect::<Vec<_>>())
-    .bind::<Array<Text>, _>(keys.iter().map(|it| it.operation).collect::<Vec<_>>())
-    .bind::<Array<Text>, _>(keys.iter().map(|it| it.key).collect::<Vec<_>>());
+    let query = diesel::sql_query(include_str!("find_keys.sql"))
+        .bind::<Array<Text>, _>(keys.iter().map(|it| it.merchant.as_str()).collect::<Vec<_>>())
+        .bind::<Array<Text>, _>(keys.iter().map(|it| it.operation).collect::<Vec<_>>())
+        .bind::<Array<Text>, _>(keys.iter().map(|it| it.key).collect::<Vec<_>>());
     let rows: Vec<FoundRow> = prepared(query).load(&mut conn).await?;
     for row in rows {
         let place = usize::try_from(row.place - 1).unwrap_or(usize::MAX);
@@ -81,19 +73,13 @@ pub async fn insert_all(
     };
     let digests: Vec<_> = sorted.iter().map(|(it, _)| it.request.as_bytes().to_vec()).collect();
     let responses: Vec<_> = sorted.iter().map(|(_, response)| response.as_str()).collect();
-    let statement = diesel::sql_query(
-        "INSERT INTO idempotency_keys \
-           (merchant, operation, key, request_digest, response, completed_at) \
-         SELECT merchant, operation, key, request_digest, response, $6 \
-         FROM unnest($1, $2, $3, $4, $5) AS new (merchant, operation, key, request_digest, response) \
-         ON CONFLICT ON CONSTRAINT idempotency_keys_pkey DO NOTHING",
-    )
-    .bind::<Array<Text>, _>(text(|it| it.merchant.to_string()))
-    .bind::<Array<Text>, _>(text(|it| it.operation.to_owned()))
-    .bind::<Array<Text>, _>(text(|it| it.key.to_owned()))
-    .bind::<Array<Binary>, _>(digests)
-    .bind::<Array<Text>, _>(responses)
-    .bind::<Timestamptz, _>(now);
+    let statement = diesel::sql_query(include_str!("insert_keys.sql"))
+        .bind::<Array<Text>, _>(text(|it| it.merchant.to_string()))
+        .bind::<Array<Text>, _>(text(|it| it.operation.to_owned()))
+        .bind::<Array<Text>, _>(text(|it| it.key.to_owned()))
+        .bind::<Array<Binary>, _>(digests)
+        .bind::<Array<Text>, _>(responses)
+        .bind::<Timestamptz, _>(now);
     Ok(prepared(statement).execute(&mut conn).await? == completed.len())
 }
 

@@ -63,15 +63,9 @@ pub(crate) async fn find<'a>(
     let names: Vec<_> = keys.iter().map(|key| name(*key)).collect();
     ERASURE.share(conn, &names).await?;
     let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
-    let query = diesel::sql_query(
-        "SELECT requested.place, erased.sequence \
-         FROM unnest($1, $2) WITH ORDINALITY AS requested (merchant, identifier, place), LATERAL ( \
-             SELECT sequence FROM erased_orders AS own \
-             WHERE own.merchant = requested.merchant AND own.identifier = requested.identifier LIMIT 1 \
-         ) AS erased",
-    )
-    .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(identifiers);
+    let query = diesel::sql_query(include_str!("find_erased_orders.sql"))
+        .bind::<Array<Text>, _>(merchants)
+        .bind::<Array<Text>, _>(identifiers);
     let rows: Vec<Row> = prepared(query).load(conn).await?;
     let found = rows.iter().filter_map(|row| {
         let place = usize::try_from(row.place - 1).ok()?;

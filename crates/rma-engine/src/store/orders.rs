@@ -68,18 +68,10 @@ pub(crate) async fn lock_stored<'a>(
 ) -> Result<Option<HashMap<Key<'a>, StoredOrder>>, DatabaseError> {
     let most = if keys.len() > 1 { i64::try_from(most).unwrap_or(i64::MAX) } else { i64::MAX };
     let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
-    let query = diesel::sql_query(
-        "SELECT requested.place, stored.updated_at, stored.sequence, stored.stored_at, \
-             CASE WHEN sum(octet_length(stored.shipped_units)) OVER () <= $3 THEN stored.shipped_units END AS shipped_units \
-         FROM unnest($1, $2) WITH ORDINALITY AS requested (merchant, identifier, place), LATERAL ( \
-             SELECT updated_at, sequence, stored_at, shipped_units FROM orders \
-             WHERE orders.merchant = requested.merchant AND orders.identifier = requested.identifier \
-             FOR NO KEY UPDATE \
-         ) AS stored",
-    )
-    .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(identifiers)
-    .bind::<BigInt, _>(most);
+    let query = diesel::sql_query(include_str!("lock_stored_orders.sql"))
+        .bind::<Array<Text>, _>(merchants)
+        .bind::<Array<Text>, _>(identifiers)
+        .bind::<BigInt, _>(most);
     let rows: Vec<StoredRow> = prepared(query).load(conn).await?;
     let mut stored = HashMap::with_capacity(rows.len());
     for row in rows {
@@ -163,25 +155,10 @@ pub(crate) async fn find(
         }
     };
     let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
-    let query = diesel::sql_query(format!(
-        "WITH found AS ( \
-             SELECT stored.* FROM unnest((SELECT $1), $2) AS requested (merchant, identifier), LATERAL ( \
-                 SELECT merchant, identifier, document, sequence, shipped_units, stored_at FROM orders \
-                 WHERE orders.merchant = requested.merchant AND orders.identifier = requested.identifier \
-                 {lock} \
-             ) AS stored \
-         ), sized AS ( \
-             SELECT *, sum(octet_length(document) + octet_length(shipped_units)) OVER () AS bytes FROM found \
-         ) \
-         SELECT merchant, document, sequence, shipped_units, stored_at, ( \
-             SELECT original_order_identifier FROM exchange_orders AS exchange \
-             WHERE exchange.merchant = sized.merchant AND exchange.identifier = sized.identifier \
-         ) AS original_order_identifier \
-         FROM sized WHERE bytes <= $3"
-    ))
-    .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(identifiers)
-    .bind::<BigInt, _>(max_bytes);
+    let query = diesel::sql_query(format!(include_str!("find_orders.sql"), lock = lock))
+        .bind::<Array<Text>, _>(merchants)
+        .bind::<Array<Text>, _>(identifiers)
+        .bind::<BigInt, _>(max_bytes);
     let rows: Vec<ProjectedRow> = prepared(query).load(&mut conn).await?;
     let projected = |row: ProjectedRow| {
         let projected = Projected {

@@ -42,15 +42,9 @@ pub(crate) async fn held(
         return Ok(held);
     }
     let (merchants, identifiers): (Vec<_>, Vec<_>) = orders.iter().copied().unzip();
-    let query = diesel::sql_query(
-        "SELECT units.* FROM unnest($1, $2) AS requested (merchant, order_identifier), LATERAL ( \
-             SELECT merchant, rma_identifier, order_identifier, line_identifier, unit \
-             FROM return_units AS own WHERE own.merchant = requested.merchant \
-             AND own.order_identifier = requested.order_identifier AND held OFFSET 0 \
-         ) AS units",
-    )
-    .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(identifiers);
+    let query = diesel::sql_query(include_str!("held_units.sql"))
+        .bind::<Array<Text>, _>(merchants)
+        .bind::<Array<Text>, _>(identifiers);
     let rows: Vec<HeldRow> = prepared(query).load(conn).await?;
     for row in rows {
         let unit = unit_id(&row.order_identifier, &row.line_identifier, row.unit);
@@ -91,16 +85,9 @@ pub(crate) async fn returned(
     orders: &BTreeSet<Key<'_>>,
 ) -> Result<HashMap<String, ReturnedUnits>, DatabaseError> {
     let (merchants, identifiers): (Vec<_>, Vec<_>) = orders.iter().copied().unzip();
-    let query = diesel::sql_query(
-        "SELECT units.* FROM unnest((SELECT $1), $2) AS requested (merchant, order_identifier), LATERAL ( \
-             SELECT merchant, rma_identifier, order_identifier, line_identifier, unit, held, \
-                 exchanged \
-             FROM return_units AS own WHERE own.merchant = requested.merchant \
-             AND own.order_identifier = requested.order_identifier AND (held OR exchanged) OFFSET 0 \
-         ) AS units",
-    )
-    .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(identifiers);
+    let query = diesel::sql_query(include_str!("returned_units.sql"))
+        .bind::<Array<Text>, _>(merchants)
+        .bind::<Array<Text>, _>(identifiers);
     let rows: Vec<ReturnedRow> = prepared(query).load(&mut conn).await?;
     let mut returned = HashMap::<String, ReturnedUnits>::new();
     for ReturnedRow { unit: row, held, exchanged } in rows {

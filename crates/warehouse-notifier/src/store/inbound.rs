@@ -54,16 +54,7 @@ const MAX_LISTED_UNITS: i64 = 1000;
 
 /// Selects ASNs, with the units received of each counted up to `most`.
 fn select_asns(most: i64) -> String {
-    format!(
-        "SELECT merchant, header, lines, units, digest, created_at, updated_at, ( \
-             SELECT count(*) FROM ( \
-                 SELECT FROM receipts \
-                 WHERE receipts.merchant = asns.merchant AND receipts.asn_number = asns.asn_number \
-                 AND NOT receipts.rejected LIMIT {most} \
-             ) AS counted \
-         ) AS received \
-         FROM inbound_asns AS asns"
-    )
+    format!(include_str!("select_asns.sql"), most = most)
 }
 
 /// Stores an ASN, unless its number is already used.
@@ -209,15 +200,9 @@ pub(crate) async fn lines(
     merchant: &MerchantId,
     number: &str,
 ) -> Result<Vec<(InboundLine, i64)>, Error> {
-    let query = diesel::sql_query(
-        "SELECT line, coalesce(received, 0) AS received FROM inbound_lines LEFT JOIN ( \
-             SELECT line_identifier, count(*) AS received FROM receipts \
-             WHERE merchant = $1 AND asn_number = $2 AND NOT rejected GROUP BY line_identifier \
-         ) AS counted USING (line_identifier) \
-         WHERE merchant = $1 AND asn_number = $2 ORDER BY position",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(number);
+    let query = diesel::sql_query(include_str!("inbound_lines.sql"))
+        .bind::<Text, _>(merchant.as_str())
+        .bind::<Text, _>(number);
     let rows: Vec<LineRow> = prepared(query).load(conn).await?;
     rows.into_iter().map(|row| Ok((serde_json::from_str(&row.line)?, row.received))).collect()
 }

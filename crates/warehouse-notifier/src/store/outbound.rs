@@ -55,20 +55,14 @@ pub(crate) async fn insert(
     new: &NewShipment<'_>,
 ) -> Result<bool, Error> {
     let units: usize = new.parts.iter().map(|part| part.units).sum();
-    let statement = diesel::sql_query(
-        "INSERT INTO outbound_shipments \
-             (merchant, asn_number, shipment_type, header, units, digest, created_at, updated_at) \
-         SELECT $1, $2, $3, $4, $5, $6, $7, $7 \
-         WHERE NOT EXISTS (SELECT FROM outbound_parts WHERE merchant = $1 AND asn_number = $2) \
-         ON CONFLICT ON CONSTRAINT outbound_shipments_pkey DO NOTHING",
-    )
-    .bind::<Text, _>(new.merchant.as_str())
-    .bind::<Text, _>(&new.header.asn_number)
-    .bind::<Text, _>(new.shipment_type.as_str())
-    .bind::<Text, _>(serde_json::to_string(new.header)?)
-    .bind::<Integer, _>(count(units))
-    .bind::<Binary, _>(new.digest.as_bytes().as_slice())
-    .bind::<Timestamptz, _>(new.at);
+    let statement = diesel::sql_query(include_str!("insert_shipment.sql"))
+        .bind::<Text, _>(new.merchant.as_str())
+        .bind::<Text, _>(&new.header.asn_number)
+        .bind::<Text, _>(new.shipment_type.as_str())
+        .bind::<Text, _>(serde_json::to_string(new.header)?)
+        .bind::<Integer, _>(count(units))
+        .bind::<Binary, _>(new.digest.as_bytes().as_slice())
+        .bind::<Timestamptz, _>(new.at);
     Ok(prepared(statement).execute(conn).await? == 1)
 }
 
