@@ -52,7 +52,8 @@ pub(crate) async fn publish(
 ) -> Result<DeadLetters, DeadLetterError> {
     let ids: Vec<_> = dead.iter().map(Settlement::id).collect();
     let first_attempts = store::first_attempts(conn, &ids).await?;
-    let (mut events, mut messages) = (Vec::new(), Vec::new());
+    let mut events = Vec::new();
+    let mut messages = Vec::new();
     for settlement in dead {
         let Some(event) = event(engine, settlement, &first_attempts) else { continue };
         messages.push(dead_letter(engine, &event, &settlement.message));

@@ -236,7 +236,8 @@ impl Placer {
         conn: &mut AsyncPgConnection,
         claimed: &Claimed,
     ) -> Result<(), DatabaseError> {
-        let (confirmed, now) = (&claimed.confirmed, self.clock.now());
+        let confirmed = &claimed.confirmed;
+        let now = self.clock.now();
         let decision = Decision::AlreadyExchanged;
         confirmations::decide(conn, claimed.position, decision, &[], now).await?;
         let order = &confirmed.original_order_id;

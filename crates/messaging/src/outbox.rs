@@ -105,7 +105,9 @@ impl Outbox {
         now: Timestamp,
         events: impl IntoIterator<Item = &'a SerializedEvent>,
     ) -> SqlStatement<'a> {
-        let (mut ids, mut routing_keys, mut bodies) = (Vec::new(), Vec::new(), Vec::new());
+        let mut ids = Vec::new();
+        let mut routing_keys = Vec::new();
+        let mut bodies = Vec::new();
         for event in events {
             ids.push(event.id);
             routing_keys.push(event.routing_key);

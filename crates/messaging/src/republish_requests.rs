@@ -63,7 +63,8 @@ pub(crate) struct NewRepublish {
 
 impl NewRepublish {
     fn read(body: &Object<'_>) -> Option<Self> {
-        let (since, until) = (body.required("since", timestamp), body.optional("until", timestamp));
+        let since = body.required("since", timestamp);
+        let until = body.optional("until", timestamp);
         if let (Some(since), Some(Some(until))) = (since, until)
             && until <= since
         {
@@ -121,7 +122,8 @@ pub(crate) async fn republish_events(
 ) -> Result<HttpResponse, Problem> {
     require(&caller, Scope::Operator)?;
     let NewRepublish { since, until, types, dry_run } = body.read(object(NewRepublish::read))?;
-    let (service, mut conn) = (backlog.service, backlog.pool.get().await?);
+    let service = backlog.service;
+    let mut conn = backlog.pool.get().await?;
     let (since, until, now) =
         republishes::limit_period(&mut conn, since, until, backlog.event_retention).await?;
     let selection = Selection { since, until, types };

@@ -52,7 +52,8 @@ pub(crate) fn start_check(process: &Process) -> RestoreCheck {
         let ended = *ended.borrow();
         async move { ended.then_some(()).ok_or_else(|| "not done yet".to_owned()) }
     });
-    let (pool, clock) = (process.pool.clone(), process.clock.clone());
+    let pool = process.pool.clone();
+    let clock = process.clock.clone();
     process.tasks.spawn("restore check", |stop| async move {
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
         loop {

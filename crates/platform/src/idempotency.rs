@@ -256,10 +256,12 @@ impl IdempotencyKey<'_> {
 
 /// Deletes expired keys periodically.
 pub fn delete_expired(process: &Process, settings: &Settings) {
-    let (pool, clock, retention) =
-        (process.pool.clone(), process.clock.clone(), settings.retention);
+    let pool = process.pool.clone();
+    let clock = process.clock.clone();
+    let retention = settings.retention;
     process.tasks.spawn_interval("idempotency keys", CLEANUP_INTERVAL, move || {
-        let (pool, now) = (pool.clone(), clock.now());
+        let pool = pool.clone();
+        let now = clock.now();
         async move {
             let age = TimeDelta::from_std(retention).unwrap_or(TimeDelta::MAX);
             let deleted =

@@ -93,7 +93,8 @@ pub(crate) async fn create(
     actor: &str,
     new: &NewDeepLink,
 ) -> Result<DeepLink, Error> {
-    let (merchant, order) = (&merchant.identifier, &new.order_identifier);
+    let merchant = &merchant.identifier;
+    let order = &new.order_identifier;
     let mut conn = app.pool.get().await?;
     if !orders::exists(&mut conn, merchant, order).await? {
         return Err(Error::NoOrder(order.clone()));
@@ -109,7 +110,8 @@ pub(crate) async fn create(
         revoked_by: None,
         revoked_at: None,
     };
-    let (id, expires_at) = (record.id, record.expires_at);
+    let id = record.id;
+    let expires_at = record.expires_at;
     let proven = ProvenOrder { order_identifier: order.clone(), is_gift: new.is_gift, expires_at };
     let token = app.proof_keys.deep_link(merchant, &LinkedOrder { id, order: proven })?;
     let gift_code = new.is_gift.then(|| app.proof_keys.gift_code(merchant, order)).transpose()?;

@@ -92,7 +92,8 @@ pub(crate) async fn timeline(
     shopper: Option<&ProvenOrders>,
 ) -> Result<TimelineView, Error> {
     let rma = find(conn, merchant, rma_identifier, shopper).await?;
-    let (id, name) = (&merchant.identifier, &rma.rma_identifier);
+    let id = &merchant.identifier;
+    let name = &rma.rma_identifier;
     let (mut entries, is_truncated) = timeline::page(conn, id, name, after, limit.rows()).await?;
     let next = limit.next_of(&mut entries, is_truncated, |last| last.position.to_string());
     if shopper.is_none() {

@@ -108,7 +108,8 @@ async fn try_look_up(
     let id = &merchant.identifier;
     let mut conn = app.pool.get().await?;
     let named = named_order(&mut conn, app, id, lookup).await?;
-    let (address, at) = (network(address).to_string(), app.clock.now());
+    let address = network(address).to_string();
+    let at = app.clock.now();
     let order_identifier = named.as_ref().map(|named| named.order_identifier.as_str());
     let attempt = Attempt { merchant: id, order_identifier, address: &address, at };
     let limits = Limits {
@@ -206,7 +207,8 @@ fn is_right(
 /// The placeholder of an erased fact proves nothing.
 fn is_same(given: &str, stored: Option<&str>, normalized: fn(&str) -> String) -> bool {
     let stored = stored.filter(|fact| !is_erased(fact));
-    let (given, stored) = (normalized(given), normalized(stored.unwrap_or_default()));
+    let given = normalized(given);
+    let stored = normalized(stored.unwrap_or_default());
     is_same_secret(&given, &stored) && !given.is_empty()
 }
 
@@ -229,9 +231,11 @@ impl StoredFacts {
 
 /// Starts the task that deletes failures that no longer count, and records of expired deep links.
 pub(crate) fn start_clean_up(process: &Process) {
-    let (pool, clock) = (process.pool.clone(), process.clock.clone());
+    let pool = process.pool.clone();
+    let clock = process.clock.clone();
     process.tasks.spawn_interval("look-up failures", CLEAN_UP_INTERVAL, move || {
-        let (pool, now) = (pool.clone(), clock.now());
+        let pool = pool.clone();
+        let now = clock.now();
         async move {
             if let Err(error) = delete_expired(&pool, now).await {
                 tracing::warn!(error = chain(&error), "deleting look-up failures failed");

@@ -80,7 +80,8 @@ pub(crate) struct ReportedReturns {
 
 impl ReportedReturns {
     pub(crate) fn read(requested: &[RequestedReturn]) -> Result<Self, DatabaseError> {
-        let (mut returns, mut incomplete) = (BTreeMap::new(), BTreeSet::new());
+        let mut returns = BTreeMap::new();
+        let mut incomplete = BTreeSet::new();
         for row in requested {
             match row.read()? {
                 Some(rma) => {

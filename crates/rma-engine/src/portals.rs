@@ -61,7 +61,8 @@ pub(crate) fn find(merchants: &Merchants, name: &str) -> Option<Arc<Merchant>> {
 impl Portal {
     pub(crate) fn new(merchant: &Merchant) -> Self {
         let settings = &merchant.settings;
-        let (appearance, policy) = (settings.appearance.clone(), settings.returns.clone());
+        let appearance = settings.appearance.clone();
+        let policy = settings.returns.clone();
         Self {
             merchant: merchant.identifier.clone(),
             version: merchant.version,

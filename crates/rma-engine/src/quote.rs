@@ -148,7 +148,8 @@ fn mismatch(
     unit: &UnitView<'_>,
     found: &[(usize, &RequestedUnit, UnitView<'_>)],
 ) -> Option<FieldError> {
-    let (order, first) = (&unit.projected.order, &found.first()?.2.projected.order);
+    let order = &unit.projected.order;
+    let first = &found.first()?.2.projected.order;
     let field = format!("$.units[{index}].order_identifier");
     if order.customer.identifier != first.customer.identifier {
         return Some(FieldError::invalid(field, "the order is another shopper's"));

@@ -85,7 +85,8 @@ impl BatchHandler for ReportHandler {
         processing: Processing,
     ) -> Result<BatchResults<String, Error>, Error> {
         let keys: Vec<_> = jobs.iter().map(|job| job.idempotency_key()).collect();
-        let (mut named, mut parcels) = (Vec::new(), Vec::new());
+        let mut named = Vec::new();
+        let mut parcels = Vec::new();
         for ReportJob { merchant, reported, .. } in jobs {
             let merchant = merchant.identifier.as_str();
             match (&reported.rma_identifier, &reported.tracking_number) {
@@ -104,7 +105,8 @@ impl BatchHandler for ReportHandler {
         let now = self.clock.now();
         let mut changes = ReturnChanges::new(&self.deliveries);
         let mut results: BatchResults<String, Error> = Vec::with_capacity(jobs.len());
-        let (mut used, mut new_keys) = (HashSet::new(), Vec::new());
+        let mut used = HashSet::new();
+        let mut new_keys = Vec::new();
         for ((job, key), state) in jobs.iter().zip(&keys).zip(states?) {
             let ReportJob { merchant, actor, reported, span, .. } = job;
             let is_ready = processing == Processing::Alone

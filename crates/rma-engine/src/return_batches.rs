@@ -51,7 +51,8 @@ pub(crate) async fn create(
     key: Option<OwnedKey>,
     new: NewReturn,
 ) -> Result<String, Error> {
-    let (actor, span) = (actor.to_owned(), Span::current());
+    let actor = actor.to_owned();
+    let span = Span::current();
     app.new_returns.run(ReturnJob { merchant, actor, key, new, span }).await
 }
 

@@ -68,7 +68,8 @@ pub(crate) fn open(
     }
     let units = assessment.units.iter().map(|it| it.unit.clone()).collect();
     let settings = merchant.settings.in_currency(&assessment.currency);
-    let (id, currency) = (merchant.identifier.clone(), &assessment.currency);
+    let id = merchant.identifier.clone();
+    let currency = &assessment.currency;
     let rma = Rma::create(id, new_identifier(), request, units, &settings, currency, now);
     let email = request.giftee_email.as_deref().or_else(|| {
         let orders = orders_of(request).into_iter().filter_map(|it| order_units.orders.get(it));

@@ -79,7 +79,8 @@ impl QueueSource {
         &mut self,
         batch: Vec<(Incoming, MemoryPermit)>,
     ) -> Result<Vec<QueueMessage>, BrokerError> {
-        let (now, lease) = (self.engine.clock.now(), self.engine.settings.lease);
+        let now = self.engine.clock.now();
+        let lease = self.engine.settings.lease;
         let mut messages = Vec::with_capacity(batch.len());
         for (incoming, permit) in batch {
             let tag = incoming.delivery_tag;

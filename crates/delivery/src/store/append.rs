@@ -112,7 +112,8 @@ pub(crate) async fn append(
     now: Timestamp,
     messages: &[NewMessage],
 ) -> Result<Vec<Uuid>, DatabaseError> {
-    let (ids, traceparent) = (new_ids(now, messages.len()), telemetry::traceparent());
+    let ids = new_ids(now, messages.len());
+    let traceparent = telemetry::traceparent();
     let new: Vec<_> = ids
         .iter()
         .zip(messages)

@@ -86,7 +86,8 @@ async fn erase_part(
     is_of_shopper: impl Fn(&Value) -> bool,
     erase: impl Fn(&mut Value),
 ) -> Result<usize, DatabaseError> {
-    let (mut ids, mut bodies) = (Vec::new(), Vec::new());
+    let mut ids = Vec::new();
+    let mut bodies = Vec::new();
     for Row { id, body } in rows {
         let is_of_other = serde_json::from_slice(&body).is_ok_and(|value| !is_of_shopper(&value));
         if !is_of_other {

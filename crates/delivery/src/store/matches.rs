@@ -37,7 +37,8 @@ pub(crate) async fn match_counts(
     filter: &Filter,
     max_scanned: i64,
 ) -> Result<MatchCounts, DatabaseError> {
-    let (mut counts, (mut from, to)) = (MatchCounts::default(), filter.id_range());
+    let mut counts = MatchCounts::default();
+    let (mut from, to) = filter.id_range();
     if let Some(set) = small_set(conn, filter, MAX_SET).await? {
         let set: Vec<_> = set.into_iter().filter(|id| (from..to).contains(id)).collect();
         counts.add(conn, filter, &set).await?;

@@ -75,7 +75,8 @@ async fn create(
     table: &str,
     day: NaiveDate,
 ) -> Result<(), DatabaseError> {
-    let (suffix, (from, to)) = (day.format("%Y%m%d"), id_range(day));
+    let suffix = day.format("%Y%m%d");
+    let (from, to) = id_range(day);
     Ok(conn
         .batch_execute(&format!(
             "SET lock_timeout = '{LOCK_TIMEOUT}'; \

@@ -78,7 +78,9 @@ async fn scan(
         let rows = first_of_set(conn, filter, &set, order, limit).await?;
         return Ok(Scan { rows, scanned_to: None });
     }
-    let (mut rows, mut scanned, mut step) = (Vec::new(), 0, limit);
+    let mut rows = Vec::new();
+    let mut scanned = 0;
+    let mut step = limit;
     loop {
         let ids = candidates(conn, filter, order, (from, to), step).await?;
         let missing = limit - count(rows.len());

@@ -32,7 +32,9 @@ impl Variants {
         if list.is_empty() {
             return Ok(vec!["the list is empty, so shoppers are offered no variants".to_owned()]);
         }
-        let (mut warnings, mut skus, mut unknown) = (Vec::new(), HashSet::new(), HashSet::new());
+        let mut warnings = Vec::new();
+        let mut skus = HashSet::new();
+        let mut unknown = HashSet::new();
         for (number, variant) in (1..).zip(list.iter()) {
             let subject = subject(number, variant);
             match Document::from(variant.to_value()).read(object(OfferedVariant::read)) {

@@ -99,7 +99,9 @@ impl Variants {
     pub fn read(body: &[u8]) -> Result<Self, InvalidVariantsResponse> {
         let document = Document::parse(body)?;
         let list = Self::list(&document)?;
-        let (mut variants, mut skus, mut first_error) = (Self::default(), HashSet::new(), None);
+        let mut variants = Self::default();
+        let mut skus = HashSet::new();
+        let mut first_error = None;
         for element in list.iter() {
             match Document::from(element.to_value()).read(object(OfferedVariant::read)) {
                 Ok(variant) if !skus.insert(variant.sku.clone()) => {}

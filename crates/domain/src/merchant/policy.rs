@@ -131,7 +131,8 @@ pub(super) struct PolicyChange {
 
 impl PolicyChange {
     pub(super) fn read(document: &Object<'_>) -> Option<Self> {
-        let (mut codes, mut methods) = (BTreeSet::new(), BTreeSet::new());
+        let mut codes = BTreeSet::new();
+        let mut methods = BTreeSet::new();
         let reason = object(|reason| read_reason(reason, &mut codes));
         let method = object(|method| read_method(method, &mut methods));
         read_fields!(document => Self {

@@ -174,7 +174,9 @@ async fn write(
     if rows.is_empty() {
         return Ok(());
     }
-    let (mut times, mut sequences, mut events) = (Vec::new(), Vec::new(), Vec::new());
+    let mut times = Vec::new();
+    let mut sequences = Vec::new();
+    let mut events = Vec::new();
     for (at, sequence, event) in rows {
         times.push(at);
         sequences.push(sequence);

@@ -56,7 +56,8 @@ impl Relay {
         exchange: Exchange,
         settings: &Settings,
     ) -> Self {
-        let (meter, now) = (telemetry::meter(), Instant::now());
+        let meter = telemetry::meter();
+        let now = Instant::now();
         Self {
             pool,
             publisher,
@@ -84,7 +85,8 @@ impl Relay {
     }
 
     pub(crate) async fn run(self, poll_interval: Duration, stop: CancellationToken) {
-        let (pool, wake) = (self.pool.clone(), self.wake.clone());
+        let pool = self.pool.clone();
+        let wake = self.wake.clone();
         pool.run_as_leader(self, wake, poll_interval, stop).await;
     }
 

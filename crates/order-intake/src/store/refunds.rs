@@ -40,7 +40,8 @@ pub(super) fn complete(mode: WriteMode) -> String {
 
 impl<'a> RefundRows<'a> {
     pub(super) fn of(batch: &'a WriteBatch<'_>) -> Self {
-        let (refunds, lines) = (batch.new_refunds().collect(), batch.new_refund_lines().collect());
+        let refunds = batch.new_refunds().collect();
+        let lines = batch.new_refund_lines().collect();
         Self { refunds, lines }
     }
 

@@ -74,7 +74,8 @@ impl Search {
         } else {
             let not_null =
                 self.customer_email.as_ref().map_or("", |_| "customer_email IS NOT NULL AND ");
-            let (start, order) = (join(&mut values, [self.start()]), self.index_order());
+            let start = join(&mut values, [self.start()]);
+            let order = self.index_order();
             format!(
                 "(SELECT * FROM orders WHERE {not_null}{start} ORDER BY {order} LIMIT $1) AS orders"
             )
@@ -121,7 +122,8 @@ impl Search {
     /// The condition that an order is sorted after the last one of the previous page.
     fn after(&self) -> Option<Condition> {
         let OrderKey { merchant, identifier } = self.after.as_ref()?;
-        let (merchant, identifier) = (merchant.to_string(), identifier.clone());
+        let merchant = merchant.to_string();
+        let identifier = identifier.clone();
         Some(match &self.customer_email {
             _ if self.newest_first => {
                 let own = self.merchant.as_ref().map(ToString::to_string).unwrap_or_default();

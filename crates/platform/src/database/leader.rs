@@ -67,7 +67,8 @@ impl Pool {
         stop: CancellationToken,
     ) {
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
-        let (mut leading, mut active_at) = (None, Instant::now());
+        let mut leading = None;
+        let mut active_at = Instant::now();
         while !stop.is_cancelled() {
             let polled = self.poll_as_leader(&mut task, &mut leading).await;
             if polled.is_ok() {

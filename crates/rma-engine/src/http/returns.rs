@@ -129,7 +129,8 @@ pub(crate) async fn create_return(
     let (request, quoted) = document.read(object(|body| read_new(body, &options)))?;
     check_request(&request, &requester, shopper)?;
     let is_by_giftee = is_by_giftee(&request, shopper);
-    let (key, actor) = (key.map(OwnedKey::from), requester.actor(shopper));
+    let key = key.map(OwnedKey::from);
+    let actor = requester.actor(shopper);
     let new = NewReturn { request, quoted, shopper: shopper.cloned() };
     match return_batches::create(&app, merchant.clone(), actor, key, new).await {
         Ok(response) => Ok(json_response(StatusCode::CREATED, response)),

@@ -98,7 +98,8 @@ pub(crate) async fn search(
     };
     let merchant = search.merchant.as_ref().map(MerchantId::as_str);
     let mut query = select(merchant).bind::<BigInt, _>(search.after.unwrap_or(first));
-    let (mut bound, mut fixed) = (1, Vec::new());
+    let mut bound = 1;
+    let mut fixed = Vec::new();
     let is_by_identifier = search.order_identifier.is_some() || search.rma_identifier.is_some();
     // Unused filters are not in the query, so that PostgreSQL picks the right index.
     let texts = [

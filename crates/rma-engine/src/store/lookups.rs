@@ -116,7 +116,7 @@ pub(crate) async fn delete_of_orders(
 ) -> Result<(), DatabaseError> {
     let digests: Vec<_> =
         orders.iter().map(|order| Digest::of_text(order).as_bytes().to_vec()).collect();
-    let statement = diesel::sql_query(include_str!("delete_of_orders.sql"))
+    let statement = diesel::sql_query(include_str!("delete_failures_of_orders.sql"))
         .bind::<Text, _>(merchant.as_str())
         .bind::<Array<Binary>, _>(digests)
         .bind::<Timestamptz, _>(before);

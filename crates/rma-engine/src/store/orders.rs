@@ -78,7 +78,8 @@ pub(crate) async fn lock_stored<'a>(
         let Some(shipped_units) = row.shipped_units else { return Ok(None) };
         let place = usize::try_from(row.place - 1).unwrap_or(usize::MAX);
         if let Some(key) = keys.get(place) {
-            let (version, stored_at) = ((row.updated_at, row.sequence), row.stored_at);
+            let version = (row.updated_at, row.sequence);
+            let stored_at = row.stored_at;
             let shipped_units = read(&shipped_units)?;
             stored.insert(*key, StoredOrder { version, stored_at, shipped_units });
         }

@@ -71,7 +71,9 @@ pub(crate) async fn search(
         texts.into_iter().filter_map(|(value, column)| Some((value?, column))).collect();
     let is_by_identifier = texts.iter().any(|(_, column)| column.ends_with("_identifier"))
         || search.tracking_number.is_some();
-    let (mut conditions, mut of_units, mut fixed) = (String::new(), String::new(), Vec::new());
+    let mut conditions = String::new();
+    let mut of_units = String::new();
+    let mut fixed = Vec::new();
     let mut prefix_range = None;
     for (place, (_, column)) in (1..).zip(&texts) {
         let condition = format!(" AND {column} = ${place}");

@@ -246,7 +246,9 @@ async fn update_receipts(
     rows: &[ReceiptRow],
     erase: impl Fn(&mut Value),
 ) -> Result<usize, DatabaseError> {
-    let (mut ids, mut before, mut after) = (Vec::new(), Vec::new(), Vec::new());
+    let mut ids = Vec::new();
+    let mut before = Vec::new();
+    let mut after = Vec::new();
     for row in rows {
         if let Some(erased) = erase_text(&row.message, &erase) {
             ids.push(row.id);

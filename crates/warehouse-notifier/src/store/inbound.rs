@@ -101,7 +101,8 @@ pub(crate) async fn insert_lines(
     conn: &mut AsyncPgConnection,
     new: &NewAsn<'_>,
 ) -> Result<(), Error> {
-    let (mut names, mut lines) = (Vec::new(), Vec::new());
+    let mut names = Vec::new();
+    let mut lines = Vec::new();
     for line in new.lines {
         names.push(line.detail.line_identifier.to_string());
         lines.push(serde_json::to_string(line)?);

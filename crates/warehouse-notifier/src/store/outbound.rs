@@ -153,7 +153,8 @@ impl TryFrom<ShipmentRow> for StoredShipment {
         let ShipmentRow { asn_number, shipment_type, header, units, digest, .. } = row;
         let merchant = row.merchant.parse().map_err(unreadable)?;
         let header = serde_json::from_str(&header)?;
-        let (created_at, updated_at) = (row.created_at, row.updated_at);
+        let created_at = row.created_at;
+        let updated_at = row.updated_at;
         Ok(Self {
             merchant,
             asn_number,
