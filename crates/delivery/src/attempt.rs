@@ -21,7 +21,7 @@ use reqwest::{Method, Request, Response};
 use tokio::time::Instant;
 
 use self::call::Call;
-use self::classify::classify;
+use self::classify::{Classified, classify};
 use self::header_log::{request_headers, response_headers};
 use self::masking::SentSecrets;
 use self::response_log::response_log;
@@ -179,11 +179,10 @@ impl EndpointClient {
         let (request_headers, response) =
             self.send(call, endpoint, authorization.clone(), started_at, deadline).await;
         let mut headers = LoggedHeaders { request: request_headers, response: String::new() };
-        let (outcome, signal, response) = match response {
+        let Classified { outcome, signal, body: response } = match response {
             Err(error) => {
                 let outcome = Outcome::from(error);
-                let signal = outcome.signal();
-                (outcome, signal, Bytes::new())
+                Classified { signal: outcome.signal(), outcome, body: Bytes::new() }
             }
             Ok(response) => {
                 headers.response = response_headers(response.headers(), &secrets);

@@ -23,14 +23,29 @@ enum Source {
     Unsettled,
 }
 
+/// The parts of a statement that reads a source.
+struct SourceSql {
+    table: &'static str,
+    /// Column with the id of the delivery.
+    id: &'static str,
+    condition: &'static str,
+}
+
 impl Source {
-    /// Table, column of the id, and condition.
-    fn sql(self) -> (&'static str, &'static str, &'static str) {
+    fn sql(self) -> SourceSql {
         match self {
-            Self::Messages => ("delivery_messages", "id", "true"),
-            Self::Failed => ("delivery_attempts", "delivery", "outcome <> 'delivered'"),
-            Self::Dead => ("delivery_attempts", "delivery", "settled = 'dead'"),
-            Self::Unsettled => ("deliveries", "id", "true"),
+            Self::Messages => SourceSql { table: "delivery_messages", id: "id", condition: "true" },
+            Self::Failed => SourceSql {
+                table: "delivery_attempts",
+                id: "delivery",
+                condition: "outcome <> 'delivered'",
+            },
+            Self::Dead => SourceSql {
+                table: "delivery_attempts",
+                id: "delivery",
+                condition: "settled = 'dead'",
+            },
+            Self::Unsettled => SourceSql { table: "deliveries", id: "id", condition: "true" },
         }
     }
 }
@@ -66,7 +81,7 @@ pub(super) async fn candidates(
     limit: i64,
 ) -> Result<Vec<Uuid>, DatabaseError> {
     let source = filter.source();
-    let (table, id, condition) = source.sql();
+    let SourceSql { table, id, condition } = source.sql();
     // `IS DISTINCT FROM` is the condition of the index of messages, and of the indexes of attempts of all
     // merchants.
     let of_merchants = match (&filter.merchant, source) {

@@ -140,7 +140,10 @@ async fn erase_rows(
             .bind::<Array<Timestamptz>, _>(times)
             .bind::<Array<BigInt>, _>(sequences);
         let rows: Vec<Row> = prepared(query).load(conn).await?;
-        let erased: Vec<_> = rows.iter().filter_map(|row| erased(row, &erase)).collect();
+        let mut erased = Vec::new();
+        for row in &rows {
+            erased.extend(erased_event(row, &erase)?);
+        }
         changed += erased.len();
         write(conn, table.update, erased).await?;
     }
@@ -156,20 +159,34 @@ fn as_json(text: &str) -> serde_json::Result<String> {
     Ok(inner.to_owned())
 }
 
+/// A row of the outbox or of the kept events, and its event without the erased data.
+struct ErasedEvent {
+    at: Timestamp,
+    sequence: i64,
+    event: String,
+}
+
 /// The event with erased data; `None` if nothing changes.
-fn erased(row: &Row, erase: impl Fn(&mut Value)) -> Option<(Timestamp, i64, String)> {
+fn erased_event(
+    row: &Row,
+    erase: impl Fn(&mut Value),
+) -> Result<Option<ErasedEvent>, DatabaseError> {
     // The relay and consumers reject an unreadable event. It is not one of ours.
-    let before: Envelope<Value> = serde_json::from_str(&row.event).ok()?;
+    let Ok(before) = serde_json::from_str::<Envelope<Value>>(&row.event) else { return Ok(None) };
     let mut after = before.clone();
     erase(&mut after.data);
-    let event = (after != before).then(|| serde_json::to_string(&after).ok()).flatten()?;
-    Some((row.at, row.sequence, event))
+    if after == before {
+        return Ok(None);
+    }
+    let event = serde_json::to_string(&after)
+        .map_err(|error| diesel::result::Error::SerializationError(error.into()))?;
+    Ok(Some(ErasedEvent { at: row.at, sequence: row.sequence, event }))
 }
 
 async fn write(
     conn: &mut AsyncPgConnection,
     update: &str,
-    rows: Vec<(Timestamp, i64, String)>,
+    rows: Vec<ErasedEvent>,
 ) -> Result<(), DatabaseError> {
     if rows.is_empty() {
         return Ok(());
@@ -177,7 +194,7 @@ async fn write(
     let mut times = Vec::new();
     let mut sequences = Vec::new();
     let mut events = Vec::new();
-    for (at, sequence, event) in rows {
+    for ErasedEvent { at, sequence, event } in rows {
         times.push(at);
         sequences.push(sequence);
         events.push(event);
