@@ -10,7 +10,7 @@ use platform::sealing::SealError;
 use platform::{ErrorKind, Failure};
 use uuid::Uuid;
 
-use crate::return_conflict::ReturnConflict;
+use crate::quotes::conflict::ReturnConflict;
 use crate::store::return_rows::InsertError;
 
 #[derive(Debug, thiserror::Error)]

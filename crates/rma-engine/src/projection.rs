@@ -7,6 +7,8 @@
 //! snapshots with the same `updated_at` the event with the higher sequence number is newer, whichever
 //! replica handles it first.
 
+pub(crate) mod order;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use delivery::Deliveries;
@@ -18,9 +20,9 @@ use domain::returns::Discrepancy;
 use platform::{MAX_BATCH_BYTES, Timestamp};
 use serde_json::json;
 
-use crate::affected_returns::AffectedReturns;
+use self::order::{OrderProjection, Snapshot};
 use crate::error::Error;
-use crate::order_projection::{OrderProjection, Snapshot};
+use crate::refunds::affected::AffectedReturns;
 use crate::return_changes::Cause;
 use crate::store::discrepancies::DiscrepancyResolution;
 use crate::store::order_rows::Rows;

@@ -1,8 +1,8 @@
 //! Matching of an order's refunds with returns, for snapshots and for people who correct a refund.
 
-use std::collections::HashSet;
+pub(crate) mod affected;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
@@ -12,8 +12,8 @@ use domain::returns::{Discrepancy, RefundMatches, match_refunds};
 use platform::Timestamp;
 
 use crate::App;
-use crate::affected_returns::AffectedReturns;
 use crate::error::Error;
+use crate::refunds::affected::AffectedReturns;
 use crate::return_changes::Cause;
 use crate::shipped_units::ShippedUnits;
 use crate::store::orders::RowLock;

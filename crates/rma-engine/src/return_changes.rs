@@ -15,7 +15,7 @@ use platform::database::DatabaseError;
 use platform::{Timestamp, telemetry};
 use serde_json::{Value, json};
 
-use crate::order_units::OrderUnits;
+use crate::orders::units::OrderUnits;
 use crate::store::return_rows::{self, InsertError, ReturnRow, WriteMode};
 use crate::store::timeline::NewEntry;
 use crate::store::{MAX_BATCH_BYTES, discrepancies};

@@ -19,8 +19,8 @@ use utoipa::IntoParams;
 use super::{READERS, budgeted_response, json_for, merchant_or_shopper};
 use crate::App;
 use crate::error::Error;
-use crate::order_units::OrderUnits;
-use crate::returnable::{ReturnableJson, ReturnableOrder};
+use crate::orders::returnable::{ReturnableJson, ReturnableOrder};
+use crate::orders::units::OrderUnits;
 use crate::store::orders::RowLock;
 
 const DEFAULT_LIMIT: usize = 200;

@@ -18,8 +18,8 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::error::Error;
 use crate::returns::find;
-use crate::shopper_timeline::{ShopperTimeline, steps};
-use crate::shopper_view::{ReturnView, is_visible};
+use crate::shoppers::timeline::{ShopperTimeline, steps};
+use crate::shoppers::view::{ReturnView, is_visible};
 use crate::store::search::{Search, search};
 use crate::store::timeline::{self, TimelineEntry};
 

@@ -245,7 +245,7 @@ pub(crate) fn start_clean_up(process: &Process) {
 }
 
 pub(crate) async fn delete_expired(pool: &Pool, now: Timestamp) -> Result<(), DatabaseError> {
-    crate::deep_links::delete_expired(pool, now).await?;
+    crate::shoppers::deep_links::delete_expired(pool, now).await?;
     delete_older_than(pool, "lookup_failures", "at", now, WINDOW).await
 }
 

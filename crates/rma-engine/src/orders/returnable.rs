@@ -15,7 +15,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::error::Error;
-use crate::order_units::{OrderUnits, UnitRef, UnitView};
+use crate::orders::units::{OrderUnits, UnitRef, UnitView};
 
 /// Minimum bytes of a body chunk, except the last.
 const MIN_CHUNK_BYTES: usize = 32 * 1024;

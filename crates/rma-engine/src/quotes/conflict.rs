@@ -3,8 +3,8 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::quote::{Assessment, IneligibleUnit, Quote};
-use crate::quote_terms::{QuoteChange, QuoteTerms};
+use crate::quotes::terms::{QuoteChange, QuoteTerms};
+use crate::quotes::{Assessment, IneligibleUnit, Quote};
 
 /// Why a return cannot be created as requested.
 #[derive(Debug, Clone, Serialize, ToSchema)]

@@ -1,6 +1,9 @@
 //! Quotes for returns. One function assesses quotes and new returns. A quote token contains the
 //! terms that the shopper saw, so that a new return can be compared with them.
 
+pub(crate) mod conflict;
+pub(crate) mod terms;
+
 use domain::json::{FieldError, ValidationError};
 use domain::merchant::Merchant;
 use domain::returns::{
@@ -11,8 +14,8 @@ use platform::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::order_units::{OrderUnits, UnitView};
-use crate::quote_terms::{QuoteTerms, UnitTerms};
+use self::terms::{QuoteTerms, UnitTerms};
+use crate::orders::units::{OrderUnits, UnitView};
 
 /// Costs, refunds and eligibility of a return at this moment.
 #[derive(Debug, Clone, Serialize, ToSchema)]

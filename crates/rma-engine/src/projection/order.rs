@@ -7,8 +7,8 @@ use domain::order::{Order, OrderStored, Refund};
 use domain::returns::{Discrepancy, UnitId};
 use platform::Timestamp;
 
-use crate::affected_returns::AffectedReturns;
 use crate::refunds;
+use crate::refunds::affected::AffectedReturns;
 use crate::shipped_units::ShippedUnits;
 use crate::store::orders::SnapshotVersion;
 use crate::store::units::{Held, is_held};

@@ -9,7 +9,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::error::Error;
-use crate::order_units::OrderUnits;
+use crate::orders::units::OrderUnits;
 use crate::shipped_units::{AppliedRefund, ShippedUnits, Unit, unit_id};
 use crate::store::orders::Projected;
 use crate::store::returns::{self, ReturnSummary};

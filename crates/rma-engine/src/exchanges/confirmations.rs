@@ -7,7 +7,7 @@ use domain::order::{Customer, Order};
 use domain::returns::{ConfirmedUnit, Replacement, ReturnConfirmed, ReturnRequest, Rma, RmaUnit};
 use platform::Timestamp;
 
-use crate::order_units::OrderUnits;
+use crate::orders::units::OrderUnits;
 
 /// Events for the exchange service, one for each order with exchanged units.
 pub(crate) fn confirmations(

@@ -14,12 +14,12 @@ use platform::{Clock, Timestamp};
 use tracing::Span;
 
 use crate::App;
-use crate::confirmations::confirmations;
 use crate::error::Error;
-use crate::order_units::OrderUnits;
+use crate::exchanges::confirmations::confirmations;
+use crate::orders::units::OrderUnits;
 use crate::return_changes::ReturnChanges;
 use crate::returns::{NewReturn, open, orders_of};
-use crate::shopper_view::ReturnView;
+use crate::shoppers::view::ReturnView;
 use crate::store::orders::RowLock;
 
 /// A return to create.

@@ -15,8 +15,8 @@ use tracing::Span;
 
 use crate::App;
 use crate::error::Error;
-use crate::parcels::{Reported, ReportedReturns};
 use crate::return_changes::ReturnChanges;
+use crate::returns::parcels::{Reported, ReportedReturns};
 use crate::store;
 
 /// A report to apply.
