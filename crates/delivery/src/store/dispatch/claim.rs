@@ -21,7 +21,7 @@ use platform::{
 };
 use uuid::Uuid;
 
-use super::{EndpointKey, column};
+use crate::store::{EndpointKey, column};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClaimParams {

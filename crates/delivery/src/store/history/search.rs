@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::min_id_at;
-use super::ordering_key::has_key;
-use super::schema::delivery_messages;
+use crate::store::min_id_at;
+use crate::store::ordering_key::has_key;
+use crate::store::schema::delivery_messages;
 
 /// State of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

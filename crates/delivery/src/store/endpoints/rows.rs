@@ -10,8 +10,8 @@ use platform::{
     database::{DatabaseError, prepared},
 };
 
-use super::column;
-use super::endpoint_health::EndpointHealth;
+use super::health::EndpointHealth;
+use crate::store::column;
 
 platform::rows! {
     /// Window and health of an endpoint, as stored.

@@ -6,7 +6,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{Timestamp, database::DatabaseError};
 use uuid::Uuid;
 
-use super::column;
+use crate::store::column;
 
 platform::rows! {
     /// A request to send samples to a merchant's endpoints.

@@ -9,8 +9,8 @@ use domain::message_kind::MessageKind;
 use platform::{Timestamp, database::DatabaseError};
 use tokio::time::Instant;
 
-use super::endpoint_health::EndpointHealth;
-use super::endpoint_rows::{EndpointRow, EndpointUpdate, lock_endpoints, save_endpoints};
+use super::health::EndpointHealth;
+use super::rows::{EndpointRow, EndpointUpdate, lock_endpoints, save_endpoints};
 use crate::attempt::Attempt;
 use crate::outcome::{Decision, Outcome, Signal};
 use crate::settlement::Settlement;
@@ -71,7 +71,7 @@ impl Windows {
 
     /// Widens and narrows windows by the results of a batch, and notes the last ones. This comes last
     /// in a transaction, because it locks rows that every replica writes to.
-    pub(super) async fn update(
+    pub(in crate::store) async fn update(
         &mut self,
         conn: &mut AsyncPgConnection,
         batch: &[Settlement],

@@ -5,7 +5,7 @@ use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{Timestamp, database::DatabaseError};
 
-use super::report::MAX_READ;
+use crate::store::history::report::MAX_READ;
 
 /// Merchant and kind of an endpoint.
 pub(crate) type EndpointKey = (String, String);

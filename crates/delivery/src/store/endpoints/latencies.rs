@@ -6,7 +6,7 @@ use diesel::sql_types::{Array, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{Timestamp, database::DatabaseError};
 
-use super::report::MAX_READ;
+use crate::store::history::report::MAX_READ;
 
 platform::rows! {
     /// Attempts of one hour in one bucket.

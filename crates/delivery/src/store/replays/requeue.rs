@@ -8,8 +8,8 @@ use domain::message_kind::MessageKind;
 use platform::{Timestamp, database::DatabaseError};
 use uuid::Uuid;
 
-use super::schema::{deliveries, delivery_messages};
-use super::settle::unblock_next;
+use crate::store::schema::{deliveries, delivery_messages};
+use crate::store::settle::unblock_next;
 
 /// Whether to send a delivery again although a newer one of its ordering key superseded it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use uuid::Uuid;
 
 use super::replay::{Replay, ReplayState, due};
 use super::requeue::{Superseded, requeue};
-use super::scan::{Scan, oldest_first};
-use super::schema::delivery_replays;
-use super::search::Filter;
-use super::unreadable;
+use crate::store::history::scan::{Scan, oldest_first};
+use crate::store::history::search::Filter;
+use crate::store::schema::delivery_replays;
+use crate::store::unreadable;
 
 /// Numbers of deliveries of one step.
 struct Step {

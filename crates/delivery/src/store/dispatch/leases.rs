@@ -11,8 +11,8 @@ use platform::{
 };
 use uuid::Uuid;
 
-use super::schema::deliveries;
 use crate::queue_message::DUPLICATE_WINDOW;
+use crate::store::schema::deliveries;
 
 /// Makes queued deliveries ready again that were not sent. If the broker has copies after all, senders
 /// treat them as possible duplicates by the time these are due: see [`DUPLICATE_WINDOW`].

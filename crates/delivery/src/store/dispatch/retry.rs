@@ -10,7 +10,7 @@ use platform::{Timestamp, database::DatabaseError};
 use uuid::Uuid;
 
 use super::due::wake_up;
-use super::schema::{deliveries, delivery_endpoints};
+use crate::store::schema::{deliveries, delivery_endpoints};
 
 platform::rows! {
     /// An unsettled delivery and the state of its endpoint.

@@ -8,8 +8,8 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::database::DatabaseError;
 use uuid::Uuid;
 
-use super::ordering_key::messages_of_key;
 use super::search::{Filter, IdOrder, State};
+use crate::store::ordering_key::messages_of_key;
 
 /// The index whose entries are read in the order of ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

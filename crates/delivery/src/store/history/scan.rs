@@ -19,7 +19,7 @@ pub(crate) const MAX_SCANNED: i64 = 2000;
 /// Limit on the candidates of one step of a replay.
 const MAX_SCANNED_BY_REPLAY: i64 = 20_000;
 /// Deliveries of an ordering key, or pending ones of a merchant, that are read at once.
-pub(super) const MAX_SET: usize = 2000;
+pub(in crate::store) const MAX_SET: usize = 2000;
 /// The deliveries of such a set that one step reads.
 const SET_STEP: usize = 200;
 /// Each step reads this many times the candidates of the step before.

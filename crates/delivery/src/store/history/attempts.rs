@@ -8,7 +8,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{Timestamp, database::DatabaseError};
 use uuid::Uuid;
 
-use super::schema::delivery_attempts;
+use crate::store::schema::delivery_attempts;
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = delivery_attempts)]

@@ -8,7 +8,7 @@ use platform::{
     database::{DatabaseError, prepared},
 };
 
-use super::{EndpointKey, column};
+use crate::store::{EndpointKey, column};
 
 platform::rows! {
     /// An endpoint with a due delivery, and the state that decides whether it may be sent to.

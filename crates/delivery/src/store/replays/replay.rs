@@ -12,7 +12,7 @@ use strum::{Display, EnumString, IntoStaticStr};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::schema::delivery_replays;
+use crate::store::schema::delivery_replays;
 
 /// State of a replay.
 #[derive(
