@@ -12,6 +12,7 @@ use domain::merchant::{Authentication, Interface};
 use domain::message_kind::{MessageKind, MessageVersion};
 use domain::samples::{SampleEvent, sample};
 use futures_util::future::try_join_all;
+use merchants::Merchants;
 use platform::http::{self};
 use platform::identity::Caller;
 use platform::{Problem, Timestamp, chain, database::DatabaseError};
@@ -159,7 +160,7 @@ async fn check(
     };
     let mut client = engine.endpoint_client.clone();
     client.timeout = resolved.timeout.unwrap_or(client.timeout).min(engine.check_timeout);
-    let has_credentials = has_credentials(engine, merchant, interface);
+    let has_credentials = has_credentials(&engine.merchants, merchant, interface);
     let (url, attempt, request) = match interface {
         Interface::Message(kind) => {
             let message = sample_message(merchant, (kind, resolved.message_version), event, now)?;
@@ -206,8 +207,8 @@ fn find_event(name: &str) -> Result<&'static SampleEvent, Error> {
 }
 
 /// Whether requests to the endpoint have credentials.
-fn has_credentials(engine: &Engine, merchant: &MerchantId, interface: Interface) -> bool {
-    let merchant = engine.merchants.get(merchant);
+fn has_credentials(merchants: &Merchants, merchant: &MerchantId, interface: Interface) -> bool {
+    let merchant = merchants.get(merchant);
     let endpoint = merchant.as_ref().and_then(|merchant| merchant.endpoints.get(&interface));
     endpoint.is_some_and(|endpoint| !matches!(endpoint.authentication, Authentication::None))
 }
