@@ -66,6 +66,8 @@ fn write_reasons<S: Serializer>(reasons: &[ReturnReason], to: S) -> Result<S::Ok
     reasons.serialize(to)
 }
 
+/// Merchants with the default reasons share one list, because each service keeps the settings of all merchants in
+/// memory.
 fn shared_reasons<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<[ReturnReason]>, D::Error> {
     let reasons = Vec::deserialize(from)?;
     let is_default = reasons == **DEFAULT_REASONS;

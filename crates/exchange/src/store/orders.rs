@@ -144,6 +144,8 @@ pub(crate) async fn place(
     }
 }
 
+/// Places an exchange order under a name. Without one, and if the name is that of the original order, the order
+/// keeps our own name.
 async fn place_as(
     conn: &mut AsyncPgConnection,
     delivery: Uuid,
