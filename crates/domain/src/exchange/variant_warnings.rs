@@ -38,10 +38,12 @@ impl Variants {
         for (number, variant) in (1..).zip(list.iter()) {
             let subject = subject(number, variant);
             match Document::from(variant.to_value()).read(object(OfferedVariant::read)) {
-                Ok(read) if !skus.insert(read.sku.clone()) => {
-                    warnings.push(format!("{subject} is left out: an earlier one has its SKU"));
+                Ok(read) => {
+                    let is_first = skus.insert(read.sku);
+                    if !is_first {
+                        warnings.push(format!("{subject} is left out: an earlier one has its SKU"));
+                    }
                 }
-                Ok(_) => {}
                 Err(invalid) => {
                     let errors: Vec<_> = invalid.errors.iter().map(ToString::to_string).collect();
                     warnings.push(format!("{subject} is left out: {}", errors.join("; ")));

@@ -105,18 +105,23 @@ impl BatchHandler for ReportHandler {
         let now = self.clock.now();
         let mut changes = ReturnChanges::new(&self.deliveries);
         let mut results: BatchResults<String, Error> = Vec::with_capacity(jobs.len());
-        let mut used = HashSet::new();
+        let mut used_keys = HashSet::new();
         let mut new_keys = Vec::new();
         for ((job, key), state) in jobs.iter().zip(&keys).zip(states?) {
             let ReportJob { merchant, actor, reported, span, .. } = job;
             let is_ready = processing == Processing::Alone
                 || (returns.has_all_of(&merchant.identifier, reported) && !changes.is_full());
-            results.push(match key.completed(state) {
+            let completed = key.completed(state);
+            let is_first_with_key = match completed {
+                Ok(None) => used_keys.insert((key.merchant, key.key)),
+                _ => true,
+            };
+            results.push(match completed {
                 Err(error) => Some(Err(error.into())),
                 Ok(Some(response)) => Some(Ok(response)),
-                // The first request with the key is in this batch.
-                Ok(None) if !used.insert((key.merchant, key.key)) => None,
-                Ok(None) if !is_ready => None,
+                // The next batch repeats the response of the first request with the key, or the returns of the
+                // report are locked by another transaction, or the batch is full.
+                Ok(None) if !is_first_with_key || !is_ready => None,
                 Ok(None) => {
                     let apply = || returns.apply(merchant, actor, reported, &mut changes, now);
                     let tracked = match span.in_scope(apply) {
