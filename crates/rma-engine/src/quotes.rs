@@ -15,7 +15,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use self::terms::{QuoteTerms, UnitTerms};
-use crate::orders::units::{OrderUnits, UnitView};
+use crate::orders::units::{LoadedUnit, OrderUnits};
 
 /// Costs, refunds and eligibility of a return at this moment.
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -148,8 +148,8 @@ fn no_such_unit(order_units: &OrderUnits, index: usize, requested: &RequestedUni
 /// An error if the unit's order has another shopper or currency than the first unit's order.
 fn mismatch(
     index: usize,
-    unit: &UnitView<'_>,
-    found: &[(usize, &RequestedUnit, UnitView<'_>)],
+    unit: &LoadedUnit<'_>,
+    found: &[(usize, &RequestedUnit, LoadedUnit<'_>)],
 ) -> Option<FieldError> {
     let order = &unit.projected.order;
     let first = &found.first()?.2.projected.order;

@@ -16,13 +16,13 @@ use crate::outcome::Decision;
 use crate::settlement::Settlement;
 
 /// A row of `delivery_attempts`: the request, and the final state that it gave the delivery.
-struct AttemptRow<'a> {
+struct NewAttempt<'a> {
     settlement: &'a Settlement,
     attempt: &'a Attempt,
     settled: Option<&'static str>,
 }
 
-fn attempt_rows<'a>(batch: &'a [Settlement], settled: &HashSet<Uuid>) -> Vec<AttemptRow<'a>> {
+fn attempt_rows<'a>(batch: &'a [Settlement], settled: &HashSet<Uuid>) -> Vec<NewAttempt<'a>> {
     let mut rows = Vec::with_capacity(batch.len());
     for settlement in batch {
         let final_state = match settlement.decision {
@@ -31,8 +31,8 @@ fn attempt_rows<'a>(batch: &'a [Settlement], settled: &HashSet<Uuid>) -> Vec<Att
             Decision::RetryAt(_) => None,
         };
         let unauthorized = settlement.unauthorized.iter();
-        rows.extend(unauthorized.map(|attempt| AttemptRow { settlement, attempt, settled: None }));
-        rows.push(AttemptRow {
+        rows.extend(unauthorized.map(|attempt| NewAttempt { settlement, attempt, settled: None }));
+        rows.push(NewAttempt {
             settlement,
             attempt: &settlement.attempt,
             settled: final_state.filter(|_| settled.contains(&settlement.id())),

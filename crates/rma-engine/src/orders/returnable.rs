@@ -15,7 +15,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::error::Error;
-use crate::orders::units::{OrderUnits, UnitRef, UnitView};
+use crate::orders::units::{LoadedUnit, OrderUnits, UnitRef};
 
 /// Minimum bytes of a body chunk, except the last.
 const MIN_CHUNK_BYTES: usize = 32 * 1024;
@@ -205,7 +205,7 @@ fn show_unit_at(
 
 fn show_unit(
     id: UnitId,
-    unit: &UnitView<'_>,
+    unit: &LoadedUnit<'_>,
     merchant: &Merchant,
     now: Timestamp,
 ) -> ReturnableUnit {

@@ -30,7 +30,7 @@ pub(crate) struct UnitRef {
 
 /// A unit of an order line; `unit` is `None` until it ships.
 #[derive(Clone, Copy)]
-pub(crate) struct UnitView<'a> {
+pub(crate) struct LoadedUnit<'a> {
     pub(crate) projected: &'a Projected,
     pub(crate) line: &'a OrderLine,
     pub(crate) unit: Option<&'a Unit>,
@@ -85,7 +85,7 @@ impl OrderUnits {
     }
 
     /// The unit, if the order, the line and the unit number exist.
-    pub(crate) fn unit(&self, id: &UnitId) -> Option<UnitView<'_>> {
+    pub(crate) fn unit(&self, id: &UnitId) -> Option<LoadedUnit<'_>> {
         let projected = self.orders.get(&id.order_identifier)?;
         let mut lines = projected.order.items.iter();
         let line = lines.find(|line| line.identifier == id.order_line_item_identifier)?;
@@ -111,7 +111,7 @@ impl OrderUnits {
     }
 
     /// The unit that one of [`Self::unit_refs`] refers to.
-    pub(crate) fn at(&self, order: &str, unit_ref: UnitRef) -> Option<(UnitId, UnitView<'_>)> {
+    pub(crate) fn at(&self, order: &str, unit_ref: UnitRef) -> Option<(UnitId, LoadedUnit<'_>)> {
         let projected = self.orders.get(order)?;
         let line = projected.order.items.get(unit_ref.line)?;
         let id = unit_id(order, &line.identifier, unit_ref.number);
@@ -124,8 +124,8 @@ impl OrderUnits {
         projected: &'a Projected,
         line: &'a OrderLine,
         id: &UnitId,
-    ) -> UnitView<'a> {
-        UnitView {
+    ) -> LoadedUnit<'a> {
+        LoadedUnit {
             projected,
             line,
             unit: projected.shipped_units.unit(&line.identifier, id.unit),
@@ -156,7 +156,7 @@ impl OrderUnits {
     }
 }
 
-impl<'a> UnitView<'a> {
+impl<'a> LoadedUnit<'a> {
     /// Facts for the eligibility check with the wanted resolution and method.
     pub(crate) fn facts(
         &self,

@@ -26,7 +26,7 @@ pub(crate) struct LockedReturn {
 }
 
 platform::rows! {
-    struct ReturnRow {
+    struct FoundReturn {
         rma_identifier: String,
         status: String,
         updated_at: Timestamp,
@@ -70,9 +70,9 @@ pub(crate) async fn lock_gift_returns(
     read(query.load(conn).await?)
 }
 
-fn read(rows: Vec<ReturnRow>) -> Result<Vec<LockedReturn>, DatabaseError> {
-    let read = |row: ReturnRow| {
-        let ReturnRow { rma_identifier, updated_at, document, .. } = row;
+fn read(rows: Vec<FoundReturn>) -> Result<Vec<LockedReturn>, DatabaseError> {
+    let read = |row: FoundReturn| {
+        let FoundReturn { rma_identifier, updated_at, document, .. } = row;
         let status = row.status.parse().map_err(unreadable)?;
         let rma: Rma = serde_json::from_str(&document).map_err(unreadable)?;
         let orders: BTreeSet<_> =

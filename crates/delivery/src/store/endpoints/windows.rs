@@ -26,12 +26,6 @@ pub(crate) struct Windows {
     succeeded: HashMap<(String, MessageKind), (Instant, u32)>,
 }
 
-/// Results of a batch for one endpoint.
-#[derive(Default)]
-struct EndpointResults<'a> {
-    results: Vec<DeliveryResult<'a>>,
-}
-
 struct DeliveryResult<'a> {
     outcome: &'a Outcome,
     is_dead: bool,
@@ -82,7 +76,7 @@ impl Windows {
         }
         let rows = lock_endpoints(conn, endpoints.keys()).await?;
         let mut updates = Vec::with_capacity(endpoints.len());
-        for ((merchant, kind), EndpointResults { results }) in &mut endpoints {
+        for ((merchant, kind), results) in &mut endpoints {
             let row = rows.iter().find(|row| row.merchant == *merchant && row.kind == kind.name());
             let (window, not_before) = self.apply(row, results);
             if results.iter().all(|result| result.signal == Signal::Grow) {
@@ -104,16 +98,14 @@ impl Windows {
     fn changing_endpoints<'a>(
         &mut self,
         batch: &'a [Settlement],
-    ) -> BTreeMap<(&'a str, MessageKind), EndpointResults<'a>> {
-        let mut endpoints = BTreeMap::<_, EndpointResults>::new();
+    ) -> BTreeMap<(&'a str, MessageKind), Vec<DeliveryResult<'a>>> {
+        let mut endpoints = BTreeMap::<_, Vec<DeliveryResult<'_>>>::new();
         for settlement in batch {
             let key = (settlement.merchant(), settlement.kind());
-            let endpoint = endpoints.entry(key).or_default();
-            let result = DeliveryResult::from(settlement);
-            endpoint.results.push(result);
+            endpoints.entry(key).or_default().push(DeliveryResult::from(settlement));
         }
         self.succeeded.retain(|_, (written_at, _)| written_at.elapsed() < UNCHANGED_TTL);
-        endpoints.retain(|(merchant, kind), EndpointResults { results }| {
+        endpoints.retain(|(merchant, kind), results| {
             let key = ((*merchant).to_owned(), *kind);
             if !results.iter().all(|result| result.signal == Signal::Grow) {
                 self.succeeded.remove(&key);
