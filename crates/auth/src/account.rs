@@ -110,7 +110,8 @@ pub(crate) async fn change_password(
         let mut person = proof::lock(conn, signed_in, &verified).await?;
         person.password_hash = Some(hash);
         stored_people::save(conn, &person).await?;
-        let (actor, current) = (person.email.as_str(), Some(signed_in.session));
+        let actor = person.email.as_str();
+        let current = Some(signed_in.session);
         ended_sessions::end_all(app, conn, actor, &person, current).await?;
         let record = people::record(actor, "password.changed", &person, json!({}));
         audit::insert(conn, record, app.clock.now()).await
@@ -182,7 +183,8 @@ pub(crate) async fn change_totp(
         (person.totp_secret, person.totp_step) = (Some(totp_secret), Some(step));
         stored_people::save(conn, &person).await?;
         let recovery_codes = new_recovery_codes(conn, &person).await?;
-        let (actor, current) = (person.email.as_str(), Some(signed_in.session));
+        let actor = person.email.as_str();
+        let current = Some(signed_in.session);
         ended_sessions::end_all(app, conn, actor, &person, current).await?;
         let record = people::record(actor, "totp.changed", &person, json!({}));
         audit::insert(conn, record, app.clock.now()).await?;
@@ -192,6 +194,7 @@ pub(crate) async fn change_totp(
 }
 
 fn form<'a>(app: &'a App, signed_in: &'a SignedIn) -> totp::Form<'a> {
-    let (person, owner) = (&signed_in.email, signed_in.session.as_bytes());
+    let person = &signed_in.email;
+    let owner = signed_in.session.as_bytes();
     totp::Form { sealer: &app.sealer, person, owner }
 }

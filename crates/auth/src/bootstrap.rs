@@ -67,7 +67,8 @@ fn start_creating(process: &Process, client: Configured) {
         };
         async move { result }
     });
-    let (pool, clock) = (process.pool.clone(), process.clock.clone());
+    let pool = process.pool.clone();
+    let clock = process.clock.clone();
     process.tasks.spawn(client.name, |stop| async move {
         let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(5));
         while let Err(error) = ensure(&pool, &clock, &client).await {

@@ -65,7 +65,7 @@ impl BruteForceGuard {
         self.lockout(address, account).map_or(Ok(()), |remaining| Err(Error::LockedOut(remaining)))
     }
 
-    /// The time until the next attempt as a person, after the person's last failures.
+    /// The time that a person still has to wait for the next attempt, because the last attempts failed.
     pub(crate) fn wait(&self, person: &str) -> Option<Duration> {
         let (_, next) = self.person_failures.get(person)?;
         (next - self.clock.now()).to_std().ok().filter(|wait| !wait.is_zero())

@@ -103,7 +103,8 @@ impl NewClient {
             parsed => parsed.map_err(|error| error.to_string()),
         });
         let scopes = body.required("scopes", array(1..=Scope::ALL.len(), scope));
-        let (merchant, scopes) = (merchant?.or_else(|| own.cloned()), Scopes::from_iter(scopes?));
+        let merchant = merchant?.or_else(|| own.cloned());
+        let scopes = Scopes::from_iter(scopes?);
         if merchant.is_some() && scopes.contains(Scope::Operator) {
             body.invalid("scopes", "a client of a merchant cannot be an operator");
             return None;
@@ -126,7 +127,8 @@ fn scopes_of_merchants() -> String {
 
 /// Creates a client and its first secret.
 pub(crate) async fn create(app: &App, actor: &str, new: NewClient) -> Result<ClientView, Error> {
-    let (now, secret) = (app.clock.now(), credentials::generate_client_secret()?);
+    let now = app.clock.now();
+    let secret = credentials::generate_client_secret()?;
     let id = format!("bh_{}", Uuid::now_v7().simple());
     let NewClient { merchant, name, scopes } = new;
     let client = Client {
@@ -158,7 +160,8 @@ pub(crate) async fn rotate_secret(
     id: &str,
     rotation: &Rotation,
 ) -> Result<ClientView, Error> {
-    let (now, secret) = (app.clock.now(), credentials::generate_client_secret()?);
+    let now = app.clock.now();
+    let secret = credentials::generate_client_secret()?;
     let overlap_ends_at = rotation.overlap_ends_at(now);
     let mut conn = app.pool.get().await?;
     let (client, expires_at) = conn

@@ -122,7 +122,8 @@ async fn create(
     conn: &mut AsyncPgConnection,
     person: &Email,
 ) -> Result<InvitationView, Error> {
-    let (settings, token) = (&app.settings.people, credentials::generate_token()?);
+    let settings = &app.settings.people;
+    let token = credentials::generate_token()?;
     let expires_at = app.clock.now() + settings.invitation_lifetime;
     let invitation = Invitation { person: person.clone(), expires_at };
     invitations::replace(conn, &invitation, credentials::hash(&token)).await?;
@@ -158,7 +159,8 @@ pub(crate) fn is_totp_required(person: &Person) -> bool {
 
 /// The invitation with this token and its person. All failures are alike.
 async fn find(app: &App, token: &str, address: IpAddr) -> Result<(Invitation, Person), Error> {
-    let (started_at, now) = (Instant::now(), app.clock.now());
+    let started_at = Instant::now();
+    let now = app.clock.now();
     let mut conn = app.pool.get().await?;
     let invitation = invitations::find(&mut conn, &credentials::hash(token), now).await?;
     if let Some(invitation) = invitation

@@ -172,7 +172,8 @@ pub(crate) async fn republish(app: &App, actor: &str) -> Result<u64, Error> {
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
         merchants::increment_versions(conn, next_version(0, now)).await?;
-        let (mut after, mut count) = (String::new(), 0);
+        let mut after = String::new();
+        let mut count = 0;
         loop {
             let page = merchants::page(conn, None, None, &after, REPUBLISH_BATCH_SIZE).await?;
             let Some(last) = page.last() else { break };
@@ -186,7 +187,8 @@ pub(crate) async fn republish(app: &App, actor: &str) -> Result<u64, Error> {
         for batch in revocations.chunks(REVOCATION_BATCH_SIZE) {
             app.outbox.append(conn, now, batch.iter().cloned()).await?;
         }
-        let (action, subject) = ("merchants.republished", "merchants".to_owned());
+        let action = "merchants.republished";
+        let subject = "merchants".to_owned();
         let detail = json!({ "merchants": count });
         let record = NewAuditRecord { actor, action, subject, merchant: None, detail };
         audit::insert(conn, record, now).await?;

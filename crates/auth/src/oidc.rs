@@ -116,7 +116,8 @@ pub(crate) async fn finish(
     browser: Browser,
 ) -> Result<StartedSession, Error> {
     let Oidc(provider) = app.oidc.as_ref().ok_or(Error::NoOidcProvider)?;
-    let (started_at, address) = (Instant::now(), browser.address);
+    let started_at = Instant::now();
+    let address = browser.address;
     let claims = match identify(app, provider, callback).await {
         Ok(claims) => claims,
         Err(Rejection::Provider(error)) if !matches!(error, ProviderError::InvalidCode) => {
@@ -195,7 +196,8 @@ fn read_identity(provider: &Provider, claims: &PersonClaims) -> Result<Identity,
         name.chars().filter(|c| !c.is_control()).take(MAX_NAME_CHARS).collect::<String>()
     });
     let name = name.filter(|name| !name.trim().is_empty());
-    let (oidc, merchant) = (subject(provider, claims), mapping.merchant.clone());
+    let oidc = subject(provider, claims);
+    let merchant = mapping.merchant.clone();
     Ok(Identity { oidc, email, name, role: mapping.role, merchant })
 }
 

@@ -34,7 +34,8 @@ impl NewPassword {
     /// Reads the field `name`, and the field `again` if there is one. [`NewPassword::faults`] has the rules.
     pub(crate) fn read(body: &Object<'_>, name: &'static str, again: &str) -> Option<Self> {
         let secret = |field: Field<'_>| text(0..=1000)(field).map(SecretString::from);
-        let (password, again) = (body.required(name, secret), body.optional(again, secret));
+        let password = body.required(name, secret);
+        let again = body.optional(again, secret);
         Some(Self { name, password: password?, again: again? })
     }
 
@@ -58,7 +59,8 @@ impl NewPassword {
 /// Rejects a password that has another length or is easy to guess.
 fn check(field: &str, password: &SecretString, email: &Email) -> Result<(), FieldError> {
     if !LENGTHS.contains(&password.expose_secret().chars().count()) {
-        let (least, most) = (LENGTHS.start(), LENGTHS.end());
+        let least = LENGTHS.start();
+        let most = LENGTHS.end();
         return Err(FieldError::invalid(field, format!("must have {least} to {most} characters")));
     }
     let password = password.expose_secret().to_lowercase();

@@ -65,7 +65,8 @@ pub(crate) async fn change(
     person: &mut Person,
     requested: PersonChange,
 ) -> Result<bool, Error> {
-    let (now, before) = (app.clock.now(), person.clone());
+    let now = app.clock.now();
+    let before = person.clone();
     requested.apply(person)?;
     let has_new_rights = (before.role, &before.merchant) != (person.role, &person.merchant);
     if !has_new_rights && before.name == person.name {

@@ -65,7 +65,8 @@ fn issue(
     address: IpAddr,
 ) -> Result<IssuedToken, Error> {
     let now = app.clock.now();
-    let (email, scope) = (person.email.as_str(), person.role.scopes());
+    let email = person.email.as_str();
+    let scope = person.role.scopes();
     let lifetime = PERSON_TOKEN_LIFETIME.min(session.expires_at - now);
     let claims = Claims {
         client_id: CLIENT_ID.to_owned(),

@@ -94,7 +94,8 @@ pub(crate) async fn start(
     person: &Person,
     browser: Browser,
 ) -> Result<StartedSession, Error> {
-    let (now, token) = (app.clock.now(), credentials::generate_token()?);
+    let now = app.clock.now();
+    let token = credentials::generate_token()?;
     // The person may have been disabled since the caller read it.
     let mut person = people::lock(conn, &person.email).await?;
     if person.state != State::Active {
@@ -127,7 +128,8 @@ pub(crate) async fn start(
         detail: json!({ "address": session.address, "user_agent": session.user_agent }),
     };
     audit::insert(conn, record, now).await?;
-    let (expires_at, person) = (session.expires_at, PersonView::from(&person));
+    let expires_at = session.expires_at;
+    let person = PersonView::from(&person);
     Ok(StartedSession { session: token, expires_at, person })
 }
 
@@ -225,9 +227,11 @@ pub(crate) async fn end_all(app: &App, actor: &str, person: &Person) -> Result<(
 
 /// Starts the task that deletes expired sessions, invitations and revocations.
 pub(crate) fn start_clean_up(process: &Process) {
-    let (pool, clock) = (process.pool.clone(), process.clock.clone());
+    let pool = process.pool.clone();
+    let clock = process.clock.clone();
     process.tasks.spawn_interval("expired sessions", CLEAN_UP_INTERVAL, move || {
-        let (pool, now) = (pool.clone(), clock.now());
+        let pool = pool.clone();
+        let now = clock.now();
         async move {
             if let Err(error) = delete_expired(&pool, now).await {
                 tracing::warn!(error = chain(&error), "deleting expired sessions failed");

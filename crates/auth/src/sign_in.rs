@@ -67,7 +67,8 @@ pub(crate) async fn sign_in(app: &App, credentials: SignIn) -> Result<StartedSes
     }
     let started_at = Instant::now();
     let SignIn { email, password, code, browser } = credentials;
-    let (email, address) = (email.trim().parse::<Email>().ok(), browser.address);
+    let email = email.trim().parse::<Email>().ok();
+    let address = browser.address;
     let account = email.as_ref().map(Email::as_str);
     app.brute_force.check(address, account)?;
     let wait = account.and_then(|account| app.brute_force.wait(account));
@@ -104,7 +105,8 @@ async fn admit(
     code: Option<&SecretString>,
     browser: Browser,
 ) -> Result<Option<StartedSession>, Error> {
-    let (address, user_agent) = (browser.address, browser.user_agent.clone());
+    let address = browser.address;
+    let user_agent = browser.user_agent.clone();
     let started =
         if is_right { start_session(app, person, code, browser).await? } else { Err("password") };
     match started {

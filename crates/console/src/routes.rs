@@ -1,4 +1,4 @@
-//! The URL table. Each page module adds its own paths.
+//! The pages. Each page module adds its own paths.
 
 use actix_web::{
     middleware::{Compress, from_fn},

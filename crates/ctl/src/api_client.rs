@@ -183,7 +183,8 @@ impl ApiClient {
         query: &(impl Serialize + ?Sized),
         limit: usize,
     ) -> anyhow::Result<Value> {
-        let (mut all, mut next) = (Vec::new(), None::<String>);
+        let mut all = Vec::new();
+        let mut next = None::<String>;
         loop {
             let page_size = (limit - all.len()).min(MAX_PAGE_SIZE).to_string();
             let mut position = vec![("limit", page_size.as_str())];

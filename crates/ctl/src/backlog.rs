@@ -55,7 +55,8 @@ pub(crate) async fn run(Arguments { operator }: Arguments) -> anyhow::Result<()>
 /// A row for the outbox of a service and for each of its queues.
 fn rows(backlog: &Value) -> Vec<Value> {
     let field = |pointer: &str| backlog.pointer(pointer);
-    let (service, unpublished) = (field("/service"), field("/outbox/unpublished"));
+    let service = field("/service");
+    let unpublished = field("/outbox/unpublished");
     let oldest = field("/outbox/oldest_age_seconds").and_then(Value::as_i64);
     let oldest = oldest.map(|seconds| format!("{seconds} s"));
     let mut rows = vec![

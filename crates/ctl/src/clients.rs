@@ -111,7 +111,8 @@ impl RotationArgs {
 
 pub(crate) async fn run(arguments: OperatorCommand<Command>) -> anyhow::Result<()> {
     let OperatorCommand { operator, command } = arguments;
-    let (format, auth) = (operator.format(), operator.connect().await?);
+    let format = operator.format();
+    let auth = operator.connect().await?;
     let response = match command {
         Command::Add { merchant, name, scopes } => {
             let mut client = json!({ "name": name, "scopes": scopes });

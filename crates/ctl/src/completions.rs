@@ -19,7 +19,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, mut command: Command) -> anyhow::Result<()> {
-    let (name, mut script) = (command.get_name().to_owned(), Vec::new());
+    let name = command.get_name().to_owned();
+    let mut script = Vec::new();
     generate(arguments.shell, &mut command, name, &mut script);
     Ok(print_own(&String::from_utf8(script)?)?)
 }

@@ -57,7 +57,8 @@ impl OperatorArgs {
     pub(crate) async fn connect(&self) -> anyhow::Result<ApiClient> {
         let settings = Settings::load()?;
         let url = self.auth.url(&settings)?;
-        let (id, file) = (self.operator_id.as_deref(), self.operator_secret_file.as_deref());
+        let id = self.operator_id.as_deref();
+        let file = self.operator_secret_file.as_deref();
         let client = match self.role(&settings) {
             Role::Operator => OPERATOR,
             // There are no flags for the credentials of a merchant here.

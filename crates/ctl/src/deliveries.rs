@@ -176,14 +176,16 @@ impl Command {
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let Arguments { operator, services, command } = arguments;
-    let (format, (from, to)) = (operator.format(), command.period());
+    let format = operator.format();
+    let (from, to) = command.period();
     check_period(("--from", from), ("--to", to))?;
     let auth = operator.connect().await?;
     auth.require_merchant(command.merchant()).await?;
     let services = services.clients(&auth)?;
     match command {
         Command::List(list) => {
-            let (filter, limit) = (&list.filter, list.limit.into());
+            let filter = &list.filter;
+            let limit = list.limit.into();
             let (page, outcome) = list_newest(&services, "deliveries", filter, limit).await?;
             format.print_table(&page, "/deliveries", COLUMNS)?;
             outcome

@@ -63,7 +63,8 @@ pub(crate) async fn find<F>(services: &[ApiClient], call: F) -> anyhow::Result<V
 where
     F: AsyncFn(&ApiClient) -> anyhow::Result<Value>,
 {
-    let (mut failed, mut not_found) = (None, None);
+    let mut failed = None;
+    let mut not_found = None;
     for service in services {
         match call(service).await {
             Ok(response) => return Ok(response),
@@ -139,7 +140,8 @@ pub(crate) async fn call_each<F>(
 where
     F: AsyncFn(&ApiClient) -> anyhow::Result<Value>,
 {
-    let (mut responses, mut outcome) = (Vec::new(), Ok(()));
+    let mut responses = Vec::new();
+    let mut outcome = Ok(());
     for service in services {
         match call(service).await {
             Ok(response) => responses.push(response),

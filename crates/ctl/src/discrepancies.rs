@@ -90,7 +90,8 @@ pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<(
     let client = connection.connect_to(RETURNS, all_merchants).await?;
     match command {
         Command::List(list) => {
-            let (path, items) = (["v1", "discrepancies"], "discrepancies");
+            let path = ["v1", "discrepancies"];
+            let items = "discrepancies";
             let found = client.list(&path, items, &list, list.limit.get()).await?;
             format.print_table(&found, "/discrepancies", COLUMNS)
         }

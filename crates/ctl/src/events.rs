@@ -98,7 +98,8 @@ fn names() -> impl Iterator<Item = &'static str> {
 
 pub(crate) async fn run(arguments: OperatorCommand<Command>) -> anyhow::Result<()> {
     let OperatorCommand { operator, command } = arguments;
-    let (auth, format) = (operator.connect().await?, operator.format());
+    let auth = operator.connect().await?;
+    let format = operator.format();
     match command {
         Command::Republish(republish) => republish.run(&auth, format).await,
         Command::Progress(target) => {

@@ -154,7 +154,8 @@ pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<(
     let exchange = connection.connect_to(EXCHANGE, all_merchants).await?;
     match command {
         Command::List(list) => {
-            let (path, items) = (["v1", "exchange_orders"], "exchange_orders");
+            let path = ["v1", "exchange_orders"];
+            let items = "exchange_orders";
             let orders = exchange.list(&path, items, &list, list.limit.get()).await?;
             let columns = with_shown(COLUMNS, list.searched_columns());
             format.print_table(&orders, "/exchange_orders", &columns)
@@ -185,7 +186,8 @@ async fn find(exchange: &ApiClient, identifier: &str) -> anyhow::Result<Value> {
         response => return response,
     };
     for filter in ["exchange_order_identifier", "rma_identifier"] {
-        let (path, query) = (["v1", "exchange_orders"], [(filter, identifier)]);
+        let path = ["v1", "exchange_orders"];
+        let query = [(filter, identifier)];
         let found = exchange.list(&path, "exchange_orders", &query, 1).await?;
         let order = found.pointer("/exchange_orders/0/original_order_id");
         if let Some(order) = order.and_then(Value::as_str) {
@@ -196,7 +198,8 @@ async fn find(exchange: &ApiClient, identifier: &str) -> anyhow::Result<Value> {
 }
 
 fn describe(exchange: &Value) -> String {
-    let (fields, others) = (details(exchange, FIELDS), items(exchange, "/other_returns"));
+    let fields = details(exchange, FIELDS);
+    let others = items(exchange, "/other_returns");
     if others.is_empty() {
         return fields;
     }

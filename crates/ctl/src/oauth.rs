@@ -112,7 +112,8 @@ impl ClientArgs {
             secret: client.secret.with_flag("--client-secret-file"),
         };
         let url = self.auth.url(settings)?;
-        let (id, file) = (self.client_id.as_deref(), self.client_secret_file.as_deref());
+        let id = self.client_id.as_deref();
+        let file = self.client_secret_file.as_deref();
         TokenClient::resolve(url, settings, client, id, file)
     }
 }

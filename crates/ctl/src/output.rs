@@ -117,7 +117,8 @@ pub(crate) fn money(cents: i64, currency: &str) -> String {
     if digits == 0 {
         return format!("{cents} {currency}");
     }
-    let (whole, part) = (cents / unit, (cents % unit).abs());
+    let whole = cents / unit;
+    let part = (cents % unit).abs();
     format!("{whole}.{part:0width$} {currency}", width = usize::from(digits))
 }
 

@@ -129,7 +129,8 @@ impl Invite {
 
 pub(crate) async fn run(arguments: OperatorCommand<Command>) -> anyhow::Result<()> {
     let OperatorCommand { operator, command } = arguments;
-    let (format, auth) = (operator.format(), operator.connect().await?);
+    let format = operator.format();
+    let auth = operator.connect().await?;
     let person = match command {
         Command::Invite(invite) => {
             let response = if invite.renew {

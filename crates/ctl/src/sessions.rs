@@ -45,7 +45,8 @@ pub(crate) struct End {
 
 pub(crate) async fn run(arguments: OperatorCommand<Command>) -> anyhow::Result<()> {
     let OperatorCommand { operator, command } = arguments;
-    let (format, auth) = (operator.format(), operator.connect().await?);
+    let format = operator.format();
+    let auth = operator.connect().await?;
     match command {
         Command::List { person } => {
             let sessions = auth.search(&["v1", "sessions"], &[("person", person)]).await?;

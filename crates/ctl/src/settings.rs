@@ -123,7 +123,9 @@ fn parse(text: &str) -> anyhow::Result<HashMap<String, String>> {
 
 /// Resolves single quotes and backslashes as a shell does.
 fn unquote(word: &str) -> Option<String> {
-    let (mut value, mut is_quoted, mut chars) = (String::new(), false, word.chars());
+    let mut value = String::new();
+    let mut is_quoted = false;
+    let mut chars = word.chars();
     while let Some(next) = chars.next() {
         match next {
             '\'' => is_quoted = !is_quoted,

@@ -78,7 +78,8 @@ const LIST_COLUMNS: &[Column] = &[
 
 pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<()> {
     let MerchantCommand { connection, command } = arguments;
-    let (orders, format) = (connection.connect(ORDERS).await?, connection.format());
+    let orders = connection.connect(ORDERS).await?;
+    let format = connection.format();
     match command {
         Command::Export { email } => export::run(&orders, &email).await,
         Command::Erase(erase) => erase.run(&orders, format).await,

@@ -58,7 +58,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(Arguments { operator }: Arguments) -> anyhow::Result<ExitCode> {
-    let (settings, http) = (Settings::load()?, http_client(TIMEOUT)?);
+    let settings = Settings::load()?;
+    let http = http_client(TIMEOUT)?;
     // Without auth there is no token, and the readiness of the services is all that can be shown.
     let (client, outcome) = match operator.connect().await {
         Ok(client) => (Some(client), Ok(())),

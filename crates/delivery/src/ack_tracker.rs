@@ -28,7 +28,8 @@ impl AckTracker {
     pub(crate) fn new(prefetch: u16) -> Self {
         // The last quarter of the prefetch keeps the sender busy until the acknowledgement arrives.
         let max_behind = u64::from(prefetch) * 3 / 4;
-        let (in_flight, rejected) = (BTreeMap::new(), BTreeSet::new());
+        let in_flight = BTreeMap::new();
+        let rejected = BTreeSet::new();
         Self { max_behind, in_flight, rejected, newest: 0, acknowledged: 0 }
     }
 
@@ -55,7 +56,8 @@ impl AckTracker {
 
     /// Returns the tag to acknowledge now, together with all before it.
     pub(crate) fn due(&mut self, now: Instant) -> Option<u64> {
-        let (newest, max_behind) = (self.newest, self.max_behind);
+        let newest = self.newest;
+        let max_behind = self.max_behind;
         self.in_flight.retain(|tag, started| {
             newest - tag <= max_behind && now.duration_since(*started) < SLOW_AFTER
         });

@@ -85,6 +85,8 @@ pub(crate) enum Error {
     ListenerTooOld,
     #[error("{0}")]
     Malformed(String),
+    #[error("the sample of event {0} cannot be built")]
+    BrokenSample(&'static str, #[source] serde_json::Error),
 }
 
 impl Failure for Error {
@@ -96,6 +98,7 @@ impl Failure for Error {
             }
             Self::TooManyListeners => ErrorKind::Limited,
             Self::ListenerTooOld | Self::Malformed(_) => ErrorKind::Malformed,
+            Self::BrokenSample(..) => ErrorKind::Internal,
         }
     }
 }

@@ -21,7 +21,7 @@ use reqwest::{Method, Request, Response};
 use tokio::time::Instant;
 
 use self::call::Call;
-use self::classify::classify;
+use self::classify::{Classified, classify};
 use self::header_log::{request_headers, response_headers};
 use self::masking::SentSecrets;
 use self::response_log::response_log;
@@ -83,6 +83,21 @@ pub struct Attempt {
     pub headers: LoggedHeaders,
 }
 
+impl Attempt {
+    /// An attempt that ended before a request was made, because there was no token.
+    fn without_request(outcome: Outcome, started_at: DateTime<Utc>, latency: Duration) -> Self {
+        Self {
+            signal: outcome.signal(),
+            outcome,
+            started_at,
+            latency,
+            response: Bytes::new(),
+            response_log: String::new(),
+            headers: LoggedHeaders::default(),
+        }
+    }
+}
+
 /// Headers of an attempt, as lines `name: value`.
 #[derive(Clone, Debug, Default)]
 pub struct LoggedHeaders {
@@ -109,13 +124,15 @@ impl EndpointClient {
         now: DateTime<Utc>,
         jitter: Jitter,
     ) -> (Option<Attempt>, Attempt) {
-        let (call, started) = (Call::Deliver(message), Instant::now());
+        let call = Call::Deliver(message);
+        let started = Instant::now();
         let deadline = started + self.timeout;
         let (first, stale) = self.request(call, endpoint, None, now, deadline, jitter).await;
         if !needs_new_token(&first, endpoint) {
             return (None, first);
         }
-        let (now, deadline) = (later(now, started), Instant::now() + self.timeout);
+        let now = later(now, started);
+        let deadline = Instant::now() + self.timeout;
         let (second, _) = self.request(call, endpoint, stale, now, deadline, jitter).await;
         (Some(first), second)
     }
@@ -128,7 +145,8 @@ impl EndpointClient {
         now: DateTime<Utc>,
         jitter: Jitter,
     ) -> Attempt {
-        let (call, started) = (Call::Fetch(query), Instant::now());
+        let call = Call::Fetch(query);
+        let started = Instant::now();
         let deadline = started + self.timeout;
         let (first, stale) = self.request(call, endpoint, None, now, deadline, jitter).await;
         if !needs_new_token(&first, endpoint) {
@@ -138,7 +156,8 @@ impl EndpointClient {
         self.request(call, endpoint, stale, now, deadline, jitter).await.0
     }
 
-    /// Makes one request, with a token newer than `stale`. Returns the generation of the token.
+    /// Makes one request, with a token newer than `stale`. Returns the generation of the token, if the
+    /// endpoint takes tokens.
     async fn request(
         &self,
         call: Call<'_>,
@@ -149,22 +168,22 @@ impl EndpointClient {
         jitter: Jitter,
     ) -> (Attempt, Option<Generation>) {
         let started = Instant::now();
-        let (mut generation, mut authorization) = (None, None);
-        let mut headers = LoggedHeaders::default();
-        let response = match self.token(endpoint, stale, deadline, jitter).await {
-            Err(outcome) => Err(outcome),
-            Ok(token) => {
-                (generation, authorization) =
-                    token.map(|t| (t.generation, t.authorization)).unzip();
-                let (sent, response) =
-                    self.send(call, endpoint, authorization.clone(), started_at, deadline).await;
-                headers.request = sent;
-                response.map_err(Outcome::from)
+        let token = match self.token(endpoint, stale, deadline, jitter).await {
+            Ok(token) => token,
+            Err(outcome) => {
+                return (Attempt::without_request(outcome, started_at, started.elapsed()), None);
             }
         };
+        let (generation, authorization) = token.map(|it| (it.generation, it.authorization)).unzip();
         let secrets = SentSecrets::new(endpoint, authorization.as_ref());
-        let (outcome, signal, response) = match response {
-            Err(outcome) => (outcome.clone(), outcome.signal(), Bytes::new()),
+        let (request_headers, response) =
+            self.send(call, endpoint, authorization.clone(), started_at, deadline).await;
+        let mut headers = LoggedHeaders { request: request_headers, response: String::new() };
+        let Classified { outcome, signal, body: response } = match response {
+            Err(error) => {
+                let outcome = Outcome::from(error);
+                Classified { signal: outcome.signal(), outcome, body: Bytes::new() }
+            }
             Ok(response) => {
                 headers.response = response_headers(response.headers(), &secrets);
                 classify(call, response, started_at, started, deadline).await

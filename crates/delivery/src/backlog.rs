@@ -31,9 +31,12 @@ pub(crate) fn watch(engine: &Arc<Engine>, process: &Process) {
         )
         .build();
     let labels = engine.kinds.iter().map(|kind| vec![KeyValue::new("kind", kind.name())]);
-    let (engine, ages) = (engine.clone(), Arc::new(AgeGauge::new(gauge, labels.collect())));
+    let engine = engine.clone();
+    let ages = Arc::new(AgeGauge::new(gauge, labels.collect()));
     process.tasks.spawn_interval("backlog", QUERY_INTERVAL, move || {
-        let (engine, ages, failing) = (engine.clone(), ages.clone(), failing.clone());
+        let engine = engine.clone();
+        let ages = ages.clone();
+        let failing = failing.clone();
         async move {
             match failing_by_kind(&engine).await {
                 Ok(counts) => record(&failing, counts),

@@ -82,7 +82,8 @@ impl GuardedClient {
             let mut tls = self.tls.clone();
             let certified_key = SingleCertAndKey::from(Arc::clone(&identity.certified_key));
             tls.client_auth_cert_resolver = Arc::new(certified_key);
-            let (guard, resolver) = (Arc::clone(&self.guard), Arc::clone(&self.resolver));
+            let guard = Arc::clone(&self.guard);
+            let resolver = Arc::clone(&self.resolver);
             Self::build(guard, resolver, tls, self.connect_timeout, self.identities.clone())
         })
     }

@@ -19,6 +19,7 @@ use messaging::{
 use platform::{Timestamp, database::DatabaseError};
 use uuid::Uuid;
 
+use crate::endpoints::Endpoints;
 use crate::engine::{Engine, default_exchange};
 use crate::queue_message::{QueueMessage, header};
 use crate::settlement::Settlement;
@@ -52,10 +53,11 @@ pub(crate) async fn publish(
 ) -> Result<DeadLetters, DeadLetterError> {
     let ids: Vec<_> = dead.iter().map(Settlement::id).collect();
     let first_attempts = store::first_attempts(conn, &ids).await?;
-    let (mut events, mut messages) = (Vec::new(), Vec::new());
+    let mut events = Vec::new();
+    let mut messages = Vec::new();
     for settlement in dead {
         let Some(event) = event(engine, settlement, &first_attempts) else { continue };
-        messages.push(dead_letter(engine, &event, &settlement.message));
+        messages.push(dead_letter(&engine.endpoints, &event, &settlement.message));
         events.push(((settlement.id(), settlement.message.replay_number), event));
     }
     let confirms = publisher.publish(&messages).await?;
@@ -95,11 +97,11 @@ fn event(
     })
 }
 
-fn dead_letter(engine: &Engine, event: &DeliveryDead, message: &QueueMessage) -> Message {
+fn dead_letter(endpoints: &Endpoints, event: &DeliveryDead, message: &QueueMessage) -> Message {
     let content = &message.content;
     let time = |at: Timestamp| at.to_rfc3339_opts(SecondsFormat::Millis, true);
     let interface = Interface::Message(event.kind);
-    let endpoint = engine.endpoints.find(&content.merchant, interface, event.last_attempt_at);
+    let endpoint = endpoints.find(&content.merchant, interface, event.last_attempt_at);
     let mut headers = vec![
         (header::DELIVERY, event.delivery.to_string()),
         (header::MERCHANT, content.merchant.clone()),

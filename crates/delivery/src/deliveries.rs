@@ -104,7 +104,8 @@ impl Deliveries {
         let replayer = Replayer::new(engine.clone());
         process.tasks.spawn("replayer", |stop| replayer.run(stop));
         for kind in kinds {
-            let (engine, drain_deadline) = (engine.clone(), process.tasks.drain_deadline());
+            let engine = engine.clone();
+            let drain_deadline = process.tasks.drain_deadline();
             let sender = |stop| Sender::new(engine, *kind, (stop, drain_deadline)).run();
             process.tasks.spawn("sender", sender);
         }

@@ -1,22 +1,53 @@
 //! Publishes due deliveries to the broker: the first of each ordering key, and no more for each
 //! endpoint than its window and its share of the memory allow.
 //!
-//! One replica at a time dispatches, the one whose connection holds the advisory lock. A delivery is
-//! marked as queued before it is published. If publishing fails the claim is released; if the process
-//! dies in between, the lease expires.
+//! One replica at a time dispatches, the one whose connection holds the advisory lock. PostgreSQL has the
+//! state of every delivery. The dispatcher keeps in memory only what it can load again: which endpoints
+//! have due deliveries ([`endpoint_queue`]), and which deliveries are in flight ([`in_flight`]).
+//!
+//! ```text
+//!             append, replay
+//!                   |
+//!                   v                    behind another of its ordering key
+//!   +--------->   ready   --------------------------------------> blocked
+//!   |               |     <--------------------------------------    |
+//!   |               |            the other one was settled
+//!   |               |
+//!   |               | claim: it is due, and its endpoint may be sent to
+//!   |               v
+//!   |            queued   in flight: in the broker or with a sender, under a lease
+//!   |               |
+//!   |               +--> delivered   2xx response
+//!   |               +--> dead        the last attempt failed
+//!   |               |
+//!   +---------------+  the attempt failed and is retried later, the broker did not accept the message,
+//!                      or the lease expired
+//! ```
+//!
+//! The steps of a poll ([`poller`]):
+//! 1. Maintenance, each task at its own interval: expire leases, unblock ordering keys, compare the
+//!    deliveries in flight with the database, scan for endpoints that earlier polls missed.
+//! 2. Note what changed: settled deliveries, probes that are due, resumed endpoints.
+//! 3. Read the deliveries that became due since the last poll. Their endpoints join the queue.
+//! 4. Take endpoints from the queue. An endpoint that may not be sent to waits for an event: a settlement,
+//!    its next probe, or its resumption.
+//! 5. Claim deliveries of the others in one statement, an equal part for each endpoint, and publish them.
+//!
+//! A delivery is marked as queued before it is published. If publishing fails the claim is released; if
+//! the process dies in between, the lease expires.
 //!
 //! See docs/decisions/delivery-scheduling.md.
 
+mod endpoint_queue;
 mod in_flight;
-mod schedule;
-mod term;
+mod poller;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use diesel_async::AsyncPgConnection;
 use domain::message_kind::MessageKind;
-use messaging::{BrokerError, Message, Publisher};
+use messaging::{BrokerError, Message, Publisher, Topology};
 use platform::{
     Timestamp,
     database::{DatabaseError, LeaderTask, PollOutcome},
@@ -27,7 +58,7 @@ use uuid::Uuid;
 use crate::engine::{Engine, default_exchange};
 use crate::queue_message::header;
 use crate::store::{self, ClaimParams};
-use term::{Batch, QueuedDelivery, Term};
+use poller::{Batch, Poller, QueuedDelivery};
 
 /// From this batch size on, pauses between polls make fewer and larger batches, which cost less.
 const SATURATED_BATCH: usize = 16;
@@ -47,13 +78,13 @@ pub(crate) struct Dispatcher {
     engine: Arc<Engine>,
     publisher: Publisher,
     /// None until the first poll of a leader, and after a poll that failed: leadership ends with it.
-    term: Option<Term>,
+    poller: Option<Poller>,
 }
 
 impl Dispatcher {
     pub(crate) fn new(engine: Arc<Engine>) -> Self {
         let publisher = Publisher::new(engine.broker.publishing.clone());
-        Self { engine, publisher, term: None }
+        Self { engine, publisher, poller: None }
     }
 
     pub(crate) async fn run(self, stop: CancellationToken) {
@@ -61,7 +92,8 @@ impl Dispatcher {
         if !engine.wait_for_merchants(&stop).await {
             return;
         }
-        let (pool, wake) = (engine.pool.clone(), engine.wake.clone());
+        let pool = engine.pool.clone();
+        let wake = engine.wake.clone();
         pool.run_as_leader(self, wake, engine.settings.poll_interval, stop).await;
     }
 
@@ -70,9 +102,10 @@ impl Dispatcher {
         &self,
         conn: &mut AsyncPgConnection,
         now: Timestamp,
-        (ids, messages): (Vec<Uuid>, Vec<Message>),
+        ids: Vec<Uuid>,
+        messages: &[Message],
     ) -> Result<(), DispatchError> {
-        let confirms = self.publisher.publish(&messages).await;
+        let confirms = self.publisher.publish(messages).await;
         let unpublished: Vec<Uuid> = match &confirms {
             Ok(confirms) => {
                 let confirms = ids.into_iter().zip(confirms);
@@ -92,33 +125,34 @@ impl Dispatcher {
 }
 
 impl LeaderTask for Dispatcher {
-    const LOCK: i64 = 0x6465_6C69_7665_7279;
+    const LOCK: i64 = i64::from_be_bytes(*b"delivery");
     const FAILURE_MESSAGE: &'static str = "dispatching deliveries failed";
     type Error = DispatchError;
 
     /// Claims and publishes one batch.
     async fn poll(&mut self, conn: &mut AsyncPgConnection) -> Result<PollOutcome, DispatchError> {
-        let term = self.term.take();
+        // A poll that fails leaves none, so that the next leader loads its state again.
+        let poller = self.poller.take();
         // Claims write to the table, and claims that cannot be published have to be released.
         self.publisher.check_ready().await?;
-        let (engine, now) = (&self.engine, self.engine.clock.now());
+        let engine = &self.engine;
+        let now = engine.clock.now();
         let params = ClaimParams { now, lease: engine.settings.lease };
-        let mut term = match term {
-            Some(term) => term,
-            None => Term::begin(conn, engine, now).await?,
+        let mut poller = match poller {
+            Some(poller) => poller,
+            None => Poller::load(conn, engine, now).await?,
         };
-        let Batch { queued, is_incomplete } = term.poll(conn, engine, params).await?;
-        let batch: (Vec<_>, Vec<_>) = queued
+        let Batch { queued, is_incomplete } = poller.poll(conn, engine, params).await?;
+        let (ids, messages): (Vec<_>, Vec<_>) = queued
             .into_iter()
-            .filter_map(|queued| message(engine, queued, params.leased_until()))
+            .filter_map(|queued| message(&engine.broker.topology, queued, params.leased_until()))
             .unzip();
-        let messages = batch.0.len();
-        if messages > 0 {
-            self.publish(conn, now, batch).await?;
+        if !messages.is_empty() {
+            self.publish(conn, now, ids, &messages).await?;
         }
-        let has_more = is_incomplete || term.schedule.has_turns();
-        self.term = Some(term);
-        Ok(match messages {
+        let has_more = is_incomplete || poller.has_more();
+        self.poller = Some(poller);
+        Ok(match messages.len() {
             0 if !is_incomplete => PollOutcome::Idle,
             SATURATED_BATCH.. => PollOutcome::Saturated(SATURATED_PAUSE),
             _ if has_more => PollOutcome::Busy,
@@ -130,8 +164,8 @@ impl LeaderTask for Dispatcher {
 /// Builds the message for the work queue. A delivery of an unknown kind stays claimed until its lease
 /// expires.
 fn message(
-    engine: &Engine,
-    (claimed, content, is_window_full): QueuedDelivery,
+    topology: &Topology,
+    QueuedDelivery { delivery: claimed, content, is_window_full }: QueuedDelivery,
     leased_until: Timestamp,
 ) -> Option<(Uuid, Message)> {
     let Ok(kind) = claimed.kind.parse::<MessageKind>() else {
@@ -158,7 +192,7 @@ fn message(
     headers.extend(content.traceparent.map(|parent| (header::TRACEPARENT, parent)));
     let message = Message {
         exchange: default_exchange(),
-        routing_key: engine.broker.topology.qualified(kind.queue()),
+        routing_key: topology.qualified(kind.queue()),
         id: claimed.id.to_string(),
         content_type: "application/json",
         headers,

@@ -63,7 +63,9 @@ impl Endpoint {
             .filter(|value| value.len() >= MIN_SECRET_BYTES)
             .map(SecretString::from)
             .collect();
-        let (mut credentials, mut identity, mut aws) = (None, None, None);
+        let mut credentials = None;
+        let mut identity = None;
+        let mut aws = None;
         match authentication {
             Authentication::None => {}
             Authentication::Basic { user, password } => {

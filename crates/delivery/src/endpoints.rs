@@ -110,7 +110,8 @@ fn resolve(
         let endpoint = Endpoint::new(url, Vec::new(), &Authentication::None, &[])
             .map_err(|error| ResolveError::Settings(interface, error))?;
         let version = merchant.version;
-        let (timeout, valid_until) = (None, None);
+        let timeout = None;
+        let valid_until = None;
         return Ok(ResolvedEndpoint { endpoint, message_version, timeout, version, valid_until });
     };
     let valid = settings.signing_secrets.iter().filter(|s| s.expires_at.is_none_or(|at| now < at));

@@ -43,7 +43,8 @@ impl Histogram {
     /// interpolated within its bucket; `None` without attempts. It is at most the last bound.
     pub(crate) fn percentile_ms(&self, percent: i64) -> Option<i64> {
         let rank = (self.attempts * percent + 99) / 100;
-        let (mut before, mut lower) = (0, 0);
+        let mut before = 0;
+        let mut lower = 0;
         for (upper, count) in BOUNDS_MS.into_iter().zip(self.buckets) {
             if count > 0 && before + count >= rank {
                 let part = (upper - lower) * (rank - before);

@@ -35,7 +35,9 @@ impl Replayer {
     }
 
     pub(crate) async fn run(self, stop: CancellationToken) {
-        let (mut purged_at, mut has_replayed, mut advanced) = (Instant::now(), false, false);
+        let mut purged_at = Instant::now();
+        let mut has_replayed = false;
+        let mut advanced = false;
         loop {
             let pause = if advanced { STEP_INTERVAL } else { IDLE_INTERVAL };
             let notified = tokio::select! {
@@ -62,7 +64,8 @@ impl Replayer {
     /// replay that fails is tried again later and does not delay the others.
     async fn step(&self) -> Result<bool, DatabaseError> {
         let mut conn = self.engine.pool.get().await?;
-        let (mut last, mut any) = (Uuid::nil(), false);
+        let mut last = Uuid::nil();
+        let mut any = false;
         loop {
             let now = self.engine.clock.now();
             let Some(id) = store::next_due_replay(&mut conn, now, last).await? else {

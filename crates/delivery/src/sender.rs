@@ -105,7 +105,7 @@ impl Sender {
             // The check may take long. By then the other messages may be duplicates too.
             let tags: Vec<_> = messages.iter().map(|message| message.tag.tag).collect();
             tokio::select! {
-                claimed = still_claimed(&self.engine, messages) => messages = claimed,
+                claimed = still_claimed(&self.engine.pool, messages) => messages = claimed,
                 () = self.stop.cancelled() => {
                     messages = Vec::new();
                     self.source.requeue(&tags).await?;

@@ -143,7 +143,8 @@ impl Settler {
         batch: &[Settlement],
         events: Vec<&DeliveryDead>,
     ) -> Result<(), DatabaseError> {
-        let (engine, windows) = (&self.engine, &mut self.windows);
+        let engine = &self.engine;
+        let windows = &mut self.windows;
         let settled = transaction(conn, async |conn| {
             let now = engine.clock.now();
             let store::Settled { ids, unblocked } =

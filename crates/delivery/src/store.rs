@@ -5,82 +5,66 @@
 //!
 //! See docs/decisions/delivery-log.md.
 
-mod advance_replay;
 mod append;
-mod attempts;
 mod backlog;
-mod candidates;
-mod claim;
 mod dead_letters;
-mod due;
-mod endpoint_health;
-mod endpoint_rows;
-mod endpoint_states;
+mod dispatch;
 mod endpoints;
 mod erase;
-mod latencies;
-mod leases;
+mod history;
 mod log_attempts;
-mod matches;
-mod messages;
 mod ordering_key;
 mod partitions;
-mod replay;
-mod report;
-mod requeue;
-mod retry;
-mod samples;
-mod scan;
+mod replays;
 mod schema;
-mod search;
 mod settle;
 #[cfg(test)]
 mod tests;
-mod unblock;
-mod windows;
 
 use platform::{Timestamp, database::DatabaseError};
 use uuid::Uuid;
 
-pub(crate) use advance_replay::advance_replay;
 pub use append::{NewDelivery, NewMessage, lock_free_counter};
 pub(crate) use append::{append, append_new, lock_free_counters, new_ids};
-pub(crate) use attempts::{AttemptRow, attempts, first_attempts};
 pub(crate) use backlog::{OldestDue, oldest_due, oldest_due_seconds};
-pub(crate) use claim::{ClaimParams, ClaimedDelivery, Claims, Content, OpenEndpoint, claim_due};
 pub(crate) use dead_letters::{oldest_kept, outdated_dead_letters};
-pub(crate) use due::{DueEndpoint, due_endpoints, endpoints_after, take_wake_ups};
-pub(crate) use endpoint_health::EndpointHealth;
-pub(crate) use endpoint_states::{
-    EndpointKey, EndpointResults, endpoint_results, failing_endpoints, worst_endpoints,
+pub(crate) use dispatch::claim::{
+    ClaimParams, ClaimableEndpoint, ClaimedBatch, ClaimedDelivery, Content, claim_due,
 };
-pub(crate) use endpoints::{EndpointDetails, endpoint_details};
-pub use erase::ErasedMessages;
-pub(crate) use erase::erase;
-pub(crate) use latencies::{
-    EndpointBucket, HourBucket, endpoint_latencies, hourly_latencies, recent_latencies,
-};
-pub(crate) use leases::{
+pub(crate) use dispatch::due::{DueEndpoint, due_endpoints, endpoints_after, take_wake_ups};
+pub(crate) use dispatch::leases::{
     LeasedDelivery, Queued, expire_leases, leased, release_claim, still_queued,
 };
-pub(crate) use matches::{MatchCounts, match_counts};
-pub(crate) use messages::{StoredMessage, messages_between};
+pub(crate) use dispatch::retry::{UnsettledDelivery, retry_now, unsettled};
+pub(crate) use dispatch::unblock::{BlockedCursor, unblock_first_deliveries};
+pub(crate) use endpoints::details::{EndpointDetails, endpoint_details};
+pub(crate) use endpoints::health::EndpointHealth;
+pub(crate) use endpoints::latencies::{
+    EndpointBucket, HourBucket, endpoint_latencies, hourly_latencies, recent_latencies,
+};
+pub(crate) use endpoints::samples::{
+    SampleRequest, insert_sample_request, newest_sample_requests, record_samples,
+};
+pub(crate) use endpoints::states::{
+    EndpointKey, EndpointResults, endpoint_results, failing_endpoints, worst_endpoints,
+};
+pub(crate) use endpoints::windows::Windows;
+pub use erase::ErasedMessages;
+pub(crate) use erase::erase;
+pub(crate) use history::attempts::{AttemptRow, attempts, first_attempts};
+pub(crate) use history::matches::{MatchCounts, match_counts};
+pub(crate) use history::messages::{StoredMessage, messages_between};
+pub(crate) use history::report::{MAX_READ, Period, ReportFilter, ReportRow, report};
+pub(crate) use history::scan::{Scan, list, oldest_first};
+pub(crate) use history::search::{DeliveryRow, Filter, IdOrder, State, body, find};
 pub(crate) use partitions::{Partitions, is_partition_missing, min_id_at};
-pub(crate) use replay::{
+pub(crate) use replays::advance::advance_replay;
+pub(crate) use replays::replay::{
     Replay, ReplayState, change_replay_state, find_replay, insert_replay, newest_replays,
     next_due_replay,
 };
-pub(crate) use report::{MAX_READ, Period, ReportFilter, ReportRow, report};
-pub(crate) use requeue::{Superseded, delete_settled, requeue};
-pub(crate) use retry::{UnsettledDelivery, retry_now, unsettled};
-pub(crate) use samples::{
-    SampleRequest, insert_sample_request, newest_sample_requests, record_samples,
-};
-pub(crate) use scan::{Scan, list, oldest_first};
-pub(crate) use search::{DeliveryRow, Filter, IdOrder, State, body, find};
+pub(crate) use replays::requeue::{Superseded, delete_settled, requeue};
 pub(crate) use settle::{Settled, settle};
-pub(crate) use unblock::{BlockedCursor, unblock_heads};
-pub(crate) use windows::Windows;
 
 /// Creates a UUID of version 7: ids sort by time, and a day is a range of ids.
 pub(crate) fn new_id(now: Timestamp) -> Uuid {

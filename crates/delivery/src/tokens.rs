@@ -161,8 +161,10 @@ impl Tokens {
         started_at: Instant,
         jitter: Jitter,
     ) -> TokenRefresh {
-        let (client, timeout) = (self.client.clone(), self.timeout);
-        let (credentials, entry) = (Arc::clone(credentials), Arc::clone(entry));
+        let client = self.client.clone();
+        let timeout = self.timeout;
+        let credentials = Arc::clone(credentials);
+        let entry = Arc::clone(entry);
         async move {
             let deadline = Instant::now() + timeout;
             let request = request_token(&client, &credentials, deadline);

@@ -95,7 +95,9 @@ pub fn webhook<T: ToSchema>(document: &mut OpenApi, kind: MessageKind) {
 
 fn body<T: ToSchema>(kind: MessageKind) -> RequestBody {
     let examples = events(kind).map(|event| {
-        let body = serde_json::from_str(&event.body(DateTime::UNIX_EPOCH + SAMPLE_TIME)).ok();
+        // A test reads the sample of every event.
+        let body = event.body(DateTime::UNIX_EPOCH + SAMPLE_TIME);
+        let body = body.and_then(|body| serde_json::from_str(&body)).ok();
         (event.name, ExampleBuilder::new().summary(event.about).value(body).build())
     });
     let content = ContentBuilder::new()

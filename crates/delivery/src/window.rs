@@ -37,7 +37,8 @@ pub struct Limits {
 impl Limits {
     /// Returns the largest window of an endpoint with this latency.
     pub fn max_for_latency(&self, latency: Duration) -> u32 {
-        let (max, fast) = (self.max.get(), FAST_LATENCY.as_millis());
+        let max = self.max.get();
+        let fast = FAST_LATENCY.as_millis();
         let size = u128::from(max) * fast / latency.as_millis().max(fast);
         u32::try_from(size).unwrap_or(max).max(SLOW_WINDOW.min(max))
     }

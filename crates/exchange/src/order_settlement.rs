@@ -83,7 +83,8 @@ impl OrderSettlement {
         conn: &mut AsyncPgConnection,
         settlement: &Settlement,
     ) -> Result<(), DatabaseError> {
-        let (now, id) = (self.clock.now(), settlement.id());
+        let now = self.clock.now();
+        let id = settlement.id();
         // After a 409 the order may be ours: the response to an earlier attempt can be lost.
         let (before, after) = match settlement.outcome() {
             Outcome::AlreadyExists { .. } => {

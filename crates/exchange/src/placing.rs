@@ -206,7 +206,13 @@ impl Placer {
             event: EVENT.to_owned(),
             body: body.clone().into(),
         };
-        let delivery = self.deliveries.append(conn, now, &[message]).await?;
+        let deliveries = self.deliveries.append(conn, now, &[message]).await?;
+        let delivery = deliveries.first().copied().ok_or_else(|| {
+            let order = &confirmed.original_order_id;
+            DatabaseError::Internal(format!(
+                "the message of the exchange of order {order} has no id"
+            ))
+        })?;
         let items: Vec<_> =
             checked.units.exchangeable.iter().map(CheckedUnit::placed_item).collect();
         let new_order = NewOrder {
@@ -214,8 +220,7 @@ impl Placer {
             original_order_id: &confirmed.original_order_id,
             confirmation: claimed.position,
             transaction_id: order.payment.transaction_id,
-            // One message was appended, so there is one id.
-            delivery: delivery.first().copied().unwrap_or_default(),
+            delivery,
             items: &items,
             message: &body,
             stock_check: checked.stock_check(),
@@ -231,7 +236,8 @@ impl Placer {
         conn: &mut AsyncPgConnection,
         claimed: &Claimed,
     ) -> Result<(), DatabaseError> {
-        let (confirmed, now) = (&claimed.confirmed, self.clock.now());
+        let confirmed = &claimed.confirmed;
+        let now = self.clock.now();
         let decision = Decision::AlreadyExchanged;
         confirmations::decide(conn, claimed.position, decision, &[], now).await?;
         let order = &confirmed.original_order_id;

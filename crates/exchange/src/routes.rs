@@ -1,4 +1,4 @@
-//! The URL table.
+//! The handlers of the API. The attribute of each handler names its method and URL, as does the API document.
 
 use utoipa_actix_web::service_config::ServiceConfig;
 

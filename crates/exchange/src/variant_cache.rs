@@ -93,6 +93,9 @@ impl VariantCache {
     }
 
     /// Returns variants that were requested at `moment` or later.
+    ///
+    /// Two offers may be older: the one in the cache, and that of a request that was in flight at `moment`, which
+    /// [`Self::fetch_shared`] waits for. Both are discarded. A third request began after them.
     pub(crate) async fn get_since(
         &self,
         moment: Timestamp,
@@ -100,8 +103,7 @@ impl VariantCache {
         product: &VariantIdentifier,
     ) -> Result<Arc<Offer>, Unavailable> {
         let key = Key::new(merchant, product);
-        // The second round is for a request that was in flight before the first.
-        for _ in 0..2 {
+        for _older_offer in 0..2 {
             let offer = self.fetch_shared(key.clone(), merchant).await?;
             if offer.requested_at >= moment {
                 return Ok(offer);

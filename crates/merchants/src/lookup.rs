@@ -137,8 +137,12 @@ impl Merchants {
     /// Notes that the merchants are loaded from the database.
     pub(crate) fn set_loaded(&self) {
         self.changes.send_if_modified(|changes| {
+            // Zero means that nothing is loaded, so the first load is the first change. A second load changes nothing
+            // by itself.
             let is_first_load = *changes == 0;
-            *changes += u64::from(is_first_load);
+            if is_first_load {
+                *changes = 1;
+            }
             is_first_load
         });
     }

@@ -31,7 +31,8 @@ impl Merchants {
         verifier: &Arc<Verifier>,
     ) -> Arc<Self> {
         let merchants = Arc::new(Self::empty());
-        let (verifier, clock) = (verifier.clone(), process.clock.clone());
+        let verifier = verifier.clone();
+        let clock = process.clock.clone();
         consume(broker, service, process, MerchantHandler { merchants: merchants.clone() });
         let handler = RevocationHandler { verifier: verifier.clone(), clock: clock.clone() };
         consume(broker, service, process, handler);

@@ -6,9 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::mem::take;
 
 use diesel::sql_types::{Array, BigInt, Jsonb, Text, Timestamptz};
-use diesel::{
-    ExpressionMethods as _, QueryDsl as _, QueryableByName, query_dsl::methods, upsert::excluded,
-};
+use diesel::{ExpressionMethods as _, QueryDsl as _, query_dsl::methods, upsert::excluded};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::{access::Revocation, event::Event as _, merchant::Merchant};
 use platform::{
@@ -40,13 +38,7 @@ extern "SQL" {
     fn clock_timestamp() -> Timestamptz;
 }
 
-const UPSERT_MERCHANTS: &str = "\
-    INSERT INTO replica_merchants AS known (identifier, version, document, replicated_at) \
-    SELECT identifier, version, document, clock_timestamp() \
-    FROM unnest($1, $2, $3) AS new (identifier, version, document) \
-    ON CONFLICT (identifier) DO UPDATE SET version = excluded.version, \
-        document = excluded.document, replicated_at = excluded.replicated_at \
-    WHERE known.version <= excluded.version AND known.document <> excluded.document";
+const UPSERT_MERCHANTS: &str = include_str!("upsert_merchants.sql");
 
 /// Stores the merchants that are new, or that differ from the stored ones and are not older.
 pub(crate) async fn upsert_merchants<'a>(
@@ -111,33 +103,20 @@ pub(crate) async fn delete_expired(
     Ok(())
 }
 
-/// The rows that were written since a time.
-#[derive(QueryableByName)]
-pub(crate) struct Changes {
-    /// The time of the database's clock.
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) now: Timestamp,
-    #[diesel(sql_type = Array<Text>)]
-    identifiers: Vec<String>,
-    #[diesel(sql_type = Array<Timestamptz>)]
-    times: Vec<Timestamp>,
-    #[diesel(sql_type = Array<Text>)]
-    subjects: Vec<String>,
-    #[diesel(sql_type = Array<Jsonb>)]
-    revocations: Vec<Value>,
+platform::rows! {
+    /// The rows that were written since a time.
+    pub(crate) struct Changes {
+        /// The time of the database's clock.
+        pub(crate) now: Timestamp,
+        identifiers: Vec<String>,
+        times: Vec<Timestamp>,
+        subjects: Vec<String>,
+        revocations: Vec<Value>,
+    }
 }
 
 /// One statement, because every service runs it once a second.
-const CHANGES_SINCE: &str = "\
-    SELECT clock_timestamp() AS now, identifiers, times, subjects, revocations FROM ( \
-        SELECT coalesce(array_agg(identifier), '{}') AS identifiers, \
-            coalesce(array_agg(replicated_at), '{}') AS times \
-        FROM replica_merchants WHERE replicated_at >= $1 \
-    ) AS merchants, ( \
-        SELECT coalesce(array_agg(subject), '{}') AS subjects, \
-            coalesce(array_agg(document), '{}') AS revocations \
-        FROM replica_revocations WHERE replicated_at >= $1 \
-    ) AS revocations";
+const CHANGES_SINCE: &str = include_str!("changes_since.sql");
 
 pub(crate) async fn changes_since(
     conn: &mut AsyncPgConnection,

@@ -8,8 +8,7 @@
 use std::time::Duration;
 
 use actix_web::{get, web};
-use diesel::QueryableByName;
-use diesel::sql_types::{BigInt, Nullable, Timestamptz};
+use diesel::sql_types::BigInt;
 use diesel_async::RunQueryDsl as _;
 use domain::access::Scope;
 use domain::message_kind::MessageKind;
@@ -106,12 +105,11 @@ pub(crate) async fn show_backlog(
     Ok(web::Json(backlog.report().await?))
 }
 
-#[derive(QueryableByName)]
-struct OutboxRow {
-    #[diesel(sql_type = BigInt)]
-    unpublished: i64,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    oldest: Option<Timestamp>,
+platform::rows! {
+    struct OutboxRow {
+        unpublished: i64,
+        oldest: Option<Timestamp>,
+    }
 }
 
 const OUTBOX: &str = "\

@@ -306,7 +306,8 @@ impl Consumer {
 
     fn record_failure(&self, event: &Delivered, error: &HandleError) {
         self.count("failed", 1);
-        let (queue, error) = (&self.inbox.queue, chain(error.0.as_ref()));
+        let queue = &self.inbox.queue;
+        let error = chain(error.0.as_ref());
         tracing::error!(queue, event.id = %event.event.id, error, "event handler failed");
     }
 

@@ -72,7 +72,8 @@ struct Removal<E> {
 impl<E: ErasedEvents> OutdatedLetters for Removal<E> {
     /// Events that cannot be read stay for people to look at.
     async fn outdated(&self, letters: &[Incoming]) -> Result<HashSet<u64>, DatabaseError> {
-        let (mut tags, mut events) = (Vec::new(), Vec::new());
+        let mut tags = Vec::new();
+        let mut events = Vec::new();
         for Incoming { delivery_tag, body, .. } in letters {
             if let Ok(event) = serde_json::from_slice::<Envelope<E::Event>>(body) {
                 tags.push(*delivery_tag);

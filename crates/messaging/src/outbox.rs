@@ -34,8 +34,8 @@ pub use self::erase::erase_events;
 pub(crate) use self::{age::report_age, relay::Relay};
 use crate::envelope::Envelope;
 
-/// Key of the advisory lock that the relaying replica holds.
-pub const RELAY_LOCK: i64 = 0x6261_636B_6861_756C;
+/// Key of the advisory lock that the relaying replica holds: eight ASCII characters.
+pub const RELAY_LOCK: i64 = i64::from_be_bytes(*b"backhaul");
 
 /// The outbox of one service.
 #[derive(Clone)]
@@ -105,7 +105,9 @@ impl Outbox {
         now: Timestamp,
         events: impl IntoIterator<Item = &'a SerializedEvent>,
     ) -> SqlStatement<'a> {
-        let (mut ids, mut routing_keys, mut bodies) = (Vec::new(), Vec::new(), Vec::new());
+        let mut ids = Vec::new();
+        let mut routing_keys = Vec::new();
+        let mut bodies = Vec::new();
         for event in events {
             ids.push(event.id);
             routing_keys.push(event.routing_key);

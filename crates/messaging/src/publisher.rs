@@ -147,11 +147,13 @@ async fn send(
     let mut confirms = Vec::with_capacity(messages.len());
     for Outgoing { exchange, routing_key, properties, body } in messages {
         ids.push(properties.message_id().clone());
-        let (exchange, key) = (short(exchange), short(routing_key));
+        let exchange = short(exchange);
+        let key = short(routing_key);
         let publish = channel.basic_publish(exchange, key, options, body, properties);
         confirms.push(with_timeout(publish).await?);
     }
-    let (mut acks, mut returned_ids) = (Vec::with_capacity(confirms.len()), HashSet::new());
+    let mut acks = Vec::with_capacity(confirms.len());
+    let mut returned_ids = HashSet::new();
     for confirm in confirms {
         let (is_acked, returned) = match with_timeout(confirm).await? {
             Confirmation::Ack(returned) => (true, returned),

@@ -3,7 +3,7 @@
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
 use actix_web::{HttpResponse, get, post, web};
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::access::Scope;
 use domain::event::subscribed_types;
 use domain::json::{Field, Object, array, object, parsed, read_fields, timestamp};
@@ -63,7 +63,8 @@ pub(crate) struct NewRepublish {
 
 impl NewRepublish {
     fn read(body: &Object<'_>) -> Option<Self> {
-        let (since, until) = (body.required("since", timestamp), body.optional("until", timestamp));
+        let since = body.required("since", timestamp);
+        let until = body.optional("until", timestamp);
         if let (Some(since), Some(Some(until))) = (since, until)
             && until <= since
         {
@@ -121,9 +122,13 @@ pub(crate) async fn republish_events(
 ) -> Result<HttpResponse, Problem> {
     require(&caller, Scope::Operator)?;
     let NewRepublish { since, until, types, dry_run } = body.read(object(NewRepublish::read))?;
-    let (service, mut conn) = (backlog.service, backlog.pool.get().await?);
-    let (since, until, now) =
-        republishes::limit_period(&mut conn, since, until, backlog.event_retention).await?;
+    let service = backlog.service;
+    let mut conn = backlog.pool.get().await?;
+    let now = republishes::database_time(&mut conn).await?;
+    // Older events are not kept, and later ones are not published yet.
+    let retention = TimeDelta::from_std(backlog.event_retention).unwrap_or(TimeDelta::MAX);
+    let since = since.max(now - retention);
+    let until = until.map_or(now, |until| until.min(now));
     let selection = Selection { since, until, types };
     // Counting may read many events.
     if !dry_run && republishes::running(&mut conn).await?.is_some() {

@@ -2,9 +2,6 @@
 //!
 //! See docs/decisions/publishing-events-again.md.
 
-use std::time::Duration;
-
-use chrono::TimeDelta;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
@@ -93,31 +90,17 @@ impl Republish {
     }
 }
 
-/// Limits a period to events that are kept and published by now. Returns the period and the time.
-pub(crate) async fn limit_period(
+/// The time of the database, which is that of published events.
+pub(crate) async fn database_time(
     conn: &mut AsyncPgConnection,
-    since: Timestamp,
-    until: Option<Timestamp>,
-    retention: Duration,
-) -> Result<(Timestamp, Timestamp, Timestamp), DatabaseError> {
-    let now: Timestamp = diesel::select(diesel::dsl::sql::<Timestamptz>("clock_timestamp()"))
-        .get_result(conn)
-        .await?;
-    let oldest = now - TimeDelta::from_std(retention).unwrap_or(TimeDelta::MAX);
-    Ok((since.max(oldest), until.map_or(now, |until| until.min(now)), now))
+) -> Result<Timestamp, DatabaseError> {
+    let now = diesel::select(diesel::dsl::sql::<Timestamptz>("clock_timestamp()"));
+    Ok(now.get_result(conn).await?)
 }
 
-#[derive(QueryableByName)]
-struct Count {
-    #[diesel(sql_type = BigInt)]
-    n: i64,
-}
+platform::rows! { struct Count { n: i64 } }
 
-const COUNT: &str = "\
-    SELECT count(*) AS n FROM ( \
-        SELECT FROM published_events WHERE published_at >= $1 AND published_at < $2 \
-        AND (routing_key = ANY ($3) OR cardinality($3) = 0 AND routing_key <> ALL ($4)) LIMIT $5 \
-    ) AS counted";
+const COUNT: &str = include_str!("count_published_events.sql");
 
 /// Number of kept events that a request would publish, up to [`MAX_COUNTED`].
 pub(crate) async fn count(

@@ -13,8 +13,8 @@
 
 use std::time::Duration;
 
-use diesel::sql_types::{BigInt, Bool, Timestamptz};
-use diesel::{OptionalExtension as _, QueryableByName};
+use diesel::OptionalExtension as _;
+use diesel::sql_types::{BigInt, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _};
 use platform::{
     Process, Timestamp, chain,
@@ -26,7 +26,9 @@ use tokio::sync::watch;
 /// SQL expression: the last sequence number that may have been used before a restore.
 pub const SEQUENCE_FLOOR: &str = "COALESCE((SELECT sequence_floor FROM database_identity), 0)";
 
-/// The timeline and the database, to which the number of a transaction is added.
+/// The first two parts of the identity of a database: the timeline, which a recovery increments, and the oid of
+/// the database, which differs in a copy. The third part is the number of the transaction that wrote the row of
+/// `database_identity`, which `pg_restore` does not preserve. The row stores all three as text.
 const DATABASE: &str = "left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/' || \
      (SELECT oid FROM pg_database WHERE datname = current_database())::text || '/'";
 
@@ -50,7 +52,8 @@ pub(crate) fn start_check(process: &Process) -> RestoreCheck {
         let ended = *ended.borrow();
         async move { ended.then_some(()).ok_or_else(|| "not done yet".to_owned()) }
     });
-    let (pool, clock) = (process.pool.clone(), process.clock.clone());
+    let pool = process.pool.clone();
+    let clock = process.clock.clone();
     process.tasks.spawn("restore check", |stop| async move {
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
         loop {
@@ -90,21 +93,22 @@ pub(crate) async fn check_connection(
     Ok(())
 }
 
-#[derive(QueryableByName)]
-struct Identity {
-    #[diesel(sql_type = Bool)]
-    is_same: bool,
-    #[diesel(sql_type = BigInt)]
-    sequence_floor: i64,
+platform::rows! {
+    struct Identity {
+        is_same: bool,
+        sequence_floor: i64,
+    }
 }
 
-/// Returns the new floor if the database was restored.
+/// Compares the stored identity with the present one, and stores the present one if they differ. Returns the new
+/// floor if the database was restored.
 async fn advance_if_restored(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
 ) -> Result<Option<i64>, DatabaseError> {
     // Replicas check one after the other. Readers do not wait.
     conn.batch_execute("LOCK TABLE database_identity IN SHARE ROW EXCLUSIVE MODE").await?;
+    // `xmin` is the transaction that wrote the row.
     let stored: Option<Identity> = diesel::sql_query(format!(
         "SELECT identity = {DATABASE} || xmin::text AS is_same, sequence_floor \
          FROM database_identity"
@@ -115,8 +119,10 @@ async fn advance_if_restored(
     let floor = match &stored {
         Some(stored) if stored.is_same => return Ok(None),
         Some(stored) => now.timestamp_millis().max(stored.sequence_floor + 1),
+        // The database is new.
         None => 0,
     };
+    // The row will have the number of this transaction as its `xmin`, which has 32 bits.
     let note = diesel::sql_query(format!(
         "INSERT INTO database_identity (identity, sequence_floor, noted_at) \
          VALUES ({DATABASE} || (pg_current_xact_id()::text::numeric % 4294967296)::text, $1, $2) \

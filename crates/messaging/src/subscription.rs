@@ -50,7 +50,8 @@ impl Subscription {
         let opened = async {
             let channel = session.channel().await?;
             with_timeout(channel.basic_qos(prefetch, BasicQosOptions::default())).await?;
-            let (options, none) = (BasicConsumeOptions::default(), FieldTable::default());
+            let options = BasicConsumeOptions::default();
+            let none = FieldTable::default();
             let consumer =
                 with_timeout(channel.basic_consume(short(queue), "".into(), options, none)).await?;
             Ok((channel, consumer))
@@ -77,7 +78,8 @@ impl Subscription {
             first = self.consumer.next() => first,
         };
         let first = self.delivery(first)?;
-        let (mut bytes, mut batch) = (first.data.len(), vec![convert(first)]);
+        let mut bytes = first.data.len();
+        let mut batch = vec![convert(first)];
         while batch.len() < limit
             && bytes < MAX_BATCH_BYTES
             && let Some(next) = self.consumer.next().now_or_never()

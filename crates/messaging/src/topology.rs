@@ -152,7 +152,8 @@ impl Topology {
             declare_queue(channel, &queue.dead_letter_queue(), quorum_arguments()).await?;
             declare_queue(channel, &queue.name, queue_arguments(queue)).await?;
             for key in &queue.bindings {
-                let (queue, exchange) = (short(&queue.name), short(&events));
+                let queue = short(&queue.name);
+                let exchange = short(&events);
                 let none = FieldTable::default();
                 channel
                     .queue_bind(queue, exchange, short(key), QueueBindOptions::default(), none)
@@ -165,7 +166,8 @@ impl Topology {
     /// Checks that everything exists, for a user without the permission to declare.
     pub(crate) async fn verify(&self, channel: &Channel) -> lapin::Result<()> {
         let passive = ExchangeDeclareOptions { passive: true, ..ExchangeDeclareOptions::default() };
-        let (events, none) = (self.events_exchange().0, FieldTable::default());
+        let events = self.events_exchange().0;
+        let none = FieldTable::default();
         channel.exchange_declare(short(&events), ExchangeKind::Topic, passive, none).await?;
         for queue in &self.queues {
             for name in [&queue.name, &queue.dead_letter_queue()] {

@@ -82,7 +82,8 @@ impl ErasureRequest {
         if !body.has("email") && !body.has("order_identifiers") {
             body.missing("email");
         }
-        let (force, dry_run) = (body.flag("force"), body.flag("dry_run"));
+        let force = body.flag("force");
+        let dry_run = body.flag("dry_run");
         let mut orders = orders?.unwrap_or_default();
         orders.sort_unstable();
         orders.dedup();

@@ -139,7 +139,8 @@ impl Service for App {
         };
         let writer = Writer::new(app.pool.clone(), app.outbox.clone(), app.write_queue.clone());
         process.tasks.spawn("writer", |stop| writer.run(stop));
-        let (activity, pool) = (app.activity.clone(), app.pool.clone());
+        let activity = app.activity.clone();
+        let pool = app.pool.clone();
         process.tasks.spawn("order activity", |stop| activity.run(pool, stop));
         app.start_erasing(process, &broker, retention.personal_data);
         app.export_queue_depth();
@@ -149,7 +150,9 @@ impl Service for App {
 
 impl App {
     fn start_erasing(&self, process: &Process, broker: &Broker, retention: Duration) {
-        let (pool, clock, wake) = (&self.pool, &self.clock, &self.new_erasures);
+        let pool = &self.pool;
+        let clock = &self.clock;
+        let wake = &self.new_erasures;
         let eraser = Eraser {
             pool: pool.clone(),
             clock: clock.clone(),

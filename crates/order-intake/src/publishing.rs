@@ -44,7 +44,8 @@ pub(crate) async fn publish(
     source: JsonSource,
 ) -> Result<PublishedOrders, Problem> {
     let JsonSource { document, bytes, memory } = source;
-    let (received_at, merchant_id) = (app.clock.now(), &merchant.identifier);
+    let received_at = app.clock.now();
+    let merchant_id = &merchant.identifier;
     let policy = OrderPolicy {
         strict_amounts: merchant.settings.strict_amounts,
         strict_refund_dates: merchant.settings.strict_refund_dates,

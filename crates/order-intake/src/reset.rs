@@ -79,7 +79,8 @@ pub(crate) async fn reset(
             let stored = stored.ok_or_else(|| ResetError::NoSuchOrder(identifier.clone()))?;
             let previous_updated_at = stored.updated_at;
             if previous_updated_at <= now {
-                let (identifier, updated_at) = (identifier.clone(), previous_updated_at);
+                let identifier = identifier.clone();
+                let updated_at = previous_updated_at;
                 return Err(ResetError::NotStuck { identifier, updated_at });
             }
             let updated_at = stored.created_at.min(stored.received_at);

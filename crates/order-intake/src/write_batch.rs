@@ -203,7 +203,10 @@ impl<'a> Staged<'a> {
         match outcome {
             OrderOutcome::Stored => {
                 let key = (merchant.as_str(), snapshot.order.identifier.as_str());
+                // A later snapshot of an order replaces the earlier one.
                 self.orders.insert(key, (published, *received_at));
+                // A refund and its lines never change: `decide` has rejected a refund that differs from one that is
+                // stored or staged, and a line of another refund. So the first entry stays.
                 for (identifier, version) in snapshot.refund_versions() {
                     let key = (merchant.as_str(), identifier);
                     self.refunds.entry(key).or_insert((version, *received_at));

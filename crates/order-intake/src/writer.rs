@@ -109,7 +109,8 @@ impl Writer {
         first: QueuedWrites,
         stop: &CancellationToken,
     ) -> (Vec<(QueuedWrites, WriteError)>, bool) {
-        let (mut failed, mut is_usable) = (Vec::new(), true);
+        let mut failed = Vec::new();
+        let mut is_usable = true;
         let mut in_flight = FuturesOrdered::new();
         let mut wanted = weight(&first);
         in_flight.push_back(write_optimistic(conn, &self.outbox, first));

@@ -134,8 +134,8 @@ fn raise_open_files_limit() {
 
 async fn serve(definition: Definition, settings: Settings, start: Start) -> anyhow::Result<()> {
     let name = definition.name;
-    let (mut terminate, mut interrupt) =
-        (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
     let mut running = Running::launch(definition, settings, start, Clock::system()).await?;
     tracing::info!(url = running.url, "{name} listens on {}", running.url);
     let is_healthy = tokio::select! {

@@ -17,6 +17,7 @@ mod page_bytes;
 mod pool;
 mod prepared;
 mod retention;
+mod rows;
 mod settings;
 mod transaction;
 
@@ -30,5 +31,6 @@ pub use page_bytes::{is_truncated, limit_page_bytes, parts_by_bytes};
 pub use pool::{Connection, Pool};
 pub use prepared::{Prepared, prepared};
 pub use retention::{agreed_time, delete_older_than, retention_time};
+pub use rows::ColumnType;
 pub use settings::Settings;
 pub use transaction::{transaction, wake_after_commit};

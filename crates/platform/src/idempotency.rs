@@ -14,7 +14,7 @@ use std::time::Duration;
 use actix_web::{FromRequest, HttpRequest, dev::Payload};
 use chrono::TimeDelta;
 use diesel::{
-    OptionalExtension as _, QueryableByName,
+    OptionalExtension as _,
     sql_types::{Binary, Text, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
@@ -32,7 +32,7 @@ use crate::{
     database::{DatabaseError, delete_older_than, prepared},
 };
 
-pub use batch::{find_all, insert_all};
+pub use batch::{find_all, insert_all, next_state};
 pub use erase::erase_responses;
 
 /// The table `idempotency_keys`.
@@ -174,12 +174,11 @@ where
     Ok(key.completed(key.load(conn).await?)?)
 }
 
-#[derive(QueryableByName)]
-struct Row {
-    #[diesel(sql_type = Binary)]
-    request: Vec<u8>,
-    #[diesel(sql_type = Text)]
-    response: String,
+crate::rows! {
+    struct Row {
+        request: Vec<u8>,
+        response: String,
+    }
 }
 
 impl IdempotencyKey<'_> {
@@ -257,10 +256,12 @@ impl IdempotencyKey<'_> {
 
 /// Deletes expired keys periodically.
 pub fn delete_expired(process: &Process, settings: &Settings) {
-    let (pool, clock, retention) =
-        (process.pool.clone(), process.clock.clone(), settings.retention);
+    let pool = process.pool.clone();
+    let clock = process.clock.clone();
+    let retention = settings.retention;
     process.tasks.spawn_interval("idempotency keys", CLEANUP_INTERVAL, move || {
-        let (pool, now) = (pool.clone(), clock.now());
+        let pool = pool.clone();
+        let now = clock.now();
         async move {
             let age = TimeDelta::from_std(retention).unwrap_or(TimeDelta::MAX);
             let deleted =

@@ -49,7 +49,8 @@ impl Running {
         start: Start,
         clock: Clock,
     ) -> anyhow::Result<Self> {
-        let (tasks, health) = (Tasks::default(), Health::started(clock.now()));
+        let tasks = Tasks::default();
+        let health = Health::started(clock.now());
         let pool = open_database(definition, &settings.database, &tasks, &health).await?;
         let process = Process { pool, tasks, clock, health, http: settings.http };
         let Started { share, verifier } = start(&process)?;

@@ -33,7 +33,7 @@ pub trait Service: Send + Sync + Sized + 'static {
     fn migrations() -> Vec<EmbeddedMigrations> {
         Vec::new()
     }
-    /// The URL table.
+    /// The handlers of the API.
     fn routes(config: &mut ServiceConfig<'_>);
     /// Adds the messages that the service sends to merchants to its OpenAPI document.
     fn webhooks(document: &mut OpenApi) {

@@ -56,7 +56,8 @@ impl Tasks {
         F: FnOnce(CancellationToken) -> Fut,
         Fut: Future<Output = ()> + Send + 'static,
     {
-        let (stop, failed) = (group.stop.clone(), self.failed.clone());
+        let stop = group.stop.clone();
+        let failed = self.failed.clone();
         let work = std::panic::AssertUnwindSafe(task(group.stop.clone())).catch_unwind();
         group.tracker.spawn(async move {
             let ended = work.await;

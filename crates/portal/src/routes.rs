@@ -1,4 +1,4 @@
-//! The URL table. Each page module adds its own paths.
+//! The pages. Each page module adds its own paths.
 //!
 //! Paths are written with `/{merchant}`. On a merchant's own host name the shopper sees them without it;
 //! `hosts` adds it before these routes are tried.

@@ -12,8 +12,10 @@ use messaging::{Broker, Envelope, HandleError, Handler, Outbox, consume, remove_
 use platform::{Clock, Process, Service as _};
 
 use crate::erasing::{ErasedReceipts, ErasedSnapshots};
-use crate::order_projection::Snapshot;
-use crate::{App, erasing, exchanges, projection, receiving};
+use crate::projection;
+use crate::projection::order::Snapshot;
+use crate::returns::receiving;
+use crate::{App, erasing, exchanges};
 
 /// Prefetch limit for exchange events, each of which may name a thousand units.
 const MAX_EXCHANGE_PREFETCH: u16 = 16;

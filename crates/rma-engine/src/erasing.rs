@@ -37,7 +37,9 @@ pub(crate) async fn erase_shopper(
     event: &Envelope<ShopperErased>,
     now: Timestamp,
 ) -> Result<(), Error> {
-    let (sequence, erased_at, event) = (event.sequence_number(), event.time, &event.data);
+    let sequence = event.sequence_number();
+    let erased_at = event.time;
+    let event = &event.data;
     let merchant = &event.merchant;
     let orders = &event.order_identifiers;
     erased_orders::lock(conn, merchant, orders).await?;

@@ -10,7 +10,7 @@ use platform::sealing::SealError;
 use platform::{ErrorKind, Failure};
 use uuid::Uuid;
 
-use crate::return_conflict::ReturnConflict;
+use crate::quotes::conflict::ReturnConflict;
 use crate::store::return_rows::InsertError;
 
 #[derive(Debug, thiserror::Error)]
@@ -52,8 +52,9 @@ pub(crate) enum Error {
     /// The consumer then handles the events one by one.
     #[error("the units of these orders are too large for one batch")]
     BatchTooLarge,
-    #[error("a stored {0} cannot be read")]
-    Corrupt(&'static str),
+    /// A case that the code rules out.
+    #[error("internal error: {0}")]
+    Internal(String),
     #[error("sealing")]
     Seal(#[from] SealError),
     #[error("the response cannot be serialized")]
@@ -98,7 +99,7 @@ impl Failure for Error {
             }
             Self::ConcurrentInsert => ErrorKind::Unavailable,
             Self::BatchTooLarge => ErrorKind::TooLarge,
-            Self::Corrupt(_) | Self::Seal(_) | Self::Serialize(_) => ErrorKind::Internal,
+            Self::Internal(_) | Self::Seal(_) | Self::Serialize(_) => ErrorKind::Internal,
             Self::Submit(error) => error.kind(),
             Self::Database(error) => error.kind(),
         }

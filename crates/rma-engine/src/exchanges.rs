@@ -1,5 +1,7 @@
 //! Outcomes of exchange orders.
 
+pub(crate) mod confirmations;
+
 use std::collections::BTreeMap;
 
 use delivery::Deliveries;

@@ -10,39 +10,22 @@
 //! events that arrive twice, late or out of order have no wrong effect. `domain::returns` makes the
 //! decisions; this crate loads, saves and announces them in one transaction.
 
-mod affected_returns;
-mod confirmations;
 mod consumers;
-mod deep_links;
 mod discrepancies;
 mod erasing;
 mod error;
 mod exchanges;
 mod http;
-mod listing;
-mod lookups;
-mod order_projection;
-mod order_units;
-mod order_view;
-mod parcels;
-mod portals;
+mod orders;
 mod projection;
-mod quote;
-mod quote_terms;
-mod receiving;
+mod quotes;
 mod refunds;
-mod report_batches;
-mod return_batches;
 mod return_changes;
-mod return_conflict;
-mod returnable;
 mod returns;
 mod routes;
 mod settings;
 mod shipped_units;
-mod shopper_request;
-mod shopper_timeline;
-mod shopper_view;
+mod shoppers;
 mod store;
 
 use std::sync::Arc;
@@ -62,8 +45,8 @@ use platform::{Clock, Process, Service, idempotency};
 use utoipa::openapi::OpenApi;
 use utoipa_actix_web::service_config::ServiceConfig;
 
-use report_batches::ReportHandler;
-use return_batches::ReturnHandler;
+use returns::batches::ReturnHandler;
+use returns::report_batches::ReportHandler;
 pub use settings::Settings;
 
 /// Migrations of this service's tables.
@@ -164,7 +147,7 @@ impl Service for App {
         };
         consumers::start(&app, &broker, process);
         idempotency::delete_expired(process, &keys);
-        lookups::start_clean_up(process);
+        shoppers::lookups::start_clean_up(process);
         Ok((app, verifier))
     }
 }

@@ -7,6 +7,8 @@
 //! snapshots with the same `updated_at` the event with the higher sequence number is newer, whichever
 //! replica handles it first.
 
+pub(crate) mod order;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use delivery::Deliveries;
@@ -18,9 +20,9 @@ use domain::returns::Discrepancy;
 use platform::{MAX_BATCH_BYTES, Timestamp};
 use serde_json::json;
 
-use crate::affected_returns::AffectedReturns;
+use self::order::{OrderProjection, Snapshot};
 use crate::error::Error;
-use crate::order_projection::{OrderProjection, Snapshot};
+use crate::refunds::affected::AffectedReturns;
 use crate::return_changes::Cause;
 use crate::store::discrepancies::DiscrepancyResolution;
 use crate::store::order_rows::Rows;
@@ -76,7 +78,8 @@ pub(crate) async fn reconcile_again(
     let keys: Vec<_> = orders.iter().map(key).collect();
     let keys: Vec<Key<'_>> = keys.iter().map(|(owner, it)| (owner.as_str(), it.as_str())).collect();
     let held = store::units::held(conn, &keys).await?;
-    let (mut rows, mut found) = (Rows::default(), Vec::new());
+    let mut rows = Rows::default();
+    let mut found = Vec::new();
     for Projected { order, sequence, shipped_units, stored_at, .. } in &mut orders {
         let before = shipped_units.clone();
         found.extend(shipped_units.reconcile(order, |unit| is_held(&held, merchant, unit)));
@@ -176,7 +179,8 @@ impl<'a> ProjectionBatch<'a> {
 
     /// Locks the returns that new refunds may belong to.
     async fn lock_affected(&self, conn: &mut AsyncPgConnection) -> Result<AffectedReturns, Error> {
-        let (mut orders, mut named) = (Vec::new(), Vec::new());
+        let mut orders = Vec::new();
+        let mut named = Vec::new();
         for projection in &self.projections {
             for snapshot in &projection.snapshots {
                 let OrderStored { merchant, order, .. } = snapshot.stored;
@@ -194,11 +198,13 @@ impl<'a> ProjectionBatch<'a> {
     /// Saves orders and units, resolves the discrepancies of corrected refunds and records the new ones. A
     /// late snapshot changes only the units and the time of the first event.
     async fn write(self, conn: &mut AsyncPgConnection, now: Timestamp) -> Result<(), Error> {
-        let (mut new, mut changed) = (Rows::default(), Rows::default());
+        let mut new = Rows::default();
+        let mut changed = Rows::default();
         for projection in &self.projections {
             let Some(newest) = projection.snapshots.last() else { continue };
             let Snapshot { stored: OrderStored { merchant, order, .. }, sequence, .. } = newest;
-            let (units, stored_at) = (&projection.shipped_units, projection.stored_at);
+            let units = &projection.shipped_units;
+            let stored_at = projection.stored_at;
             if projection.is_late(newest) {
                 let identifier = &order.identifier;
                 store::orders::update_units(conn, merchant, identifier, units, stored_at).await?;

@@ -1,8 +1,8 @@
 //! Matching of an order's refunds with returns, for snapshots and for people who correct a refund.
 
-use std::collections::HashSet;
+pub(crate) mod affected;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
@@ -12,8 +12,8 @@ use domain::returns::{Discrepancy, RefundMatches, match_refunds};
 use platform::Timestamp;
 
 use crate::App;
-use crate::affected_returns::AffectedReturns;
 use crate::error::Error;
+use crate::refunds::affected::AffectedReturns;
 use crate::return_changes::Cause;
 use crate::shipped_units::ShippedUnits;
 use crate::store::orders::RowLock;
@@ -73,13 +73,16 @@ pub(crate) async fn assign(
     let orders = store::orders::find(conn, &keys, RowLock::Update).await?;
     let no_order = || Error::NoOrder(order_identifier.to_owned());
     let (_, found) = orders.into_iter().next().ok_or_else(no_order)?;
-    let (mut order, mut shipped_units) = (found.order, found.shipped_units);
+    let mut order = found.order;
+    let mut shipped_units = found.shipped_units;
     let applied = shipped_units.refund(refund_identifier).filter(|it| it.is_unmatched);
     let applied = applied.ok_or_else(|| Error::RefundMatched(refund_identifier.to_owned()))?;
-    let (mut refund, given) = (applied.to_refund(order.updated_at), applied.rma_identifier.clone());
+    let mut refund = applied.to_refund(order.updated_at);
+    let given = applied.rma_identifier.clone();
     refund.rma_identifier = Some(rma_identifier.to_owned());
     order.refunds = vec![refund];
-    let (key, named) = ((merchant.as_str(), order_identifier), (merchant.as_str(), rma_identifier));
+    let key = (merchant.as_str(), order_identifier);
+    let named = (merchant.as_str(), rma_identifier);
     let held = store::units::held(conn, &[key]).await?;
     let mut returns = AffectedReturns::lock(conn, &[key], &[named]).await?;
     let refunds: Vec<_> = order.refunds.iter().collect();

@@ -15,7 +15,7 @@ use platform::database::DatabaseError;
 use platform::{Timestamp, telemetry};
 use serde_json::{Value, json};
 
-use crate::order_units::OrderUnits;
+use crate::orders::units::OrderUnits;
 use crate::store::return_rows::{self, InsertError, ReturnRow, WriteMode};
 use crate::store::timeline::NewEntry;
 use crate::store::{MAX_BATCH_BYTES, discrepancies};
@@ -76,7 +76,12 @@ impl ReturnChanges {
             units: rma.units.iter().map(|unit| unit.id.clone()).collect(),
             ..Change::default()
         };
-        let row = ReturnRow::new(rma, customer_email, |unit| order_units.sequence(unit))?;
+        let row = ReturnRow::new(rma, customer_email, |unit| {
+            order_units.sequence(unit).ok_or_else(|| {
+                let order = &unit.order_identifier;
+                DatabaseError::Internal(format!("order {order} of a new return is not loaded"))
+            })
+        })?;
         self.bytes += row.bytes();
         self.new.push(row);
         self.add_entry(rma, &change, cause, now)
@@ -140,7 +145,8 @@ impl ReturnChanges {
         let Self { deliveries, new, changed, entries, discrepancies, .. } = self;
         let (entries, messages) = assign_ids(entries, now);
         let changed: Vec<_> = changed.into_values().collect();
-        // The entries are added with the new returns, or else with the changed ones.
+        // A statement that writes returns adds timeline entries too, which saves a round trip. An entry needs its
+        // return, so the first statement that is sent adds all of them: changed returns exist already.
         let none: &[NewEntry] = &[];
         let (with_new, with_changed) =
             if new.is_empty() { (none, &entries[..]) } else { (&entries[..], none) };
@@ -163,11 +169,15 @@ impl ReturnChanges {
         conn: &AsyncPgConnection,
         now: Timestamp,
     ) -> Result<(), DatabaseError> {
-        match self.save(conn, now).await {
-            Err(InsertError::Database(error)) => Err(error),
-            // Only a new return can have a unit of another.
-            Err(InsertError::UnitHeld) | Ok(()) => Ok(()),
-        }
+        let identifiers: Vec<_> = self.changed.keys().map(|(_, rma)| rma.clone()).collect();
+        self.save(conn, now).await.map_err(|error| match error {
+            InsertError::Database(error) => error,
+            // A change never adds a unit to a return.
+            InsertError::UnitHeld => DatabaseError::Internal(format!(
+                "a unit of a changed return is in another return, returns {}",
+                identifiers.join(", ")
+            )),
+        })
     }
 }
 

@@ -1,5 +1,11 @@
 //! Starting and canceling returns: load, decide, save, announce, in one transaction.
 
+pub(crate) mod batches;
+pub(crate) mod listing;
+pub(crate) mod parcels;
+pub(crate) mod receiving;
+pub(crate) mod report_batches;
+
 use std::collections::BTreeSet;
 
 use diesel_async::AsyncPgConnection;
@@ -13,14 +19,14 @@ use uuid::Uuid;
 
 use crate::App;
 use crate::error::Error;
-use crate::order_units::OrderUnits;
+use crate::orders::units::OrderUnits;
 use crate::projection;
-use crate::quote::{Assessment, Quote, assess};
-use crate::quote_terms::QuoteTerms;
+use crate::quotes::conflict::ReturnConflict;
+use crate::quotes::terms::QuoteTerms;
+use crate::quotes::{Assessment, Quote, assess};
 use crate::return_changes::{self, Cause, ReturnChanges};
-use crate::return_conflict::ReturnConflict;
-use crate::shopper_request::is_by_giftee;
-use crate::shopper_view::is_visible;
+use crate::shoppers::request::is_by_giftee;
+use crate::shoppers::view::is_visible;
 use crate::store;
 use crate::store::orders::RowLock;
 
@@ -68,7 +74,8 @@ pub(crate) fn open(
     }
     let units = assessment.units.iter().map(|it| it.unit.clone()).collect();
     let settings = merchant.settings.in_currency(&assessment.currency);
-    let (id, currency) = (merchant.identifier.clone(), &assessment.currency);
+    let id = merchant.identifier.clone();
+    let currency = &assessment.currency;
     let rma = Rma::create(id, new_identifier(), request, units, &settings, currency, now);
     let email = rma.other_email().or_else(|| {
         let orders = orders_of(request).into_iter().filter_map(|it| order_units.orders.get(it));

@@ -1,4 +1,5 @@
-//! The URL table. `delivery::routes` adds the routes of deliveries.
+//! The handlers of the API. The attribute of each handler names its method and URL, as does the API document.
+//! `delivery::routes` adds the handlers of deliveries.
 
 use utoipa_actix_web::service_config::ServiceConfig;
 

@@ -18,8 +18,6 @@ pub(crate) mod search;
 pub(crate) mod timeline;
 pub(crate) mod units;
 
-use diesel::QueryableByName;
-use diesel::sql_types::Text;
 use platform::database::DatabaseError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -46,9 +44,9 @@ fn unreadable(error: impl std::error::Error + Send + Sync + 'static) -> Database
     diesel::result::Error::DeserializationError(Box::new(error)).into()
 }
 
-/// A return as JSON.
-#[derive(QueryableByName)]
-struct DocumentRow {
-    #[diesel(sql_type = Text)]
-    document: String,
+platform::rows! {
+    /// A return as JSON.
+    struct DocumentRow {
+        document: String,
+    }
 }

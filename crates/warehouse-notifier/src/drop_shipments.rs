@@ -73,7 +73,8 @@ pub(crate) async fn record(
     request: Request<'_>,
     shipment: DropShipment,
 ) -> Result<String, Error> {
-    let (merchant, at) = (request.merchant, request.at);
+    let merchant = request.merchant;
+    let at = request.at;
     let id = new_id(at);
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {

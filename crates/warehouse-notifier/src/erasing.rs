@@ -63,7 +63,8 @@ async fn erase_records(
     conn: &mut AsyncPgConnection,
     event: &ReturnsErased,
 ) -> Result<ErasureCounts, DatabaseError> {
-    let (merchant, orders) = (&event.merchant, &event.order_identifiers);
+    let merchant = &event.merchant;
+    let orders = &event.order_identifiers;
     let names: HashSet<_> =
         orders.iter().chain(&event.rma_identifiers).map(String::as_str).collect();
     let digests: Vec<_> =

@@ -62,10 +62,12 @@ impl ExpectedUnits {
         receipts: &ReceiptBatch,
     ) -> Result<(Vec<InventoryReceipt>, RecordKeys), Error> {
         let mut completed = receipts.receipts.clone();
-        let (mut errors, mut new_keys) = (Vec::new(), RecordKeys::new());
+        let mut errors = Vec::new();
+        let mut new_keys = RecordKeys::new();
         for (index, receipt) in completed.iter_mut().enumerate() {
             let path = |field: &str| receipts.path(index, field);
-            let (number, line) = (&receipt.asn_number, receipt.line_identifier.to_string());
+            let number = &receipt.asn_number;
+            let line = receipt.line_identifier.to_string();
             let asn = self.0.get(&asn_key(merchant, receipt));
             let error = match asn.map(|asn| (&asn.header, asn.lines.get(&line))) {
                 Some((header, Some(line))) => {

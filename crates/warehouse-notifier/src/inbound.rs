@@ -118,7 +118,8 @@ struct AsnColumns {
 
 impl From<InboundAsn> for AsnColumns {
     fn from(asn: InboundAsn) -> Self {
-        let (units, header) = (asn.units(), asn.header.clone());
+        let units = asn.units();
+        let header = asn.header.clone();
         let lines = asn.into_lines().collect();
         Self { number: header.asn_number.to_string(), header, lines, units }
     }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use domain::access::MerchantId;
 use domain::warehouse::InventoryReceipt;
-use platform::Timestamp;
+use platform::{Timestamp, database::DatabaseError};
 
 use crate::error::Error;
 use crate::receipts::{ReceiptView, ReceivedUnits};
@@ -65,13 +65,17 @@ fn row(
     receipt: &InventoryReceipt,
     received_at: Timestamp,
 ) -> Result<NewReceipt, Error> {
-    let unit = receipt.unit_identifier.as_ref().map(ToString::to_string);
+    // A receipt without an identifier is not valid.
+    let unit = receipt.unit_identifier.as_ref().ok_or_else(|| {
+        let asn_number = &receipt.asn_number;
+        DatabaseError::Internal(format!("a receipt of ASN {asn_number} has no unit identifier"))
+    })?;
     Ok(NewReceipt {
         merchant: merchant.clone(),
         id: new_id(received_at),
         asn_number: receipt.asn_number.to_string(),
         line_identifier: receipt.line_identifier.to_string(),
-        unit_identifier: unit.unwrap_or_default(),
+        unit_identifier: unit.to_string(),
         message: serde_json::to_string(receipt)?,
         rejected: receipt.reject_reason.is_some(),
         received_at,

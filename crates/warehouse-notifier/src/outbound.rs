@@ -36,7 +36,8 @@ pub(crate) async fn report(
     let OutboundShipment { shipment_type, mut header, cartons } = shipment;
     drop(cartons);
     header.timestamp.get_or_insert(request.at);
-    let (merchant, at) = (request.merchant, request.at);
+    let merchant = request.merchant;
+    let at = request.at;
     let new = NewShipment {
         merchant,
         shipment_type,

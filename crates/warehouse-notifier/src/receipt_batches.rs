@@ -57,7 +57,8 @@ pub(crate) async fn receive(
     receipts: ReceiptBatch,
 ) -> Result<String, Error> {
     let Request { merchant, key, at, .. } = request;
-    let (merchant, key) = (merchant.clone(), key.map(OwnedKey::from));
+    let merchant = merchant.clone();
+    let key = key.map(OwnedKey::from);
     app.receipts.run(ReceiptJob { merchant, key, receipts, at, span: Span::current() }).await
 }
 
@@ -116,7 +117,8 @@ impl BatchHandler for ReceiptHandler {
             rows.iter().filter(|row| !stored.contains(&row.id)).map(|row| row.key()).collect();
         let found = store::find(conn, &known).await?;
         let first_receipts: HashMap<_, _> = found.iter().map(|it| (it.key(), it)).collect();
-        let (mut responses, mut new_keys) = (Vec::with_capacity(valid.len()), Vec::new());
+        let mut responses = Vec::with_capacity(valid.len());
+        let mut new_keys = Vec::new();
         for (job, new) in &valid {
             let response = new.response(&first_receipts)?;
             new_keys.extend(job.key().map(|key| (key, response.clone())));
@@ -167,12 +169,15 @@ fn check<'a>(
     processing: Processing,
 ) -> Vec<Checked<'a>> {
     let mut states = states.into_iter();
-    let (mut used_keys, mut used_units) = (HashSet::new(), HashSet::new());
+    let mut used_keys = HashSet::new();
+    let mut used_units = HashSet::new();
     let check_one = |job: &&'a ReceiptJob| {
         let key = job.key();
-        let state = key.and_then(|_| states.next()).unwrap_or(KeyState::New);
-        match key.map_or(Ok(None), |key| key.completed(state)) {
-            Err(error) => return Checked::Ended(Some(Err(error.into()))),
+        let completed = key.map_or(Ok::<_, Error>(None), |key| {
+            Ok(key.completed(idempotency::next_state(&mut states)?)?)
+        });
+        match completed {
+            Err(error) => return Checked::Ended(Some(Err(error))),
             Ok(Some(response)) => return Checked::Ended(Some(Ok(response))),
             Ok(None) => {}
         }
@@ -208,7 +213,8 @@ impl ReceiptHandler {
         now: Timestamp,
     ) -> Result<(Vec<NewDelivery>, Vec<SerializedEvent>), Error> {
         let mut ids = Deliveries::new_ids(now, stored.len()).into_iter();
-        let (mut messages, mut events) = (Vec::with_capacity(stored.len()), Vec::new());
+        let mut messages = Vec::with_capacity(stored.len());
+        let mut events = Vec::new();
         for (job, new) in valid {
             let kind = MessageKind::InventoryReceipt;
             let version = self.deliveries.message_version(&job.merchant, kind);

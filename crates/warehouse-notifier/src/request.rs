@@ -26,7 +26,8 @@ impl<'a> Request<'a> {
         operation: &'static str,
         document: Document,
     ) -> Self {
-        let (merchant, digest) = (&merchant.identifier, Digest::of(document.value()));
+        let merchant = &merchant.identifier;
+        let digest = Digest::of(document.value());
         drop(document);
         let key = key.key_for(merchant, operation, digest);
         Self { merchant, key, digest, at: app.clock.now() }

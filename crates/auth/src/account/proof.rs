@@ -57,7 +57,8 @@ impl Proof {
         address: IpAddr,
         mut faults: Vec<FieldError>,
     ) -> Result<Person, Error> {
-        let (started_at, account) = (Instant::now(), signed_in.email.as_str());
+        let started_at = Instant::now();
+        let account = signed_in.email.as_str();
         app.brute_force.check(address, Some(account))?;
         let person = find(app, signed_in).await?;
         if let Some(wait) = app.brute_force.wait(account)

@@ -148,7 +148,8 @@ pub(crate) async fn revoke_client(
     caller: Caller,
     client: web::Path<String>,
 ) -> Result<HttpResponse, Problem> {
-    let (actor, own) = (require_manage(&caller)?, caller.claims.merchant.as_ref());
+    let actor = require_manage(&caller)?;
+    let own = caller.claims.merchant.as_ref();
     let client = clients::revoke(&app, actor, own, &client).await?;
     Ok(HttpResponse::Ok().json(client))
 }

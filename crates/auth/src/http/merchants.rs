@@ -107,8 +107,10 @@ pub(crate) async fn list_merchants(
     query: Query<MerchantQuery>,
 ) -> Result<HttpResponse, Problem> {
     require_read(&caller)?;
-    let (own, words) = (caller.merchant_scope(), query.words()?);
-    let (after, rows) = (query.after.as_deref().unwrap_or(""), query.limit.rows());
+    let own = caller.merchant_scope();
+    let words = query.words()?;
+    let after = query.after.as_deref().unwrap_or("");
+    let rows = query.limit.rows();
     let mut conn = app.pool.reader().await?;
     let mut found = store::merchants::page(&mut conn, own, words, after, rows).await?;
     let next = query.limit.next(&mut found, |stored| stored.merchant.identifier.to_string());
@@ -183,7 +185,8 @@ pub(crate) async fn update_merchant(
         require_operator(&caller)?
     };
     let change = body.read(object(|body| SettingsChange::read(body, &app.guard)))?;
-    let (document, expected) = (body.value().to_value(), expected_version(&request));
+    let document = body.value().to_value();
+    let expected = expected_version(&request);
     let merchant = merchants::update(&app, actor, &merchant, change, document, expected).await?;
     Ok(HttpResponse::Ok().json(merchant))
 }

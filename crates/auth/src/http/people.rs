@@ -39,7 +39,8 @@ pub(crate) struct PersonQuery {
 /// The sender of a request about other people. Other callers are rejected.
 pub(super) fn manager(caller: &Caller) -> Result<Manager<'_>, Access> {
     let actor = require_manage(caller)?;
-    let (merchant, is_operator) = (caller.merchant_scope(), caller.is_operator());
+    let merchant = caller.merchant_scope();
+    let is_operator = caller.is_operator();
     Ok(Manager { actor, merchant, is_operator })
 }
 
@@ -130,7 +131,8 @@ pub(crate) async fn update_person(
     Sequential(caller, Json(body)): Sequential<Caller, Json>,
     email: web::Path<String>,
 ) -> Result<HttpResponse, Problem> {
-    let (manager, email) = (manager(&caller)?, parse_email(&email)?);
+    let manager = manager(&caller)?;
+    let email = parse_email(&email)?;
     let change = body.read(object(|body| PersonChange::read(body, &manager)))?;
     Ok(HttpResponse::Ok().json(rights::update(&app, &manager, &email, change).await?))
 }

@@ -78,7 +78,8 @@ pub(crate) async fn set_warehouse(
 ) -> Result<HttpResponse, Problem> {
     let actor = require_manage(&caller)?;
     check_merchant(&caller, &path.0)?;
-    let (named, read) = (Warehouse::check_identifier(&path.1), body.read(object(Warehouse::read)));
+    let named = Warehouse::check_identifier(&path.1);
+    let read = body.read(object(Warehouse::read));
     if let Err(fault) = named {
         let others = read.err().map(|error| error.errors).unwrap_or_default();
         let errors = [fault].into_iter().chain(others).collect();

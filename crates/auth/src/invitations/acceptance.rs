@@ -63,7 +63,9 @@ impl Acceptance {
         let ignored = body.optional("address", text(0..=1000));
         let browser = Browser::read(body, address);
         ignored?;
-        let (token, password, code) = (token?, password?, code?);
+        let token = token?;
+        let password = password?;
+        let code = code?;
         Some(Self { token, password, code, setup: setup?, browser: browser? })
     }
 }

@@ -180,7 +180,8 @@ impl Provider {
 /// Sends a request of the OAuth library with our HTTP client, which limits the response.
 async fn send(http: reqwest::Client, request: HttpRequest) -> Result<HttpResponse, ProviderError> {
     let received = http.execute(request.try_into()?).await?;
-    let (status, headers) = (received.status(), received.headers().clone());
+    let status = received.status();
+    let headers = received.headers().clone();
     let mut response = HttpResponse::new(read_body(received).await?);
     (*response.status_mut(), *response.headers_mut()) = (status, headers);
     Ok(response)

@@ -79,7 +79,10 @@ impl NewPerson {
         let name = body.optional("name", text(1..=200));
         let role = body.required("role", |field| manager.read_role(field));
         let merchant = body.optional("merchant", parsed(1..=63, str::parse::<MerchantId>));
-        let (email, name, role, mut merchant) = (email?, name?, role?, merchant?);
+        let email = email?;
+        let name = name?;
+        let role = role?;
+        let mut merchant = merchant?;
         if role.is_of_merchant() && merchant.is_none() {
             merchant = manager.merchant.cloned();
         }

@@ -28,7 +28,7 @@ struct Row {
 
 /// Keeps other replicas from creating or deleting keys until the transaction ends.
 pub(crate) async fn lock(conn: &mut AsyncPgConnection) -> Result<(), Error> {
-    const LOCK_ID: i64 = 0x6B65_7973;
+    const LOCK_ID: i64 = i64::from_be_bytes(*b"\0\0\0\0keys");
     diesel::sql_query("SELECT pg_advisory_xact_lock($1)")
         .bind::<BigInt, _>(LOCK_ID)
         .execute(conn)

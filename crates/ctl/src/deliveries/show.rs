@@ -38,7 +38,8 @@ fn attempts(delivery: &Value) -> String {
 
 /// The explanation of an attempt, without the status code, which has a column.
 fn detail(attempt: &Value) -> String {
-    let (status, detail) = (text_at(attempt, "/status"), text_at(attempt, "/detail"));
+    let status = text_at(attempt, "/status");
+    let detail = text_at(attempt, "/detail");
     let rest = [format!("responded with {status}"), format!("accepted with status {status}")]
         .iter()
         .find_map(|prefix| detail.strip_prefix(prefix.as_str()))

@@ -139,7 +139,8 @@ fn states(replays: &[Value]) -> String {
 
 fn describe(replays: &[Value], list_command: &str) -> String {
     let sum = |name: &str| replays.iter().map(|replay| number(replay, name)).sum::<u64>();
-    let (replayed, skipped) = (sum("replayed"), sum("skipped"));
+    let replayed = sum("replayed");
+    let skipped = sum("skipped");
     let verb = if replayed == 1 { "is" } else { "are" };
     let mut text = format!("{} {verb} queued again.", count(replayed, "message"));
     if skipped > 0 {

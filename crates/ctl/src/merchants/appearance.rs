@@ -78,7 +78,8 @@ pub(crate) struct Appearance {
 pub(super) async fn run(operator: &OperatorArgs, appearance: Appearance) -> anyhow::Result<()> {
     let Appearance { merchant, file, fields } = appearance;
     let body = body(file.as_deref(), fields)?;
-    let (auth, path) = (operator.connect().await?, ["v1", "merchants", merchant.as_str()]);
+    let auth = operator.connect().await?;
+    let path = ["v1", "merchants", merchant.as_str()];
     let shown = match body {
         Some(body) => auth.patch(&path, &json!({ "appearance": body })).await?,
         None => auth.get(&path).await?,

@@ -40,7 +40,8 @@ pub(super) async fn run(operator: &OperatorArgs, apply: &Apply) -> anyhow::Resul
     let file = MerchantFile::read(&apply.file)?;
     let auth = operator.connect().await?;
     let (merchant, clients) = load(&auth, &file).await?;
-    let (merchant, clients) = (merchant.as_ref(), items(&clients, "/clients"));
+    let merchant = merchant.as_ref();
+    let clients = items(&clients, "/clients");
     let place = || apply.file.display().to_string();
     let plan = Plan::new(&file, merchant, clients, apply.update_secrets).with_context(place)?;
     validate::check(&plan, merchant).with_context(place)?;
@@ -124,7 +125,9 @@ async fn make_change(
         Change::CreateClient { name, body } => {
             let created = auth.post(&["v1", "clients"], body).await?;
             let id = text_at(&created, "/client_id");
-            let secret = created.get("client_secret").cloned().unwrap_or_default();
+            let secret = created.get("client_secret").cloned();
+            let secret =
+                secret.with_context(|| format!("auth returned no secret for client {id}"))?;
             return Ok(Some((format!("client {id} ({name})"), secret)));
         }
         Change::SetEndpoint { interface, body, .. } => {

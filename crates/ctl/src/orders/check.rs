@@ -59,7 +59,8 @@ fn subject(order: &str, error: &FieldError) -> String {
 
 /// Validates an order.
 pub(crate) fn check(raw: &RawOrder, policy: OrderPolicy) -> CheckedOrder {
-    let (line, order) = (raw.line, raw.bytes.as_slice());
+    let line = raw.line;
+    let order = raw.bytes.as_slice();
     if order.len() > MAX_ORDER_BYTES {
         let detail = "larger than 5 MiB: the file must have one order per line, or a JSON array";
         return CheckedOrder::unreadable(line, detail);

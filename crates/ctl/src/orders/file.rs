@@ -199,8 +199,11 @@ impl OrderReader {
     /// strings and nested values do not. Otherwise its last brace ends it.
     fn element(&mut self, layout: Layout) -> io::Result<RawOrder> {
         let is_value = layout == Layout::Values;
-        let (start, mut bytes) = ((self.line, self.column), Vec::new());
-        let (mut depth, mut in_string, mut escaped) = (0u32, false, false);
+        let start = (self.line, self.column);
+        let mut bytes = Vec::new();
+        let mut depth = 0u32;
+        let mut in_string = false;
+        let mut escaped = false;
         loop {
             let chunk = self.bytes.fill_buf()?;
             if chunk.is_empty() {

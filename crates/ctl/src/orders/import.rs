@@ -223,7 +223,8 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
 }
 
 fn different_report(source: &Source, earlier: &Path) -> anyhow::Error {
-    let (name, earlier) = (source.name(), earlier.display());
+    let name = source.name();
+    let earlier = earlier.display();
     usage_error(format!(
         "the unfinished import of {name} reports to {earlier}: resume with --report {earlier}, or \
          remove {name}.import to start over"

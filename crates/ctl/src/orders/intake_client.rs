@@ -125,7 +125,8 @@ impl IntakeClient {
         let bytes = u32::try_from(message.len()).unwrap_or(u32::MAX).min(MAX_INFLIGHT_BYTES);
         let _permit = self.inflight_bytes.acquire_many(bytes).await?;
         let mut backoff = Backoff::new(self.backoff.0, self.backoff.1);
-        let (mut failures, mut has_new_token) = (0, false);
+        let mut failures = 0;
+        let mut has_new_token = false;
         loop {
             self.wait_for_pause().await;
             let token = self.token().await?;
@@ -215,7 +216,8 @@ impl IntakeClient {
 }
 
 async fn next_action(response: Response, orders: usize) -> anyhow::Result<NextAction> {
-    let (status, retry_after) = (response.status(), retry_after(response.headers()));
+    let status = response.status();
+    let retry_after = retry_after(response.headers());
     Ok(match status {
         StatusCode::OK => match response.json::<AcceptedBody>().await {
             Ok(accepted) => {

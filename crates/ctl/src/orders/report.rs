@@ -87,7 +87,8 @@ impl Report {
         let line = rejection.line.to_string();
         let mut rows = String::new();
         for error in &rejection.errors {
-            let (code, detail) = (error.code.to_string(), error.detail.as_deref().unwrap_or(""));
+            let code = error.code.to_string();
+            let detail = error.detail.as_deref().unwrap_or("");
             let cells = [&self.source, &line, &rejection.order, &error.field, &code, detail];
             rows.push_str(&row(cells));
         }

@@ -64,7 +64,8 @@ fn wrap_message(text: &str, width: usize) -> String {
 /// Breaks a line after these characters, into a first line and further lines of these widths. A word stays
 /// whole, so that it can be copied.
 fn break_line(text: &str, ends: &[char], first: usize, further: usize) -> Vec<String> {
-    let (mut lines, mut line) = (Vec::new(), String::new());
+    let mut lines = Vec::new();
+    let mut line = String::new();
     for piece in text.split_inclusive(ends) {
         let width = if lines.is_empty() { first } else { further };
         let columns = line.chars().count() + piece.trim_end().chars().count();

@@ -44,7 +44,8 @@ const FIELDS: &[Column] = &[
 const UNIT_COLUMNS: &[Column] = &[
     computed("unit", |unit| {
         let part = |name| text_at(unit, name);
-        let (order, line) = (part("/order_identifier"), part("/order_line_item_identifier"));
+        let order = part("/order_identifier");
+        let line = part("/order_line_item_identifier");
         format!("{order}/{line}:{}", part("/unit"))
     }),
     value("sku", "/sku").leave_out(1),

@@ -19,7 +19,9 @@ pub(super) async fn run(orders: &ApiClient, email: &str) -> anyhow::Result<()> {
     let settings = Settings::load()?;
     let [returns, exchange, warehouse] =
         [RETURNS, EXCHANGE, WAREHOUSE].map(|service| orders.at_service(service, &settings));
-    let (returns, exchange, warehouse) = (returns?, exchange?, warehouse?);
+    let returns = returns?;
+    let exchange = exchange?;
+    let warehouse = warehouse?;
     let query = [("customer_email", email)];
     let found = orders.list(&["v1", "orders"], "orders", &query, usize::MAX).await?;
     let names: Vec<_> =
@@ -164,7 +166,8 @@ impl Export {
         client: &ApiClient,
         names: &HashSet<&str>,
     ) -> anyhow::Result<()> {
-        let (mut asns, mut shipments) = (BTreeSet::new(), BTreeSet::new());
+        let mut asns = BTreeSet::new();
+        let mut shipments = BTreeSet::new();
         for name in names {
             let query = [("order_identifier", *name)];
             let path = ["v1", "warehouse_records"];

@@ -87,7 +87,8 @@ pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<(
     let format = connection.format();
     match command {
         Command::List { limit } => {
-            let (path, items) = (["v1", "inbound_asns"], "inbound_asns");
+            let path = ["v1", "inbound_asns"];
+            let items = "inbound_asns";
             let warehouse = connection.connect(WAREHOUSE).await?;
             let asns = warehouse.list(&path, items, NO_QUERY, limit.get()).await?;
             format.print_table(&asns, "/inbound_asns", COLUMNS)

@@ -61,7 +61,8 @@ pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<(
     let warehouse = connection.connect(WAREHOUSE).await?;
     match command {
         Command::List { limit } => {
-            let (path, items) = (["v1", "outbound_shipments"], "outbound_shipments");
+            let path = ["v1", "outbound_shipments"];
+            let items = "outbound_shipments";
             let shipments = warehouse.list(&path, items, NO_QUERY, limit.get()).await?;
             format.print_table(&shipments, "/outbound_shipments", COLUMNS)
         }

@@ -11,7 +11,8 @@ use domain::exchange::VariantIdentifier;
 use domain::merchant::{Authentication, Interface};
 use domain::message_kind::{MessageKind, MessageVersion};
 use domain::samples::{SampleEvent, sample};
-use futures_util::future::join_all;
+use futures_util::future::try_join_all;
+use merchants::Merchants;
 use platform::http::{self};
 use platform::identity::Caller;
 use platform::{Problem, Timestamp, chain, database::DatabaseError};
@@ -89,7 +90,7 @@ pub(crate) async fn check_endpoints(
     record_request(engine, &merchant, caller.actor(), event, &interfaces).await?;
     let checks = interfaces.into_iter();
     let checks = checks.map(|interface| check(engine, &merchant, interface, event, &product));
-    let results = join_all(checks).await;
+    let results = try_join_all(checks).await?;
     tracing::info!(
         %merchant, by = caller.actor(), samples = results.len(),
         "{} sent samples to the endpoints of {merchant}", caller.actor()
@@ -146,7 +147,7 @@ async fn check(
     interface: Interface,
     event: Option<&SampleEvent>,
     product: &VariantIdentifier,
-) -> EndpointCheckResult {
+) -> Result<EndpointCheckResult, Error> {
     let now = engine.clock.now();
     let resolved = match engine.endpoints.find(merchant.as_str(), interface, now) {
         Ok(resolved) => resolved,
@@ -154,15 +155,15 @@ async fn check(
             let known = engine.merchants.get(merchant);
             let is_set = known.is_some_and(|known| known.endpoints.contains_key(&interface));
             let outcome = if is_set { "unreachable" } else { "not_set" };
-            return EndpointCheckResult::unsent(interface, outcome, chain(&error));
+            return Ok(EndpointCheckResult::unsent(interface, outcome, chain(&error)));
         }
     };
     let mut client = engine.endpoint_client.clone();
     client.timeout = resolved.timeout.unwrap_or(client.timeout).min(engine.check_timeout);
-    let has_credentials = has_credentials(engine, merchant, interface);
+    let has_credentials = has_credentials(&engine.merchants, merchant, interface);
     let (url, attempt, request) = match interface {
         Interface::Message(kind) => {
-            let message = sample_message(merchant, (kind, resolved.message_version), event, now);
+            let message = sample_message(merchant, (kind, resolved.message_version), event, now)?;
             let attempt = client.deliver(&message, &resolved.endpoint, now, Jitter::draw()).await.1;
             let request = SentRequest::of_message(&message, &attempt, has_credentials);
             (resolved.endpoint.url().clone(), attempt, request)
@@ -172,7 +173,7 @@ async fn check(
                 Ok(url) => url,
                 Err(error) => {
                     let why = error.to_string();
-                    return EndpointCheckResult::unsent(interface, "unreachable", why);
+                    return Ok(EndpointCheckResult::unsent(interface, "unreachable", why));
                 }
             };
             let query = Query {
@@ -187,7 +188,7 @@ async fn check(
         }
     };
     let result = EndpointCheckResult::sent(interface, url, attempt, request);
-    result.with_warning(certificate_warning(&resolved.endpoint, now))
+    Ok(result.with_warning(certificate_warning(&resolved.endpoint, now)))
 }
 
 /// Warns of a client certificate that has expired or expires soon.
@@ -206,8 +207,8 @@ fn find_event(name: &str) -> Result<&'static SampleEvent, Error> {
 }
 
 /// Whether requests to the endpoint have credentials.
-fn has_credentials(engine: &Engine, merchant: &MerchantId, interface: Interface) -> bool {
-    let merchant = engine.merchants.get(merchant);
+fn has_credentials(merchants: &Merchants, merchant: &MerchantId, interface: Interface) -> bool {
+    let merchant = merchants.get(merchant);
     let endpoint = merchant.as_ref().and_then(|merchant| merchant.endpoints.get(&interface));
     endpoint.is_some_and(|endpoint| !matches!(endpoint.authentication, Authentication::None))
 }
@@ -217,12 +218,15 @@ fn sample_message(
     (kind, version): (MessageKind, MessageVersion),
     event: Option<&SampleEvent>,
     now: Timestamp,
-) -> Message {
+) -> Result<Message, Error> {
     let (name, body) = match event {
-        Some(event) => (event.name, Bytes::from(event.body(now))),
+        Some(event) => {
+            let broken = |error| Error::BrokenSample(event.name, error);
+            (event.name, Bytes::from(event.body(now).map_err(broken)?))
+        }
         None => (SAMPLE_EVENT, Bytes::from_static(sample(kind).as_bytes())),
     };
-    Message {
+    Ok(Message {
         id: new_id(now).to_string(),
         merchant: merchant.to_string(),
         kind,
@@ -232,7 +236,7 @@ fn sample_message(
         traceparent: platform::telemetry::traceparent(),
         body,
         response_body: ResponseBody::Ignored,
-    }
+    })
 }
 
 #[cfg(test)]

@@ -119,7 +119,8 @@ impl EndpointCheckResult {
             },
             _ => (None, Vec::new()),
         };
-        let (outcome, status) = (attempt.outcome.name(), attempt.outcome.status());
+        let outcome = attempt.outcome.name();
+        let status = attempt.outcome.status();
         let refused = refused_part(interface, &attempt, request.has_credentials);
         let (outcome, detail) = match (&unreadable, refused, status) {
             (Some(error), ..) => ("invalid_response", chain(error)),

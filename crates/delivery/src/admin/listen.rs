@@ -98,6 +98,7 @@ pub(crate) async fn listen_for_messages(
         return Err(Error::NoMerchant(merchant.to_string()).into());
     }
     let now = engine.clock.now();
+    // A position is an id. Ids begin with their time, so the smallest id of a time is the position of that time.
     let Some(from) = query.after else {
         let next = min_id_at(now - COMMIT_DELAY);
         tracing::info!(%merchant, by = caller.actor(), "{} listens for messages of {merchant}", caller.actor());
@@ -108,7 +109,7 @@ pub(crate) async fn listen_for_messages(
     }
     let _permit = engine.listeners.try_acquire(&merchant).ok_or(Error::TooManyListeners)?;
     let wait = Duration::from_secs(query.wait.min(MAX_WAIT_SECONDS));
-    let (messages, next) = wait_for_messages(engine, &merchant, from, wait).await?;
+    let MessagesRead { messages, next } = wait_for_messages(engine, &merchant, from, wait).await?;
     reserve_for_response(&request, messages.iter().map(|message| message.body.len()).sum())?;
     let now = engine.clock.now();
     // A signed message can be posted to the endpoint, which is the right to replay.
@@ -118,13 +119,19 @@ pub(crate) async fn listen_for_messages(
     Ok(HttpResponse::Ok().json(NewMessages { messages, next }))
 }
 
-/// Returns the messages from this id on, as soon as there are any, and the first id that was not read.
+/// Messages of a merchant, and the first id that was not read.
+struct MessagesRead {
+    messages: Vec<StoredMessage>,
+    next: Uuid,
+}
+
+/// Reads the messages from this id on, as soon as there are any.
 async fn wait_for_messages(
     engine: &Engine,
     merchant: &MerchantId,
     from: Uuid,
     wait: Duration,
-) -> Result<(Vec<StoredMessage>, Uuid), Problem> {
+) -> Result<MessagesRead, Problem> {
     let deadline = Instant::now() + wait;
     loop {
         let until = min_id_at(engine.clock.now() - COMMIT_DELAY).max(from);
@@ -136,11 +143,13 @@ async fn wait_for_messages(
         drop(conn);
         let is_full = i64::try_from(messages.len()).is_ok_and(|count| count == MAX_MESSAGES);
         if let Some(last) = messages.last() {
-            let behind = Uuid::from_u128(last.id.as_u128().saturating_add(1));
-            return Ok((messages, if is_full { behind } else { until }));
+            // A full page ends at its last message; more may follow before `until`.
+            let after_last = Uuid::from_u128(last.id.as_u128().saturating_add(1));
+            let next = if is_full { after_last } else { until };
+            return Ok(MessagesRead { messages, next });
         }
         if Instant::now() + POLL_INTERVAL > deadline || engine.health.is_draining() {
-            return Ok((messages, until));
+            return Ok(MessagesRead { messages, next: until });
         }
         sleep(POLL_INTERVAL).await;
     }

@@ -79,7 +79,8 @@ pub(crate) async fn start_replay(
     Sequential(caller, Json(body)): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     caller.require(Scope::Replay)?;
-    let (engine, is_limited) = (&deliveries.0, caller.merchant_scope().is_some());
+    let engine = &deliveries.0;
+    let is_limited = caller.merchant_scope().is_some();
     let new = body.read(object(|body| NewReplay::read(body, is_limited)))?;
     let now = engine.clock.now();
     let filter = limited_filter(&caller, new.filter, now)?;
@@ -146,7 +147,8 @@ pub(crate) async fn list_replays(
     let merchant = readable_merchant(&caller, parse_merchant(query.merchant.as_deref())?)?;
     let merchant = merchant.as_ref().map(MerchantId::as_str);
     let mut conn = deliveries.0.pool.reader().await?;
-    let (state, rows) = (query.state, query.limit.rows());
+    let state = query.state;
+    let rows = query.limit.rows();
     let mut replays = store::newest_replays(&mut conn, merchant, state, query.after, rows).await?;
     let next = query.limit.next(&mut replays, |last| last.id.to_string());
     let replays = replays.into_iter().map(ReplayView::new).collect::<Result<_, _>>()?;

@@ -48,7 +48,8 @@ pub(crate) async fn replay_delivery(
     query: Query<ReplayOptions>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = replayable_merchant(&caller, None)?;
-    let (id, engine) = (id.into_inner(), &deliveries.0);
+    let id = id.into_inner();
+    let engine = &deliveries.0;
     let mut conn = engine.pool.get().await?;
     let mut delivery = find(&mut conn, merchant.as_ref(), id).await?;
     if delivery.state() == State::Pending && !delivery.is_replayed() {
@@ -77,7 +78,8 @@ async fn requeue(
     delivery: &DeliveryRow,
     force: bool,
 ) -> Result<bool, Problem> {
-    let (id, engine) = (delivery.id, &deliveries.0);
+    let id = delivery.id;
+    let engine = &deliveries.0;
     let now = engine.clock.now();
     let merchant = Some(delivery.merchant.clone());
     let filter = Filter { delivery: Some(id), merchant, ..Filter::default() };
@@ -126,7 +128,8 @@ pub(crate) async fn retry_delivery(
     id: web::Path<Uuid>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = replayable_merchant(&caller, None)?;
-    let (id, engine) = (id.into_inner(), &deliveries.0);
+    let id = id.into_inner();
+    let engine = &deliveries.0;
     let mut conn = engine.pool.get().await?;
     let delivery = find(&mut conn, merchant.as_ref(), id).await?;
     let cannot = |detail: &str| Error::CannotRetry(id, detail.to_owned());

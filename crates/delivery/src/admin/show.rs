@@ -87,7 +87,8 @@ pub(crate) async fn show_delivery(
     id: web::Path<Uuid>,
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    let (id, merchant) = (id.into_inner(), readable_merchant(&caller, None)?);
+    let id = id.into_inner();
+    let merchant = readable_merchant(&caller, None)?;
     let mut conn = deliveries.0.pool.get().await?;
     let delivery = store::find(&mut conn, id).await?.ok_or(Error::NoDelivery(id))?;
     if !includes(merchant.as_ref(), Some(&delivery.merchant)) {

@@ -11,6 +11,14 @@ use crate::ack_tracker::SLOW_AFTER;
 use crate::client::{BodyEnd, RequestError, read_body};
 use crate::outcome::{Outcome, Signal};
 
+/// The result of a request, before it is logged.
+pub(super) struct Classified {
+    pub(super) outcome: Outcome,
+    pub(super) signal: Signal,
+    /// Body of the response, as far as it was read.
+    pub(super) body: Bytes,
+}
+
 /// Reads the response. The status decides, unless the call requires the body.
 pub(super) async fn classify(
     call: Call<'_>,
@@ -18,7 +26,7 @@ pub(super) async fn classify(
     started_at: DateTime<Utc>,
     started: Instant,
     deadline: Instant,
-) -> (Outcome, Signal, Bytes) {
+) -> Classified {
     let status = response.status().as_u16();
     let retry_after =
         response.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
@@ -41,5 +49,5 @@ pub(super) async fn classify(
         BodyEnd::Failed(_) if started.elapsed() >= SLOW_AFTER => Signal::Shrink,
         BodyEnd::Failed(_) | BodyEnd::Complete | BodyEnd::TooLarge => outcome.signal(),
     };
-    (outcome, signal, body)
+    Classified { outcome, signal, body }
 }

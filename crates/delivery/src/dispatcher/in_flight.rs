@@ -211,13 +211,13 @@ mod tests {
         }
     }
 
-    /// Lets each of `endpoints` endpoints send as much as it may, in turns of `turn` messages.
-    fn saturate(in_flight: &mut InFlight, endpoints: u32, turn: u32, now: Instant) {
+    /// Lets each of `endpoints` endpoints send as much as it may, `step` messages at a time.
+    fn saturate(in_flight: &mut InFlight, endpoints: u32, step: u32, now: Instant) {
         loop {
             let before = in_flight.all.messages;
             for number in 0..endpoints {
                 let free = in_flight.free_slots(&key(number), false, 0);
-                send(in_flight, number, free.min(turn), now);
+                send(in_flight, number, free.min(step), now);
             }
             if in_flight.all.messages == before {
                 return;

@@ -26,7 +26,8 @@ impl Attempts {
         if self.unsettled.contains_key(&key) {
             return None;
         }
-        let (engine, started) = (engine.clone(), Instant::now());
+        let engine = engine.clone();
+        let started = Instant::now();
         let task = self.running.spawn(async move { run_attempt(&engine, message).await }).id();
         self.unsettled.insert(key, task);
         Some(started)
@@ -65,7 +66,8 @@ impl Attempts {
 
     /// Aborts the running attempts. Returns those that completed first, and the ids of the others.
     pub(super) async fn abort(&mut self) -> (Vec<Settlement>, Vec<Uuid>) {
-        let (mut completed, mut aborted) = (Vec::new(), Vec::new());
+        let mut completed = Vec::new();
+        let mut aborted = Vec::new();
         self.running.abort_all();
         while let Some(result) = self.running.join_next().await {
             match result {

@@ -2,7 +2,10 @@
 
 use std::collections::HashMap;
 
-use platform::{chain, database::DatabaseError};
+use platform::{
+    chain,
+    database::{DatabaseError, Pool},
+};
 use uuid::Uuid;
 
 use crate::engine::{Engine, reconnect_backoff};
@@ -11,14 +14,11 @@ use crate::store;
 
 /// Drops the messages that no longer wait for exactly this attempt, and copies of a message that was queued
 /// again since: otherwise two senders might send both. Waits until the database is available.
-pub(super) async fn still_claimed(
-    engine: &Engine,
-    messages: Vec<QueueMessage>,
-) -> Vec<QueueMessage> {
+pub(super) async fn still_claimed(pool: &Pool, messages: Vec<QueueMessage>) -> Vec<QueueMessage> {
     let ids: Vec<_> = messages.iter().map(|message| message.id).collect();
     let mut backoff = reconnect_backoff();
     let queued = loop {
-        match load_queued(engine, &ids).await {
+        match load_queued(pool, &ids).await {
             Ok(queued) => break queued,
             Err(error) => {
                 tracing::warn!(error = chain(&error), "checking for duplicates failed");
@@ -38,10 +38,10 @@ pub(super) async fn still_claimed(
 }
 
 async fn load_queued(
-    engine: &Engine,
+    pool: &Pool,
     ids: &[Uuid],
 ) -> Result<HashMap<Uuid, store::Queued>, DatabaseError> {
-    let mut conn = engine.pool.get().await?;
+    let mut conn = pool.get().await?;
     store::still_queued(&mut conn, ids).await
 }
 

@@ -18,7 +18,7 @@ use crate::waiting_messages::WaitingMessages;
 pub(super) struct QueueSource {
     engine: Arc<Engine>,
     kind: MessageKind,
-    state: State,
+    state: ConsumerState,
     /// Subscriptions so far. Delivery tags are valid only for the latest one.
     subscriptions: u64,
     waiting: WaitingMessages,
@@ -26,16 +26,16 @@ pub(super) struct QueueSource {
     reconnect_backoff: Backoff,
 }
 
-enum State {
-    Opening(BoxFuture<'static, Result<Subscription, BrokerError>>),
-    Open(Box<Subscription>),
+enum ConsumerState {
+    Subscribing(BoxFuture<'static, Result<Subscription, BrokerError>>),
+    Subscribed(Box<Subscription>),
 }
 
 impl QueueSource {
     /// Subscribes to the work queue of a kind.
     pub(super) fn open(engine: Arc<Engine>, kind: MessageKind) -> Self {
         Self {
-            state: State::opening(&engine, kind, Duration::ZERO),
+            state: ConsumerState::subscribing(&engine, kind, Duration::ZERO),
             subscriptions: 0,
             waiting: WaitingMessages::new(engine.inflight_budget.clone()),
             acks: AckTracker::new(engine.settings.prefetch.get()),
@@ -50,7 +50,7 @@ impl QueueSource {
         let queue = self.kind.queue();
         tracing::warn!(queue, error = chain(error), "subscription lost, reconnecting");
         let delay = self.reconnect_backoff.pause();
-        self.state = State::opening(&self.engine, self.kind, delay);
+        self.state = ConsumerState::subscribing(&self.engine, self.kind, delay);
         self.waiting = WaitingMessages::new(self.engine.inflight_budget.clone());
     }
 
@@ -60,13 +60,13 @@ impl QueueSource {
         &mut self,
         max: usize,
     ) -> Result<Vec<(Incoming, MemoryPermit)>, BrokerError> {
-        if let State::Opening(opening) = &mut self.state {
-            self.state = State::Open(Box::new(opening.await?));
+        if let ConsumerState::Subscribing(subscribing) = &mut self.state {
+            self.state = ConsumerState::Subscribed(Box::new(subscribing.await?));
             self.subscriptions += 1;
             self.acks = AckTracker::new(self.engine.settings.prefetch.get());
             self.reconnect_backoff.reset();
         }
-        if let State::Open(subscription) = &mut self.state
+        if let ConsumerState::Subscribed(subscription) = &mut self.state
             && self.waiting.is_empty()
         {
             self.waiting.push(subscription.next(max).await?);
@@ -79,7 +79,8 @@ impl QueueSource {
         &mut self,
         batch: Vec<(Incoming, MemoryPermit)>,
     ) -> Result<Vec<QueueMessage>, BrokerError> {
-        let (now, lease) = (self.engine.clock.now(), self.engine.settings.lease);
+        let now = self.engine.clock.now();
+        let lease = self.engine.settings.lease;
         let mut messages = Vec::with_capacity(batch.len());
         for (incoming, permit) in batch {
             let tag = incoming.delivery_tag;
@@ -89,7 +90,7 @@ impl QueueSource {
                 Err(error) => {
                     let queue = self.kind.queue();
                     tracing::error!(queue, %error, "invalid message, dead-lettered");
-                    if let State::Open(subscription) = &self.state {
+                    if let ConsumerState::Subscribed(subscription) = &self.state {
                         subscription.dead_letter(tag).await?;
                         self.acks.rejected(tag);
                     }
@@ -100,7 +101,7 @@ impl QueueSource {
     }
 
     pub(super) async fn requeue(&mut self, tags: &[u64]) -> Result<(), BrokerError> {
-        if let State::Open(subscription) = &self.state {
+        if let ConsumerState::Subscribed(subscription) = &self.state {
             for tag in tags {
                 subscription.requeue(*tag).await?;
                 self.acks.rejected(*tag);
@@ -122,7 +123,7 @@ impl QueueSource {
 
     /// Acknowledges the messages that are due.
     pub(super) async fn acknowledge(&mut self) -> Result<(), BrokerError> {
-        let State::Open(subscription) = &self.state else { return Ok(()) };
+        let ConsumerState::Subscribed(subscription) = &self.state else { return Ok(()) };
         match self.acks.due(Instant::now()) {
             Some(tag) => subscription.ack_up_to(tag).await,
             None => Ok(()),
@@ -132,12 +133,12 @@ impl QueueSource {
     /// Acknowledges all messages, settled or not. Returns whether that succeeded.
     pub(super) async fn acknowledge_all(&mut self) -> bool {
         self.acks.release_all();
-        matches!(self.state, State::Open(_)) && self.acknowledge().await.is_ok()
+        matches!(self.state, ConsumerState::Subscribed(_)) && self.acknowledge().await.is_ok()
     }
 
     /// Ends the subscription and returns the messages that were not taken to the queue.
     pub(super) async fn cancel(&mut self) -> Result<(), BrokerError> {
-        let State::Open(subscription) = &mut self.state else { return Ok(()) };
+        let ConsumerState::Subscribed(subscription) = &mut self.state else { return Ok(()) };
         subscription.cancel().await?;
         for message in self.waiting.take_all() {
             subscription.requeue(message.delivery_tag).await?;
@@ -146,16 +147,16 @@ impl QueueSource {
     }
 }
 
-impl State {
+impl ConsumerState {
     /// Subscribes after a delay.
-    fn opening(engine: &Engine, kind: MessageKind, delay: Duration) -> Self {
+    fn subscribing(engine: &Engine, kind: MessageKind, delay: Duration) -> Self {
         let connection = engine.broker.consuming.clone();
         let queue = engine.broker.topology.qualified(kind.queue());
         let prefetch = engine.settings.prefetch.get();
-        let opening = async move {
+        let subscribing = async move {
             tokio::time::sleep(delay).await;
             Subscription::open(&connection, &queue, prefetch).await
         };
-        Self::Opening(opening.boxed())
+        Self::Subscribing(subscribing.boxed())
     }
 }

@@ -40,7 +40,8 @@ pub(super) async fn run_attempt(engine: &Engine, mut message: QueueMessage) -> S
 
 async fn send(engine: &Engine, message: QueueMessage) -> Settlement {
     let now = engine.clock.now();
-    let (content, interface) = (&message.content, Interface::Message(message.content.kind));
+    let content = &message.content;
+    let interface = Interface::Message(message.content.kind);
     let (mut unauthorized, mut attempt) =
         match engine.endpoints.find(&content.merchant, interface, now) {
             Ok(resolved) => {

@@ -61,15 +61,16 @@ impl SettleQueue {
         self.completed.len() >= BATCH_SIZE || self.start_by <= Instant::now()
     }
 
+    /// Whether no batch is running and no result waits for one.
     pub(super) fn is_idle(&self) -> bool {
-        self.settler.is_some() && self.completed.is_empty() && self.postponed.is_empty()
+        !self.is_running() && self.completed.is_empty() && self.postponed.is_empty()
     }
 
-    /// Time at which a batch must start; `None` if nothing waits for one.
+    /// Time at which a batch must start; `None` if nothing waits for one, or while a batch is running.
     pub(super) fn start_at(&self) -> Option<Instant> {
         let start_by = (!self.completed.is_empty()).then_some(self.start_by);
         let retry_at = (!self.postponed.is_empty()).then_some(self.retry_at);
-        start_by.into_iter().chain(retry_at).min().filter(|_| self.settler.is_some())
+        start_by.into_iter().chain(retry_at).min().filter(|_| !self.is_running())
     }
 
     /// Starts a batch, unless one is running or nothing is due.

@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 
 use bytes::Bytes;
 use diesel::{
-    QueryableByName, sql_query,
-    sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz},
+    sql_query,
+    sql_types::{Array, BigInt, Binary, Integer, Nullable, Text, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::{
@@ -55,31 +55,8 @@ pub struct NewDelivery {
 /// from a backup the counters continue above the numbers that merchants may have seen, also for ordering keys
 /// that the backup does not have. `(SELECT $1)` hides the length of the arrays from the planner, which keeps the
 /// plan.
-static INSERT_MESSAGES: LazyLock<String> = LazyLock::new(|| {
-    format!(
-        "WITH counters AS ( \
-             INSERT INTO delivery_ordering_keys AS counter (merchant, ordering_key, last_sequence) \
-             SELECT merchant, ordering_key, added + {SEQUENCE_FLOOR} \
-             FROM unnest((SELECT $10), $11, $12) AS new (merchant, ordering_key, added) \
-             ON CONFLICT (merchant, ordering_key) DO UPDATE \
-             SET last_sequence = excluded.last_sequence \
-                 + GREATEST(counter.last_sequence - {SEQUENCE_FLOOR}, 0) \
-             RETURNING merchant, ordering_key, last_sequence \
-         ), new AS ( \
-             SELECT id, merchant, kind, version, ordering_key, \
-                 COALESCE(last_sequence - later, 1) AS sequence, event, body, traceparent \
-             FROM unnest((SELECT $1), $2, $3, $4, $5, $6, $7, $8, $13) \
-                 AS new (id, merchant, kind, ordering_key, later, event, body, traceparent, version) \
-             LEFT JOIN counters USING (merchant, ordering_key) \
-         ), messages AS ( \
-             INSERT INTO delivery_messages \
-             SELECT id, merchant, kind, version, ordering_key, sequence, event, body, traceparent, $9 \
-             FROM new \
-         ) \
-         INSERT INTO deliveries (id, merchant, kind, ordering_key, sequence, state, next_attempt_at) \
-         SELECT id, merchant, kind, ordering_key, sequence, 'ready', $9 FROM new"
-    )
-});
+static INSERT_MESSAGES: LazyLock<String> =
+    LazyLock::new(|| format!(include_str!("insert_messages.sql"), sequence_floor = SEQUENCE_FLOOR));
 
 /// A query in SQL that locks the counter of an ordering key, for a batch that appends to the key later. It finds nothing
 /// if another transaction, for example a replay, has locked the counter: a batch must not wait for it.
@@ -91,11 +68,7 @@ pub fn lock_free_counter(merchant: &str, ordering_key: &str) -> String {
     )
 }
 
-#[derive(QueryableByName)]
-struct Counters {
-    #[diesel(sql_type = Bool)]
-    are_free: bool,
-}
+platform::rows! { struct Counters { are_free: bool } }
 
 /// Locks the counters of ordering keys, for a batch that appends to the keys later. Returns false if another
 /// transaction, for example a replay, has locked one of them. A key without a message has no counter. The connection
@@ -139,7 +112,8 @@ pub(crate) async fn append(
     now: Timestamp,
     messages: &[NewMessage],
 ) -> Result<Vec<Uuid>, DatabaseError> {
-    let (ids, traceparent) = (new_ids(now, messages.len()), telemetry::traceparent());
+    let ids = new_ids(now, messages.len());
+    let traceparent = telemetry::traceparent();
     let new: Vec<_> = ids
         .iter()
         .zip(messages)

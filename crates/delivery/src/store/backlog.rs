@@ -2,48 +2,27 @@
 
 use std::collections::{HashMap, HashSet};
 
+use diesel::sql_query;
 use diesel::sql_types::{Array, Text, Timestamptz};
-use diesel::{QueryableByName, sql_query};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::message_kind::MessageKind;
 use platform::{Timestamp, database::DatabaseError};
 
-/// A delivery that has been due for the longest time, of all or of its endpoint.
-#[derive(Clone, Debug, PartialEq, Eq, QueryableByName)]
-pub(crate) struct OldestDue {
-    #[diesel(sql_type = Text)]
-    pub(crate) merchant: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) kind: String,
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) due_at: Timestamp,
+platform::rows! {
+    /// A delivery that has been due for the longest time, of all or of its endpoint.
+    #[derive(Clone, Debug, PartialEq, Eq)]
+    pub(crate) struct OldestDue {
+        pub(crate) merchant: String,
+        pub(crate) kind: String,
+        pub(crate) due_at: Timestamp,
+    }
 }
 
 /// The oldest due delivery of each of the first 2,000 endpoints, and the 1,000 oldest of all. The index skips
 /// from endpoint to endpoint, so a long backlog of one costs nothing. With more endpoints than that, a due
 /// delivery is missed only while 1,000 older ones wait for paused endpoints.
-const OF_ALL: &str = "WITH RECURSIVE endpoints (merchant, kind, due_at, number) AS ( \
-     (SELECT merchant, kind, next_attempt_at, 1 FROM deliveries WHERE state = 'ready' \
-     ORDER BY merchant, kind, next_attempt_at LIMIT 1) \
-     UNION ALL \
-     SELECT next.*, endpoints.number + 1 FROM endpoints, LATERAL ( \
-         SELECT row.merchant, row.kind, row.next_attempt_at FROM deliveries AS row \
-         WHERE row.state = 'ready' \
-         AND (row.merchant, row.kind) > (endpoints.merchant, endpoints.kind) \
-         ORDER BY row.merchant, row.kind, row.next_attempt_at LIMIT 1 \
-     ) AS next WHERE endpoints.number < 2000 \
- ) \
- SELECT merchant, kind, due_at FROM endpoints WHERE due_at <= $1 \
- UNION ALL \
- (SELECT merchant, kind, next_attempt_at FROM deliveries \
- WHERE state = 'ready' AND next_attempt_at AT TIME ZONE 'UTC' <= $1 AT TIME ZONE 'UTC' \
- ORDER BY next_attempt_at AT TIME ZONE 'UTC' LIMIT 1000)";
-const OF_MERCHANT: &str = "SELECT $2 AS merchant, given.kind, oldest.due_at \
- FROM unnest($3) AS given (kind), LATERAL ( \
-     SELECT next_attempt_at AS due_at FROM deliveries AS row \
-     WHERE row.merchant = $2 AND row.kind = given.kind AND row.state = 'ready' \
-     AND row.next_attempt_at <= $1 ORDER BY row.next_attempt_at LIMIT 1 \
- ) AS oldest";
+const OF_ALL: &str = include_str!("oldest_due_of_all.sql");
+const OF_MERCHANT: &str = include_str!("oldest_due_of_merchant.sql");
 
 /// Returns the oldest due deliveries of endpoints that are not paused.
 async fn oldest_of_endpoints(

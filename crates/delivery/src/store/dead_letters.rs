@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 
 use chrono::TimeDelta;
-use diesel::QueryableByName;
 use diesel::sql_query;
 use diesel::sql_types::{Array, Integer};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
@@ -13,31 +12,16 @@ use uuid::Uuid;
 
 use super::min_id_at;
 
-#[derive(QueryableByName)]
-struct DeadLetterKey {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    id: Uuid,
-    #[diesel(sql_type = Integer)]
-    replay_number: i32,
+platform::rows! {
+    struct DeadLetterKey {
+        id: Uuid,
+        replay_number: i32,
+    }
 }
 
 /// A missing message alone does not make a dead letter outdated: the database may have been restored
 /// from a backup that is older than the message. `LATERAL` with `LIMIT` finds each row by its key, see `claim`.
-const OUTDATED: &str = "SELECT letter.id, letter.replay_number \
- FROM unnest($1, $2) AS letter (id, replay_number) \
- LEFT JOIN LATERAL ( \
-     SELECT id, is_erased FROM delivery_messages WHERE id = letter.id LIMIT 1 \
- ) AS message ON true LEFT JOIN LATERAL ( \
-     SELECT replay_number FROM deliveries WHERE id = letter.id LIMIT 1 \
- ) AS row ON true LEFT JOIN LATERAL ( \
-     SELECT true AS is_newer FROM delivery_attempts AS attempt \
-     WHERE attempt.delivery = letter.id AND (attempt.replay_number > letter.replay_number \
-         OR attempt.replay_number = letter.replay_number AND attempt.settled = 'delivered') LIMIT 1 \
- ) AS attempt ON true \
- WHERE message.is_erased \
- OR message.id IS NULL AND letter.id < $3 \
- OR row.replay_number > letter.replay_number \
- OR attempt.is_newer";
+const OUTDATED: &str = include_str!("outdated_dead_letters.sql");
 
 /// Returns the smallest id of the messages whose retention has not ended, by the clock of the database. No retention
 /// ends while the clock of this process, `now`, differs; erased messages must not wait for that.

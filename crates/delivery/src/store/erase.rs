@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use diesel::sql_types::{Array, Binary, Integer, Nullable, Text, Timestamptz};
-use diesel::{QueryableByName, sql_query};
+use diesel::sql_query;
+use diesel::sql_types::{Array, Binary, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
 use domain::erasure::{ERASED, erase_text};
@@ -22,20 +22,16 @@ pub struct ErasedMessages<'a> {
     pub before: Option<Timestamp>,
 }
 
-#[derive(QueryableByName)]
-struct Size {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    id: Uuid,
-    #[diesel(sql_type = Integer)]
-    bytes: i32,
-}
+platform::rows! {
+    struct Size {
+        id: Uuid,
+        bytes: i32,
+    }
 
-#[derive(QueryableByName)]
-struct Row {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    id: Uuid,
-    #[diesel(sql_type = Binary)]
-    body: Vec<u8>,
+    struct Row {
+        id: Uuid,
+        body: Vec<u8>,
+    }
 }
 
 /// `LATERAL` uses the index on the ordering key for each of them.
@@ -90,7 +86,8 @@ async fn erase_part(
     is_of_shopper: impl Fn(&Value) -> bool,
     erase: impl Fn(&mut Value),
 ) -> Result<usize, DatabaseError> {
-    let (mut ids, mut bodies) = (Vec::new(), Vec::new());
+    let mut ids = Vec::new();
+    let mut bodies = Vec::new();
     for Row { id, body } in rows {
         let is_of_other = serde_json::from_slice(&body).is_ok_and(|value| !is_of_shopper(&value));
         if !is_of_other {

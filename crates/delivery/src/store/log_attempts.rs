@@ -16,13 +16,13 @@ use crate::outcome::Decision;
 use crate::settlement::Settlement;
 
 /// A row of `delivery_attempts`: the request, and the final state that it gave the delivery.
-struct AttemptRow<'a> {
+struct NewAttempt<'a> {
     settlement: &'a Settlement,
     attempt: &'a Attempt,
     settled: Option<&'static str>,
 }
 
-fn attempt_rows<'a>(batch: &'a [Settlement], settled: &HashSet<Uuid>) -> Vec<AttemptRow<'a>> {
+fn attempt_rows<'a>(batch: &'a [Settlement], settled: &HashSet<Uuid>) -> Vec<NewAttempt<'a>> {
     let mut rows = Vec::with_capacity(batch.len());
     for settlement in batch {
         let final_state = match settlement.decision {
@@ -31,8 +31,8 @@ fn attempt_rows<'a>(batch: &'a [Settlement], settled: &HashSet<Uuid>) -> Vec<Att
             Decision::RetryAt(_) => None,
         };
         let unauthorized = settlement.unauthorized.iter();
-        rows.extend(unauthorized.map(|attempt| AttemptRow { settlement, attempt, settled: None }));
-        rows.push(AttemptRow {
+        rows.extend(unauthorized.map(|attempt| NewAttempt { settlement, attempt, settled: None }));
+        rows.push(NewAttempt {
             settlement,
             attempt: &settlement.attempt,
             settled: final_state.filter(|_| settled.contains(&settlement.id())),
@@ -47,46 +47,7 @@ fn attempt_rows<'a>(batch: &'a [Settlement], settled: &HashSet<Uuid>) -> Vec<Att
 /// A response may repeat the message as it was sent, so the responses to erased messages are logged erased. Only
 /// an erasure changes a message: one that another transaction has locked is being erased. An erasure that comes
 /// later waits for the lock and then finds the logged response.
-const LOG_ATTEMPTS: &str = "WITH given AS ( \
-     SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) \
-     AS given (merchant, kind, delivery, replay_number, number, started_at, latency_ms, bucket, \
-     outcome, status, detail, response_body, settled, request_headers, response_headers) \
- ), kept AS MATERIALIZED ( \
-     SELECT message.id FROM given, LATERAL ( \
-         SELECT own.id FROM delivery_messages AS own \
-         WHERE own.id = given.delivery AND (NOT own.is_erased) IS TRUE \
-         LIMIT 1 FOR SHARE SKIP LOCKED \
-     ) AS message \
-     WHERE given.response_body <> '' OR given.response_headers <> '' \
- ), logged AS ( \
-     INSERT INTO delivery_attempts (merchant, delivery, replay_number, number, started_at, \
-     latency_ms, outcome, status, detail, response_body, settled, request_headers, \
-     response_headers) \
-     SELECT merchant, delivery, replay_number, number, started_at, latency_ms, outcome, status, \
-     detail, \
-     CASE WHEN response_body = '' OR delivery IN (SELECT id FROM kept) THEN response_body ELSE $16 END, \
-     settled, request_headers, \
-     CASE WHEN delivery IN (SELECT id FROM kept) THEN response_headers ELSE '' END FROM given \
- ), counted AS ( \
-     INSERT INTO delivery_counts AS stored (hour, merchant, kind, outcome, status, attempts) \
-     SELECT date_trunc('hour', started_at, 'UTC'), merchant, kind, outcome, \
-     COALESCE(status, 0), count(*) FROM given GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5 \
-     ON CONFLICT (hour, merchant, kind, outcome, status) \
-     DO UPDATE SET attempts = stored.attempts + excluded.attempts \
- ), totals AS ( \
-     INSERT INTO delivery_totals AS stored (hour, kind, bucket, slot, attempts, delivered) \
-     SELECT date_trunc('hour', started_at, 'UTC'), kind, bucket, pg_backend_pid() % 8, count(*), \
-     count(*) FILTER (WHERE outcome = 'delivered') FROM given GROUP BY 1, 2, 3 ORDER BY 1, 2, 3 \
-     ON CONFLICT (hour, kind, bucket, slot) \
-     DO UPDATE SET attempts = stored.attempts + excluded.attempts, \
-     delivered = stored.delivered + excluded.delivered \
- ) \
- INSERT INTO delivery_latencies AS stored (merchant, kind, hour, bucket, attempts, delivered) \
- SELECT merchant, kind, date_trunc('hour', started_at, 'UTC'), bucket, count(*), \
- count(*) FILTER (WHERE outcome = 'delivered') FROM given GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4 \
- ON CONFLICT (merchant, kind, hour, bucket) \
- DO UPDATE SET attempts = stored.attempts + excluded.attempts, \
- delivered = stored.delivered + excluded.delivered";
+const LOG_ATTEMPTS: &str = include_str!("log_attempts.sql");
 
 /// Logs the attempts of a batch, and counts them for the reports.
 pub(super) async fn log_attempts(

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Days, NaiveDate, NaiveTime, Utc};
 use diesel::prelude::*;
 use diesel::result::{DatabaseErrorKind, Error as QueryError};
-use diesel::{dsl::exists, select, sql_types::Text};
+use diesel::{dsl::exists, select};
 use diesel_async::{AsyncConnection, AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
 use platform::{
     Timestamp,
@@ -23,11 +23,7 @@ pub(crate) struct Partitions {
     pub(crate) retention_days: u32,
 }
 
-#[derive(QueryableByName)]
-struct Partition {
-    #[diesel(sql_type = Text)]
-    name: String,
-}
+platform::rows! { struct Partition { name: String } }
 
 impl Partitions {
     /// Creates the partitions of the coming days and drops the expired ones.
@@ -79,7 +75,8 @@ async fn create(
     table: &str,
     day: NaiveDate,
 ) -> Result<(), DatabaseError> {
-    let (suffix, (from, to)) = (day.format("%Y%m%d"), id_range(day));
+    let suffix = day.format("%Y%m%d");
+    let (from, to) = id_range(day);
     Ok(conn
         .batch_execute(&format!(
             "SET lock_timeout = '{LOCK_TIMEOUT}'; \

@@ -6,8 +6,8 @@
 use std::collections::HashSet;
 
 use diesel::{
-    QueryableByName, sql_query,
-    sql_types::{Array, Bool, Integer, Nullable, Text, Timestamptz},
+    sql_query,
+    sql_types::{Array, Integer, Nullable, Text, Timestamptz},
 };
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{
@@ -21,16 +21,13 @@ use super::{Windows, column};
 use crate::outcome::Decision;
 use crate::settlement::Settlement;
 
-#[derive(QueryableByName)]
-struct SettledRow {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    id: Uuid,
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Nullable<Text>)]
-    ordering_key: Option<String>,
-    #[diesel(sql_type = Bool)]
-    is_final: bool,
+platform::rows! {
+    struct SettledRow {
+        id: Uuid,
+        merchant: String,
+        ordering_key: Option<String>,
+        is_final: bool,
+    }
 }
 
 /// Effect of [`settle`].
@@ -66,25 +63,7 @@ pub(crate) async fn settle(
 
 /// Rows are found by their ids and not by a join, see `claim`: `IS TRUE` keeps the planner from
 /// turning the condition into one.
-const UPDATE_DELIVERIES: &str = "WITH given AS ( \
-     SELECT * FROM unnest($1, $2, $3, $4) AS given (id, replay_number, number, next_attempt_at) \
- ), final AS ( \
-     DELETE FROM deliveries AS row WHERE row.id = ANY ($1) \
-     AND ((row.id, row.replay_number, row.attempts + 1) IN ( \
-         SELECT id, replay_number, number FROM given WHERE next_attempt_at IS NULL \
-     )) IS TRUE \
-     RETURNING row.id, row.merchant, row.ordering_key \
- ), retried AS ( \
-     UPDATE deliveries AS row \
-     SET state = 'ready', attempts = given.number, requeues = 0, leased_until = NULL, \
-         next_attempt_at = GREATEST(given.next_attempt_at, $5) \
-     FROM given \
-     WHERE row.id = ANY (ARRAY (SELECT id FROM given WHERE next_attempt_at IS NOT NULL)) \
-     AND row.id = given.id AND row.replay_number = given.replay_number \
-     AND row.attempts = given.number - 1 AND given.next_attempt_at IS NOT NULL \
-     RETURNING row.id, row.merchant, row.ordering_key \
- ) \
- SELECT *, true AS is_final FROM final UNION ALL SELECT *, false FROM retried";
+const UPDATE_DELIVERIES: &str = include_str!("update_deliveries.sql");
 
 async fn update_deliveries(
     conn: &mut AsyncPgConnection,
@@ -104,16 +83,7 @@ async fn update_deliveries(
     Ok(prepared(statement).load(conn).await?)
 }
 
-const UNBLOCK_NEXT: &str = "WITH next AS ( \
-     SELECT first.id FROM unnest($1, $2) AS given (merchant, ordering_key), LATERAL ( \
-         SELECT id, state FROM deliveries AS row \
-         WHERE row.merchant = given.merchant AND row.ordering_key = given.ordering_key \
-         ORDER BY row.sequence LIMIT 1 \
-     ) AS first \
-     WHERE first.state = 'blocked' \
- ) \
- UPDATE deliveries SET state = 'ready', next_attempt_at = GREATEST(next_attempt_at, $3) \
- WHERE id = ANY (ARRAY (SELECT id FROM next)) AND (state = 'blocked') IS TRUE";
+const UNBLOCK_NEXT: &str = include_str!("unblock_next.sql");
 
 /// Makes the next delivery of each ordering key ready, and returns the number of those that were blocked.
 /// They are due at `now` at the earliest, see [`settle`].

@@ -19,8 +19,8 @@ use testkit::{Database, eventually};
 use uuid::Uuid;
 
 use super::{
-    BlockedCursor, ClaimParams, Claims, EndpointKey, NewMessage, OpenEndpoint, Partitions,
-    Superseded, Windows,
+    BlockedCursor, ClaimParams, ClaimableEndpoint, ClaimedBatch, EndpointKey, NewMessage,
+    Partitions, Superseded, Windows,
 };
 use crate::outcome::{Decision, Signal};
 use crate::queue_message::DUPLICATE_WINDOW;
@@ -65,15 +65,15 @@ fn endpoint(merchant: &str) -> EndpointKey {
     (merchant.to_owned(), "rma".to_owned())
 }
 
-fn open(merchant: &str, from: Timestamp, max_messages: u32) -> OpenEndpoint {
-    OpenEndpoint { key: endpoint(merchant), from, max_messages }
+fn open(merchant: &str, from: Timestamp, max_messages: u32) -> ClaimableEndpoint {
+    ClaimableEndpoint { key: endpoint(merchant), from, max_messages }
 }
 
 async fn claim_from(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
-    endpoints: &[OpenEndpoint],
-) -> Claims {
+    endpoints: &[ClaimableEndpoint],
+) -> ClaimedBatch {
     super::claim_due(conn, ClaimParams { now, lease: LEASE }, endpoints).await.unwrap()
 }
 
@@ -328,7 +328,7 @@ async fn a_delivery_that_two_settlements_at_once_left_blocked_is_unblocked() {
     tokio::join!(settle(&mut other, delivered(second, 0, now)), committing);
     assert!(claim(&mut one, now).await.is_empty());
     let mut cursor = BlockedCursor::default();
-    assert_eq!(super::unblock_heads(&mut one, now, &mut cursor).await.unwrap(), 1);
+    assert_eq!(super::unblock_first_deliveries(&mut one, now, &mut cursor).await.unwrap(), 1);
     assert_eq!(claim(&mut one, now).await, [third]);
 }
 
@@ -349,7 +349,7 @@ async fn claims_read_few_rows_of_a_full_table_that_the_planner_takes_for_empty()
     let block = "UPDATE deliveries SET state = 'blocked' WHERE state = 'ready'";
     conn.batch_execute(block).await.unwrap();
     let unblock = async |conn: &mut _| {
-        super::unblock_heads(conn, now, &mut BlockedCursor::default()).await.unwrap();
+        super::unblock_first_deliveries(conn, now, &mut BlockedCursor::default()).await.unwrap();
     };
     let rows = rows_read(&mut conn, unblock).await;
     assert!((KEYS - 8..KEYS * 4).contains(&rows), "read {rows} rows for {KEYS} deliveries");

@@ -194,7 +194,8 @@ fn gift_card(
     units: &[CheckedUnit<'_>],
     default_concept: Option<&str>,
 ) -> Result<Option<GiftCardItem>, Unplaceable> {
-    let (mut value, mut return_items) = (0, Vec::<ReturnItem>::new());
+    let mut value = 0;
+    let mut return_items = Vec::<ReturnItem>::new();
     let units = units.iter().map(|checked| checked.unit);
     for unit in units.filter(|unit| unit.replacement == Replacement::GiftCard) {
         value += unit.product_amount_cents - unit.discount_amount_cents + unit.tax_amount_cents;

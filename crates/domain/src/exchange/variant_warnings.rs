@@ -32,14 +32,18 @@ impl Variants {
         if list.is_empty() {
             return Ok(vec!["the list is empty, so shoppers are offered no variants".to_owned()]);
         }
-        let (mut warnings, mut skus, mut unknown) = (Vec::new(), HashSet::new(), HashSet::new());
+        let mut warnings = Vec::new();
+        let mut skus = HashSet::new();
+        let mut unknown = HashSet::new();
         for (number, variant) in (1..).zip(list.iter()) {
             let subject = subject(number, variant);
             match Document::from(variant.to_value()).read(object(OfferedVariant::read)) {
-                Ok(read) if !skus.insert(read.sku.clone()) => {
-                    warnings.push(format!("{subject} is left out: an earlier one has its SKU"));
+                Ok(read) => {
+                    let is_first = skus.insert(read.sku);
+                    if !is_first {
+                        warnings.push(format!("{subject} is left out: an earlier one has its SKU"));
+                    }
                 }
-                Ok(_) => {}
                 Err(invalid) => {
                     let errors: Vec<_> = invalid.errors.iter().map(ToString::to_string).collect();
                     warnings.push(format!("{subject} is left out: {}", errors.join("; ")));

@@ -99,14 +99,20 @@ impl Variants {
     pub fn read(body: &[u8]) -> Result<Self, InvalidVariantsResponse> {
         let document = Document::parse(body)?;
         let list = Self::list(&document)?;
-        let (mut variants, mut skus, mut first_error) = (Self::default(), HashSet::new(), None);
+        let mut variants = Self::default();
+        let mut skus = HashSet::new();
+        let mut first_error = None;
         for element in list.iter() {
             match Document::from(element.to_value()).read(object(OfferedVariant::read)) {
-                Ok(variant) if !skus.insert(variant.sku.clone()) => {}
-                Ok(variant) if variant.quantity_in_stock.is_some_and(|stock| stock <= 0) => {
-                    variants.sold_out += 1;
+                Ok(variant) => {
+                    let is_first = skus.insert(variant.sku.clone());
+                    let is_sold_out = variant.quantity_in_stock.is_some_and(|stock| stock <= 0);
+                    match (is_first, is_sold_out) {
+                        (false, _) => {}
+                        (true, true) => variants.sold_out += 1,
+                        (true, false) => variants.offered.push(variant),
+                    }
                 }
-                Ok(variant) => variants.offered.push(variant),
                 Err(invalid) => {
                     variants.invalid += 1;
                     first_error =

@@ -261,7 +261,8 @@ impl<'de> Visitor<'de> for NextValue<'_, '_> {
 
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<(), A::Error> {
         let open = self.open()?;
-        let (first, mut seen) = (self.parser.keys.len(), HashSet::new());
+        let first = self.parser.keys.len();
+        let mut seen = HashSet::new();
         while map.next_key_seed(self.child())?.is_some() {
             self.parser.check_key(first, &mut seen)?;
             map.next_value_seed(self.child())?;

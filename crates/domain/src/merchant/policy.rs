@@ -66,6 +66,8 @@ fn write_reasons<S: Serializer>(reasons: &[ReturnReason], to: S) -> Result<S::Ok
     reasons.serialize(to)
 }
 
+/// Merchants with the default reasons share one list, because each service keeps the settings of all merchants in
+/// memory.
 fn shared_reasons<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<[ReturnReason]>, D::Error> {
     let reasons = Vec::deserialize(from)?;
     let is_default = reasons == **DEFAULT_REASONS;
@@ -131,7 +133,8 @@ pub(super) struct PolicyChange {
 
 impl PolicyChange {
     pub(super) fn read(document: &Object<'_>) -> Option<Self> {
-        let (mut codes, mut methods) = (BTreeSet::new(), BTreeSet::new());
+        let mut codes = BTreeSet::new();
+        let mut methods = BTreeSet::new();
         let reason = object(|reason| read_reason(reason, &mut codes));
         let method = object(|method| read_method(method, &mut methods));
         read_fields!(document => Self {

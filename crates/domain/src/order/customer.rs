@@ -51,7 +51,8 @@ impl Customer {
         let email = customer.optional("email", text(OPTIONAL_TEXT));
         let phone = customer.optional("phone", text(0..=64));
 
-        let (identifier, email) = (identifier?, email?);
+        let identifier = identifier?;
+        let email = email?;
         let texts = [&identifier, &email].into_iter().flatten();
         let Some(identifier) = texts.into_iter().find(|text| !text.is_empty()).cloned() else {
             customer.missing("identifier");

@@ -117,12 +117,14 @@ impl OrderLine {
         let product_of_units = unit_price.zip(shipped).map(|(price, units)| price * units);
         sums.compare(line, "product_amount_cents", product, product_of_units);
 
-        let (sku, upc) = (sku.map(not_empty), upc.map(not_empty));
+        let sku = sku.map(not_empty);
+        let upc = upc.map(not_empty);
         if let (Some(None), Some(None)) = (&sku, &upc) {
             line.missing("sku");
             return None;
         }
-        let (sku, upc) = (sku?, upc?);
+        let sku = sku?;
+        let upc = upc?;
         let product_identifier = not_empty(product_identifier?);
         Some(Self {
             identifier: identifier?,

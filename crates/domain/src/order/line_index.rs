@@ -54,7 +54,8 @@ impl LineUnits {
     /// amounts of a line are those of its shipped units.
     pub(super) fn paid_for(self, units: i64) -> Option<i64> {
         let Self { shipped, paid, .. } = self;
-        let (share, odd_cents) = (paid.checked_div(shipped)?, paid.checked_rem(shipped)?);
+        let share = paid.checked_div(shipped)?;
+        let odd_cents = paid.checked_rem(shipped)?;
         (units <= shipped).then(|| share * units + odd_cents.min(units))
     }
 }

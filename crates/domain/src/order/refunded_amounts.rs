@@ -72,11 +72,13 @@ impl RefundedAmounts {
 
     /// Adds a refund of a single line to the other refunds of that line.
     fn add_to_line(&mut self, refund: &Refund, lines: &LineIndex) -> Option<Excess> {
-        let (shipping, (line, units)) = (self.shipping?, only_line(refund)?);
+        let shipping = self.shipping?;
+        let (line, units) = only_line(refund)?;
         let sums = self.by_line.entry(line.to_owned()).or_default();
         sums.refunded = sums.refunded.saturating_add(refund.total_refund_amount_cents);
         sums.units += units;
-        let (refunded, units) = (sums.refunded, sums.units);
+        let refunded = sums.refunded;
+        let units = sums.units;
         let most = paid_for(lines, line, units)?.saturating_add(shipping);
         (refunded > most).then(|| Excess {
             line: Some(line.to_owned()),
@@ -88,7 +90,8 @@ impl RefundedAmounts {
 
     fn add_to_order(&mut self, refund: &Refund) -> Option<Excess> {
         self.refunded = self.refunded.saturating_add(refund.total_refund_amount_cents);
-        let (refunded, total) = (self.refunded, self.order_total?);
+        let refunded = self.refunded;
+        let total = self.order_total?;
         (refunded > total).then(|| Excess {
             line: None,
             detail: format!("the refunds of the order make {refunded}, but its total is {total}"),

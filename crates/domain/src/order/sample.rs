@@ -127,7 +127,8 @@ fn line(
     let unit_price = product.price_cents;
     let product_amount = unit_price * shipped;
     let discount = if random.chance(15) { product_amount / 10 } else { 0 };
-    let (style, is_shipped) = (product.style, shipped > 0);
+    let style = product.style;
+    let is_shipped = shipped > 0;
     let sku = format!("{style}-{}-{size}", colour.to_uppercase());
     OrderLine {
         identifier: format!("{order}-{number}"),
@@ -179,7 +180,8 @@ fn refunds(
 }
 
 fn shopper(random: &mut Random) -> (Customer, Address) {
-    let (first, last) = (random.pick(catalog::FIRST_NAMES), random.pick(catalog::LAST_NAMES));
+    let first = random.pick(catalog::FIRST_NAMES);
+    let last = random.pick(catalog::LAST_NAMES);
     let City { name: city, state, zip_code } = random.pick(catalog::CITIES);
     let email = format!("{first}.{last}{}@mail.example", random.between(1, 999)).to_lowercase();
     let phone = format!("+1555{:07}", random.between(0, 9_999_999));

@@ -115,7 +115,9 @@ impl Finding {
         }
         let found_sku = finding.optional("found_sku", text(1..=255));
         let unit = UnitId::read(finding);
-        let (unit, found_sku, note) = (unit?, found_sku?, note?);
+        let unit = unit?;
+        let found_sku = found_sku?;
+        let note = note?;
         Some(match kind {
             "received" => Self::Received { unit },
             "damaged" => Self::Damaged { unit, note },

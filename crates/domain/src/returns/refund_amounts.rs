@@ -77,7 +77,8 @@ impl<'a> RefundSums<'a> {
             let (refunded, refunded_units) = self.by_line.entry(line).or_default();
             *refunded = refunded.saturating_add(refund.amount_cents);
             *refunded_units += units;
-            let (refunded, units) = (*refunded, *refunded_units);
+            let refunded = *refunded;
+            let units = *refunded_units;
             Some((refunded, self.paid_for([(line, units)])?))
         });
         let name = line.map(|(line, _)| line);

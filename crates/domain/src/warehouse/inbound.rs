@@ -1,4 +1,6 @@
 //! The inbound ASN, with which a merchant announces units to a warehouse.
+//!
+//! A `read` function returns `None` after it has reported the error, see [`crate::json`].
 
 use std::collections::HashSet;
 

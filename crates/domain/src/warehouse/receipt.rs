@@ -156,7 +156,8 @@ impl InventoryReceipt {
             self.fill_unit_fields(fields, detail.quantity == 1);
         }
         if self.unit_identifier.is_none() {
-            let (field, code) = (path("unit_identifier"), Code::MissingField);
+            let field = path("unit_identifier");
+            let code = Code::MissingField;
             let detail = Some("the line of the ASN does not identify one unit".to_owned());
             return Err(FieldError { field, code, detail });
         }

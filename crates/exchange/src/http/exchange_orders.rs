@@ -137,7 +137,8 @@ pub(crate) async fn abandon_exchange_order(
     caller.require(Scope::Operator)?;
     let merchant = app.merchants.merchant_for(&caller)?;
     let NewAbandonment { note } = body.read(object(read_note))?;
-    let (id, by) = (&merchant.identifier, caller.actor().to_owned());
+    let id = &merchant.identifier;
+    let by = caller.actor().to_owned();
     order_settlement::abandon(&app, id, &original_order_id, &Abandonment { by, note }).await?;
     show(&app, id, &original_order_id, &request).await
 }

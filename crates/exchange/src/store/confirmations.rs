@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::exchange::FailedItem;
@@ -73,20 +72,15 @@ pub(crate) async fn insert(
     Ok(())
 }
 
-#[derive(QueryableByName)]
-struct ClaimedRow {
-    #[diesel(sql_type = BigInt)]
-    position: i64,
-    #[diesel(sql_type = Text)]
-    document: String,
-    #[diesel(sql_type = Timestamptz)]
-    received_at: Timestamp,
-    #[diesel(sql_type = Nullable<Text>)]
-    traceparent: Option<String>,
-    #[diesel(sql_type = Bool)]
-    erased: bool,
-    #[diesel(sql_type = Bool)]
-    has_order: bool,
+platform::rows! {
+    struct ClaimedRow {
+        position: i64,
+        document: String,
+        received_at: Timestamp,
+        traceparent: Option<String>,
+        erased: bool,
+        has_order: bool,
+    }
 }
 
 /// Leases waiting confirmations, up to the capacity in number and bytes.
@@ -136,51 +130,9 @@ pub(crate) async fn claim(
 /// A skip scan of the index finds the merchants. Each contributes at most its share of the slots, so
 /// that the backlog of one merchant does not slow the query. A subquery for each row finds the exchange
 /// order, because a join might read the whole table.
-const CLAIM: &str = "WITH RECURSIVE merchants (merchant) AS ( \
-     (SELECT merchant FROM confirmations WHERE state = 'waiting' ORDER BY merchant LIMIT 1) \
-     UNION ALL \
-     SELECT next.merchant FROM merchants, LATERAL ( \
-         SELECT merchant FROM confirmations \
-         WHERE state = 'waiting' AND merchant > merchants.merchant \
-         ORDER BY merchant LIMIT 1 \
-     ) AS next \
- ), next AS ( \
-     SELECT next.* FROM merchants, LATERAL ( \
-         SELECT own.merchant, own.position, octet_length(own.document) AS bytes, ordered.has_order \
-         FROM confirmations AS own, LATERAL (SELECT ( \
-             SELECT true FROM exchange_orders AS orders WHERE orders.merchant = own.merchant \
-             AND orders.original_order_id = own.original_order_id \
-         ) IS TRUE AS has_order) AS ordered \
-         WHERE own.merchant = merchants.merchant AND own.state = 'waiting' \
-         AND own.claimed_until <= $1 AND (ordered.has_order OR NOT EXISTS ( \
-             SELECT FROM confirmations AS earlier WHERE earlier.state = 'waiting' \
-             AND earlier.merchant = own.merchant \
-             AND earlier.original_order_id = own.original_order_id \
-             AND earlier.position < own.position \
-         )) \
-         ORDER BY own.position LIMIT (SELECT GREATEST($3 / count(*), 1) FROM merchants) \
-         FOR UPDATE OF own SKIP LOCKED \
-     ) AS next \
- ), ranked AS ( \
-     SELECT position, bytes, has_order, random() AS luck, \
-     row_number() OVER (PARTITION BY merchant ORDER BY position) + ( \
-         SELECT count(*) FROM unnest($5) AS busy (merchant) WHERE busy.merchant = next.merchant \
-     ) AS turn FROM next \
- ), weighed AS ( \
-     SELECT position, has_order, sum(bytes) OVER (ORDER BY turn, luck) - bytes AS bytes_before \
-     FROM (SELECT * FROM ranked ORDER BY turn, luck LIMIT $3) AS first \
- ), claimed AS ( \
-     UPDATE confirmations SET claimed_until = $2 WHERE position = ANY ( \
-         ARRAY (SELECT position FROM weighed WHERE bytes_before < $4) \
-     ) RETURNING position, document, received_at, traceparent, erased \
- ) \
- SELECT claimed.*, weighed.has_order FROM claimed JOIN weighed USING (position)";
+const CLAIM: &str = include_str!("claim_confirmations.sql");
 
-#[derive(QueryableByName)]
-struct Waiting {
-    #[diesel(sql_type = Bool)]
-    waiting: bool,
-}
+platform::rows! { struct Waiting { waiting: bool } }
 
 /// Locks a confirmation until the transaction ends, and returns whether it is still waiting as it was
 /// claimed. A confirmation that was erased meanwhile is claimed again after its lease.

@@ -1,7 +1,6 @@
 //! Replaces a shopper's data in confirmations and exchange orders. Most statements are planned each time,
 //! because they run rarely and the tables grow.
 
-use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
@@ -12,7 +11,7 @@ use serde_json::Value;
 
 use super::{from_json, to_json};
 
-const ERASURE: NameLock = NameLock::new(0x0065_7261);
+const ERASURE: NameLock = NameLock::new(i32::from_be_bytes(*b"\0era"));
 
 fn name(merchant: &MerchantId, rma_identifier: &str) -> String {
     format!("{merchant}/{rma_identifier}")
@@ -56,11 +55,7 @@ pub(crate) async fn add_erased_returns(
     Ok(())
 }
 
-#[derive(QueryableByName)]
-struct Erased {
-    #[diesel(sql_type = Text)]
-    giftee_email_sha256: String,
-}
+platform::rows! { struct Erased { giftee_email_sha256: String } }
 
 /// The erasures of a return: `None` for all data, or the giftee whose address was erased.
 pub(crate) async fn of_return(
@@ -89,11 +84,7 @@ pub(crate) fn erased_confirmation(
     from_json(&erase_text(&document, erase).unwrap_or(document))
 }
 
-#[derive(QueryableByName)]
-struct Name {
-    #[diesel(sql_type = Text)]
-    name: String,
-}
+platform::rows! { struct Name { name: String } }
 
 /// The orders of these returns.
 pub(crate) async fn orders_of(
@@ -111,12 +102,11 @@ pub(crate) async fn orders_of(
     Ok(rows.into_iter().map(|row| row.name).collect())
 }
 
-#[derive(QueryableByName)]
-struct Row {
-    #[diesel(sql_type = BigInt)]
-    position: i64,
-    #[diesel(sql_type = Text)]
-    document: String,
+platform::rows! {
+    struct Row {
+        position: i64,
+        document: String,
+    }
 }
 
 const CONFIRMATIONS: &str = "SELECT position, document FROM confirmations \

@@ -1,8 +1,8 @@
 //! Exchange orders: added once for each original order, then settled by the merchant's response or
 //! abandoned by an operator.
 
+use diesel::OptionalExtension as _;
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
-use diesel::{OptionalExtension as _, QueryableByName};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
 use domain::exchange::{ExchangeOrderResponse, ExchangeRenamed, PlacedItem};
@@ -71,22 +71,16 @@ pub(crate) async fn add(
     Ok(())
 }
 
-#[derive(QueryableByName)]
-struct SettledRow {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    original_order_id: String,
-    #[diesel(sql_type = Text)]
-    rma_identifier: String,
-    #[diesel(sql_type = Text)]
-    items: String,
-    #[diesel(sql_type = Timestamptz)]
-    ordered_at: Timestamp,
-    #[diesel(sql_type = Text)]
-    own_identifier: String,
-    #[diesel(sql_type = Nullable<Text>)]
-    exchange_order_identifier: Option<String>,
+platform::rows! {
+    struct SettledRow {
+        merchant: String,
+        original_order_id: String,
+        rma_identifier: String,
+        items: String,
+        ordered_at: Timestamp,
+        own_identifier: String,
+        exchange_order_identifier: Option<String>,
+    }
 }
 
 impl SettledRow {
@@ -103,12 +97,11 @@ impl SettledRow {
     }
 }
 
-#[derive(QueryableByName)]
-struct LockedRow {
-    #[diesel(sql_type = Text)]
-    state: String,
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    delivery: Uuid,
+platform::rows! {
+    struct LockedRow {
+        state: String,
+        delivery: Uuid,
+    }
 }
 
 /// Locks an exchange order until the transaction ends, and returns its state and delivery.
@@ -151,6 +144,8 @@ pub(crate) async fn place(
     }
 }
 
+/// Places an exchange order under a name. Without one, and if the name is that of the original order, the order
+/// keeps our own name.
 async fn place_as(
     conn: &mut AsyncPgConnection,
     delivery: Uuid,
@@ -159,15 +154,10 @@ async fn place_as(
     now: Timestamp,
 ) -> Result<Option<Settled>, DatabaseError> {
     let amounts = &response.amounts;
-    let update = diesel::sql_query(
-        "UPDATE exchange_orders AS own SET state = 'placed', settled_at = $2, \
-         exchange_order_identifier = COALESCE(NULLIF($3, own.original_order_id), 'X-' || id), \
-         total_amount_cents = $4, tax_amount_cents = $5, shipping_amount_cents = $6 \
-         FROM confirmations WHERE position = own.confirmation \
-         AND own.delivery = $1 AND own.state IN ('sending', 'undeliverable', 'already_exists') \
-         RETURNING own.merchant, own.original_order_id, rma_identifier, items, ordered_at, \
-         'X-' || id AS own_identifier, exchange_order_identifier",
-    )
+    let update = diesel::sql_query(concat!(
+        include_str!("place_order.sql"),
+        include_str!("returning_settled_order.sql")
+    ))
     .bind::<diesel::sql_types::Uuid, _>(delivery)
     .bind::<Timestamptz, _>(now)
     .bind::<Nullable<Text>, _>(name)
@@ -205,13 +195,10 @@ pub(crate) async fn fail(
     now: Timestamp,
 ) -> Result<Option<Settled>, DatabaseError> {
     let before: Vec<_> = before.iter().map(|state| state.as_str()).collect();
-    let update = diesel::sql_query(
-        "UPDATE exchange_orders AS own SET state = $4, settled_at = $2 \
-         FROM confirmations WHERE position = own.confirmation \
-         AND own.delivery = $1 AND own.state = ANY ($3) \
-         RETURNING own.merchant, own.original_order_id, rma_identifier, items, ordered_at, \
-         'X-' || id AS own_identifier, exchange_order_identifier",
-    )
+    let update = diesel::sql_query(concat!(
+        include_str!("fail_order.sql"),
+        include_str!("returning_settled_order.sql")
+    ))
     .bind::<diesel::sql_types::Uuid, _>(delivery)
     .bind::<Timestamptz, _>(now)
     .bind::<diesel::sql_types::Array<Text>, _>(before)
@@ -227,14 +214,10 @@ pub(crate) async fn abandon(
     abandonment: &Abandonment,
     now: Timestamp,
 ) -> Result<Option<Settled>, DatabaseError> {
-    let update = diesel::sql_query(
-        "UPDATE exchange_orders AS own SET state = 'abandoned', settled_at = $2, \
-         abandoned_by = $3, abandon_note = $4 \
-         FROM confirmations WHERE position = own.confirmation \
-         AND own.delivery = $1 AND own.state IN ('undeliverable', 'already_exists') \
-         RETURNING own.merchant, own.original_order_id, rma_identifier, items, ordered_at, \
-         'X-' || id AS own_identifier, exchange_order_identifier",
-    )
+    let update = diesel::sql_query(concat!(
+        include_str!("abandon_order.sql"),
+        include_str!("returning_settled_order.sql")
+    ))
     .bind::<diesel::sql_types::Uuid, _>(delivery)
     .bind::<Timestamptz, _>(now)
     .bind::<Text, _>(&abandonment.by)

@@ -1,7 +1,6 @@
 //! Searches exchanges.
 
-use diesel::QueryableByName;
-use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
+use diesel::sql_types::{BigInt, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
 use domain::exchange::OrderAmounts;
@@ -111,53 +110,32 @@ impl Search {
     }
 }
 
-#[derive(QueryableByName)]
-struct Row {
-    #[diesel(sql_type = BigInt)]
-    position: i64,
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    original_order_id: String,
-    #[diesel(sql_type = Text)]
-    rma_identifier: String,
-    #[diesel(sql_type = Text)]
-    state: String,
-    #[diesel(sql_type = Text)]
-    failed: String,
-    #[diesel(sql_type = Timestamptz)]
-    received_at: Timestamp,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    ordered_at: Option<Timestamp>,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    settled_at: Option<Timestamp>,
-    #[diesel(sql_type = Nullable<Text>)]
-    exchange_order_identifier: Option<String>,
-    #[diesel(sql_type = Nullable<diesel::sql_types::Uuid>)]
-    transaction_id: Option<Uuid>,
-    #[diesel(sql_type = Nullable<diesel::sql_types::Uuid>)]
-    delivery: Option<Uuid>,
-    #[diesel(sql_type = Nullable<Text>)]
-    items: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    stock_check: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    price_check: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    check_detail: Option<String>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    total_amount_cents: Option<i64>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    tax_amount_cents: Option<i64>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    shipping_amount_cents: Option<i64>,
-    #[diesel(sql_type = Nullable<Text>)]
-    abandoned_by: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    abandon_note: Option<String>,
-    /// Number of matching rows before the byte limit.
-    #[diesel(sql_type = BigInt)]
-    found: i64,
+platform::rows! {
+    struct Row {
+        position: i64,
+        merchant: String,
+        original_order_id: String,
+        rma_identifier: String,
+        state: String,
+        failed: String,
+        received_at: Timestamp,
+        ordered_at: Option<Timestamp>,
+        settled_at: Option<Timestamp>,
+        exchange_order_identifier: Option<String>,
+        transaction_id: Option<Uuid>,
+        delivery: Option<Uuid>,
+        items: Option<String>,
+        stock_check: Option<String>,
+        price_check: Option<String>,
+        check_detail: Option<String>,
+        total_amount_cents: Option<i64>,
+        tax_amount_cents: Option<i64>,
+        shipping_amount_cents: Option<i64>,
+        abandoned_by: Option<String>,
+        abandon_note: Option<String>,
+        /// Number of matching rows before the byte limit.
+        found: i64,
+    }
 }
 
 const COLUMNS: &str = "position, own.merchant, own.original_order_id, rma_identifier, \
@@ -229,11 +207,7 @@ impl Row {
     }
 }
 
-#[derive(QueryableByName)]
-struct Message {
-    #[diesel(sql_type = Text)]
-    message: String,
-}
+platform::rows! { struct Message { message: String } }
 
 /// The message that was sent to the merchant.
 pub(crate) async fn message(
@@ -245,11 +219,7 @@ pub(crate) async fn message(
     from_json(&query.get_result::<Message>(conn).await?.message)
 }
 
-#[derive(QueryableByName)]
-struct Earlier {
-    #[diesel(sql_type = Text)]
-    original_order_id: String,
-}
+platform::rows! { struct Earlier { original_order_id: String } }
 
 /// The orders that led to this one through exchanges, oldest first. Merchants choose the identifiers,
 /// which may form a cycle, so each order is returned once.
@@ -258,20 +228,9 @@ pub(crate) async fn earlier_orders(
     merchant: &MerchantId,
     original_order_id: &str,
 ) -> Result<Vec<String>, DatabaseError> {
-    let query = diesel::sql_query(
-        "WITH RECURSIVE chain AS ( \
-             SELECT $2 COLLATE \"C\" AS original_order_id, 0 AS back, \
-                 ARRAY[$2 COLLATE \"C\"] AS seen \
-             UNION ALL \
-             SELECT orders.original_order_id, back + 1, seen || orders.original_order_id \
-             FROM chain JOIN exchange_orders AS orders ON orders.merchant = $1 \
-             AND orders.exchange_order_identifier = chain.original_order_id \
-             WHERE back < 100 AND orders.original_order_id <> ALL (seen) \
-         ) \
-         SELECT original_order_id FROM chain WHERE back > 0 ORDER BY back DESC",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(original_order_id);
+    let query = diesel::sql_query(include_str!("earlier_orders.sql"))
+        .bind::<Text, _>(merchant.as_str())
+        .bind::<Text, _>(original_order_id);
     let rows: Vec<Earlier> = prepared(query).load(conn).await?;
     Ok(rows.into_iter().map(|row| row.original_order_id).collect())
 }

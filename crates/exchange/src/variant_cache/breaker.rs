@@ -77,7 +77,8 @@ impl Breakers {
             _ => {}
         }
         breaker.in_flight += 1;
-        let (merchant, version) = (identifier.clone(), *version);
+        let merchant = identifier.clone();
+        let version = *version;
         Ok(Permit { breakers: self, merchant, version, since: now, settled: false })
     }
 

@@ -65,7 +65,8 @@ impl<'a> OfferView<'a> {
         variant_identifier: &'a VariantIdentifier,
         lookup: Result<&'a Offer, &'a Unavailable>,
     ) -> Self {
-        let (offer, unavailable) = (lookup.ok(), lookup.err());
+        let offer = lookup.ok();
+        let unavailable = lookup.err();
         Self {
             variant_identifier,
             available: offer.is_some(),

@@ -34,10 +34,13 @@ pub(crate) fn report_age(process: &Process) {
         .with_description("Age of the oldest event that waits for the broker, 0 if none waits")
         .build();
     let ages = Arc::new(AgeGauge::new(gauge, vec![vec![]]));
-    let (pool, clock) = (process.pool.clone(), process.clock.clone());
+    let pool = process.pool.clone();
+    let clock = process.clock.clone();
     let start = Arc::new(AtomicI64::new(i64::MIN));
     process.tasks.spawn_interval("outbox age", INTERVAL, move || {
-        let (pool, clock, ages) = (pool.clone(), clock.clone(), ages.clone());
+        let pool = pool.clone();
+        let clock = clock.clone();
+        let ages = ages.clone();
         let start = start.clone();
         async move {
             let oldest = oldest_created_at(&pool, &start).await.inspect_err(|error| {

@@ -2,13 +2,13 @@
 
 use std::sync::LazyLock;
 
-use diesel::QueryableByName;
-use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use platform::{
     Timestamp,
     database::{DatabaseError, parts_by_bytes, prepared},
 };
+use serde::ser::Error as _;
 use serde_json::Value;
 
 use crate::envelope::Envelope;
@@ -20,30 +20,22 @@ const SUBJECT: &str = r#"substring(event FROM '"subject":"((?:[^"\\]|\\.)*)"')"#
 /// after an outage of the broker.
 const OUTBOX_PAGE: i64 = 10_000;
 
-#[derive(QueryableByName)]
-struct LastRow {
-    #[diesel(sql_type = Nullable<BigInt>)]
-    last: Option<i64>,
-}
+platform::rows! {
+    struct LastRow {
+        last: Option<i64>,
+    }
 
-#[derive(QueryableByName)]
-struct Key {
-    #[diesel(sql_type = Timestamptz)]
-    at: Timestamp,
-    #[diesel(sql_type = BigInt)]
-    sequence: i64,
-    #[diesel(sql_type = Integer)]
-    bytes: i32,
-}
+    struct Key {
+        at: Timestamp,
+        sequence: i64,
+        bytes: i32,
+    }
 
-#[derive(QueryableByName)]
-struct Row {
-    #[diesel(sql_type = Timestamptz)]
-    at: Timestamp,
-    #[diesel(sql_type = BigInt)]
-    sequence: i64,
-    #[diesel(sql_type = Text)]
-    event: String,
+    struct Row {
+        at: Timestamp,
+        sequence: i64,
+        event: String,
+    }
 }
 
 const PAGE_END: &str = "SELECT max(sequence) AS last FROM ( \
@@ -148,7 +140,10 @@ async fn erase_rows(
             .bind::<Array<Timestamptz>, _>(times)
             .bind::<Array<BigInt>, _>(sequences);
         let rows: Vec<Row> = prepared(query).load(conn).await?;
-        let erased: Vec<_> = rows.iter().filter_map(|row| erased(row, &erase)).collect();
+        let mut erased = Vec::new();
+        for row in &rows {
+            erased.extend(erased_event(row, &erase)?);
+        }
         changed += erased.len();
         write(conn, table.update, erased).await?;
     }
@@ -159,29 +154,47 @@ async fn erase_rows(
 fn as_json(text: &str) -> serde_json::Result<String> {
     let quoted = serde_json::to_string(text)?;
     let inner = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-    Ok(inner.unwrap_or_default().to_owned())
+    // An empty text would be found in every event.
+    let inner = inner.ok_or_else(|| serde_json::Error::custom("a text without quotation marks"))?;
+    Ok(inner.to_owned())
+}
+
+/// A row of the outbox or of the kept events, and its event without the erased data.
+struct ErasedEvent {
+    at: Timestamp,
+    sequence: i64,
+    event: String,
 }
 
 /// The event with erased data; `None` if nothing changes.
-fn erased(row: &Row, erase: impl Fn(&mut Value)) -> Option<(Timestamp, i64, String)> {
+fn erased_event(
+    row: &Row,
+    erase: impl Fn(&mut Value),
+) -> Result<Option<ErasedEvent>, DatabaseError> {
     // The relay and consumers reject an unreadable event. It is not one of ours.
-    let before: Envelope<Value> = serde_json::from_str(&row.event).ok()?;
+    let Ok(before) = serde_json::from_str::<Envelope<Value>>(&row.event) else { return Ok(None) };
     let mut after = before.clone();
     erase(&mut after.data);
-    let event = (after != before).then(|| serde_json::to_string(&after).ok()).flatten()?;
-    Some((row.at, row.sequence, event))
+    if after == before {
+        return Ok(None);
+    }
+    let event = serde_json::to_string(&after)
+        .map_err(|error| diesel::result::Error::SerializationError(error.into()))?;
+    Ok(Some(ErasedEvent { at: row.at, sequence: row.sequence, event }))
 }
 
 async fn write(
     conn: &mut AsyncPgConnection,
     update: &str,
-    rows: Vec<(Timestamp, i64, String)>,
+    rows: Vec<ErasedEvent>,
 ) -> Result<(), DatabaseError> {
     if rows.is_empty() {
         return Ok(());
     }
-    let (mut times, mut sequences, mut events) = (Vec::new(), Vec::new(), Vec::new());
-    for (at, sequence, event) in rows {
+    let mut times = Vec::new();
+    let mut sequences = Vec::new();
+    let mut events = Vec::new();
+    for ErasedEvent { at, sequence, event } in rows {
         times.push(at);
         sequences.push(sequence);
         events.push(event);

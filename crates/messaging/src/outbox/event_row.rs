@@ -1,23 +1,18 @@
 //! An event as the outbox stores it, and the message that is published for it.
 
-use diesel::sql_types::{BigInt, Text, Timestamptz};
 use platform::Timestamp;
 use uuid::Uuid;
 
 use crate::{publisher::Message, topology::Exchange};
 
-#[derive(diesel::QueryableByName)]
-pub(super) struct EventRow {
-    #[diesel(sql_type = BigInt)]
-    pub(super) sequence: i64,
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    pub(super) event_id: Uuid,
-    #[diesel(sql_type = Text)]
-    pub(super) routing_key: String,
-    #[diesel(sql_type = Text)]
-    event: String,
-    #[diesel(sql_type = Timestamptz)]
-    pub(super) created_at: Timestamp,
+platform::rows! {
+    pub(super) struct EventRow {
+        pub(super) sequence: i64,
+        pub(super) event_id: Uuid,
+        pub(super) routing_key: String,
+        event: String,
+        pub(super) created_at: Timestamp,
+    }
 }
 
 impl EventRow {

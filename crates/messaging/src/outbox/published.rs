@@ -4,7 +4,7 @@
 //! stays small, and the relay never reads past published events.
 
 use diesel::QueryableByName;
-use diesel::sql_types::{Array, BigInt, Integer, Text, Timestamptz};
+use diesel::sql_types::{Array, BigInt, Integer, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use platform::{
     MAX_BATCH_BYTES, Timestamp,
@@ -15,12 +15,7 @@ use uuid::Uuid;
 
 use super::event_row::EventRow;
 
-const MOVE: &str = "\
-    WITH published AS (DELETE FROM outbox \
-        WHERE sequence = ANY ($1) AND event_id = ANY ($2) RETURNING *) \
-    INSERT INTO published_events \
-        (published_at, sequence, event_id, routing_key, event, created_at) \
-    SELECT now(), sequence, event_id, routing_key, event, created_at FROM published";
+const MOVE: &str = include_str!("move_published_events.sql");
 
 /// Events that the broker confirmed and that are still in the outbox, as far as this process knows.
 ///
@@ -56,11 +51,7 @@ impl ConfirmedEvents {
     }
 }
 
-#[derive(QueryableByName)]
-struct Partition {
-    #[diesel(sql_type = Text)]
-    name: String,
-}
+platform::rows! { struct Partition { name: String } }
 
 const MAINTAIN: &str = "\
     SELECT name \
@@ -78,27 +69,16 @@ pub(super) async fn maintain(
     Ok(())
 }
 
-/// A published event and its position among all.
-#[derive(QueryableByName)]
-pub(super) struct PublishedEvent {
-    #[diesel(sql_type = Timestamptz)]
-    pub(super) published_at: Timestamp,
-    #[diesel(embed)]
-    pub(super) row: EventRow,
+platform::rows! {
+    /// A published event and its position among all.
+    pub(super) struct PublishedEvent {
+        pub(super) published_at: Timestamp,
+        #[diesel(embed)]
+        pub(super) row: EventRow,
+    }
 }
 
-const READ_AFTER: &str = "\
-    SELECT published_at, sequence, event_id, routing_key, event, created_at FROM ( \
-        SELECT *, sum(octet_length(event)) OVER (ORDER BY published_at, sequence) \
-            - octet_length(event) AS bytes_before \
-        FROM ( \
-            SELECT * FROM published_events \
-            WHERE published_at >= $1 AND (published_at, sequence) > ($1, $2) \
-            AND published_at < $3 \
-            ORDER BY published_at, sequence LIMIT $4 \
-        ) AS batch \
-    ) AS batch \
-    WHERE bytes_before < $5 ORDER BY published_at, sequence";
+const READ_AFTER: &str = include_str!("read_published_events.sql");
 
 /// Reads up to `limit` events after a position, in the order of their publication, fewer if they
 /// reach [`MAX_BATCH_BYTES`].

@@ -56,7 +56,8 @@ impl Relay {
         exchange: Exchange,
         settings: &Settings,
     ) -> Self {
-        let (meter, now) = (telemetry::meter(), Instant::now());
+        let meter = telemetry::meter();
+        let now = Instant::now();
         Self {
             pool,
             publisher,
@@ -84,7 +85,8 @@ impl Relay {
     }
 
     pub(crate) async fn run(self, poll_interval: Duration, stop: CancellationToken) {
-        let (pool, wake) = (self.pool.clone(), self.wake.clone());
+        let pool = self.pool.clone();
+        let wake = self.wake.clone();
         pool.run_as_leader(self, wake, poll_interval, stop).await;
     }
 
@@ -188,18 +190,7 @@ impl LeaderTask for Relay {
     }
 }
 
-const READ_BATCH: &str = "\
-    SELECT sequence, event_id, routing_key, event, created_at FROM ( \
-        SELECT *, sum(octet_length(event)) OVER (ORDER BY sequence) \
-            - octet_length(event) AS bytes_before \
-        FROM ( \
-            SELECT * FROM outbox WHERE sequence = ANY ($4) \
-            UNION ALL \
-            (SELECT * FROM outbox WHERE sequence >= $1 ORDER BY sequence LIMIT $2) \
-            ORDER BY sequence LIMIT $2 \
-        ) AS batch \
-    ) AS batch \
-    WHERE bytes_before < $3 ORDER BY sequence";
+const READ_BATCH: &str = include_str!("read_outbox_batch.sql");
 
 /// Reads up to `limit` rows from `start` on and with the skipped numbers, which are lower. Reads fewer if they
 /// reach [`MAX_BATCH_BYTES`].

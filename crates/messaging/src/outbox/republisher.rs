@@ -55,7 +55,8 @@ impl Republisher {
         let events = read_after(conn, running.position(), running.until, limit).await?;
         let Some(last) = events.last() else {
             republishes::finish(conn, running.id).await?;
-            let (id, done) = (running.id, running.done);
+            let id = running.id;
+            let done = running.done;
             tracing::info!(republish.id = %id, done, "{done} events were published again");
             return Ok(Some(Duration::ZERO));
         };

@@ -1,6 +1,5 @@
 //! The orders that merchants sent, and the summary of a merchant's orders.
 
-use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
@@ -39,24 +38,12 @@ async fn add_counts(
 ) -> Result<(), DatabaseError> {
     let hours: Vec<_> = activity.hours.keys().copied().collect();
     let counts = |count: fn(&OrderCounts) -> i64| activity.hours.values().map(count).collect();
-    let statement = diesel::sql_query(
-        "WITH deleted AS ( \
-             DELETE FROM order_counts WHERE merchant = $1 \
-                 AND hour < LEAST((SELECT max(hour) FROM unnest($2) AS new (hour)), now()) \
-                     - INTERVAL '48 hours' \
-         ) \
-         INSERT INTO order_counts AS stored (merchant, hour, received, changed, rejected) \
-         SELECT $1, * FROM unnest($2, $3, $4, $5) \
-         ON CONFLICT ON CONSTRAINT order_counts_pkey DO UPDATE SET \
-             received = stored.received + excluded.received, \
-             changed = stored.changed + excluded.changed, \
-             rejected = stored.rejected + excluded.rejected",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Timestamptz>, _>(hours)
-    .bind::<Array<BigInt>, Vec<i64>>(counts(|counts| counts.received))
-    .bind::<Array<BigInt>, Vec<i64>>(counts(|counts| counts.changed))
-    .bind::<Array<BigInt>, Vec<i64>>(counts(|counts| counts.rejected));
+    let statement = diesel::sql_query(include_str!("add_activity_counts.sql"))
+        .bind::<Text, _>(merchant.as_str())
+        .bind::<Array<Timestamptz>, _>(hours)
+        .bind::<Array<BigInt>, Vec<i64>>(counts(|counts| counts.received))
+        .bind::<Array<BigInt>, Vec<i64>>(counts(|counts| counts.changed))
+        .bind::<Array<BigInt>, Vec<i64>>(counts(|counts| counts.rejected));
     prepared(statement).execute(conn).await?;
     Ok(())
 }
@@ -66,21 +53,12 @@ async fn add_times(
     merchant: &MerchantId,
     OrderTimes { created, received }: OrderTimes,
 ) -> Result<(), DatabaseError> {
-    let statement = diesel::sql_query(
-        "INSERT INTO order_times AS stored \
-             (merchant, oldest_created_at, newest_created_at, first_received_at, last_received_at) \
-         VALUES ($1, $2, $3, $4, $5) \
-         ON CONFLICT ON CONSTRAINT order_times_pkey DO UPDATE SET \
-             oldest_created_at = least(stored.oldest_created_at, excluded.oldest_created_at), \
-             newest_created_at = greatest(stored.newest_created_at, excluded.newest_created_at), \
-             first_received_at = least(stored.first_received_at, excluded.first_received_at), \
-             last_received_at = greatest(stored.last_received_at, excluded.last_received_at)",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Timestamptz, _>(created.oldest)
-    .bind::<Timestamptz, _>(created.newest)
-    .bind::<Timestamptz, _>(received.oldest)
-    .bind::<Timestamptz, _>(received.newest);
+    let statement = diesel::sql_query(include_str!("add_activity_times.sql"))
+        .bind::<Text, _>(merchant.as_str())
+        .bind::<Timestamptz, _>(created.oldest)
+        .bind::<Timestamptz, _>(created.newest)
+        .bind::<Timestamptz, _>(received.oldest)
+        .bind::<Timestamptz, _>(received.newest);
     prepared(statement).execute(conn).await?;
     Ok(())
 }
@@ -111,11 +89,7 @@ async fn add_rejected(
     Ok(())
 }
 
-#[derive(QueryableByName)]
-struct CountRow {
-    #[diesel(sql_type = BigInt)]
-    count: i64,
-}
+platform::rows! { struct CountRow { count: i64 } }
 
 /// The number of a merchant's orders, counted up to `limit`.
 pub(crate) async fn count_orders(
@@ -132,16 +106,13 @@ pub(crate) async fn count_orders(
     Ok(count)
 }
 
-#[derive(QueryableByName)]
-struct TimesRow {
-    #[diesel(sql_type = Timestamptz)]
-    oldest_created_at: Timestamp,
-    #[diesel(sql_type = Timestamptz)]
-    newest_created_at: Timestamp,
-    #[diesel(sql_type = Timestamptz)]
-    first_received_at: Timestamp,
-    #[diesel(sql_type = Timestamptz)]
-    last_received_at: Timestamp,
+platform::rows! {
+    struct TimesRow {
+        oldest_created_at: Timestamp,
+        newest_created_at: Timestamp,
+        first_received_at: Timestamp,
+        last_received_at: Timestamp,
+    }
 }
 
 /// The times of a merchant's orders, if there are any.
@@ -161,14 +132,12 @@ pub(crate) async fn order_times(
     }))
 }
 
-#[derive(QueryableByName)]
-struct CountsRow {
-    #[diesel(sql_type = BigInt)]
-    received: i64,
-    #[diesel(sql_type = BigInt)]
-    changed: i64,
-    #[diesel(sql_type = BigInt)]
-    rejected: i64,
+platform::rows! {
+    struct CountsRow {
+        received: i64,
+        changed: i64,
+        rejected: i64,
+    }
 }
 
 /// The numbers of orders that a merchant sent since a full hour.
@@ -189,11 +158,7 @@ pub(crate) async fn counts_since(
     Ok(OrderCounts { received, changed, rejected })
 }
 
-#[derive(QueryableByName)]
-struct RejectedRow {
-    #[diesel(sql_type = Text)]
-    document: String,
-}
+platform::rows! { struct RejectedRow { document: String } }
 
 /// The last rejected orders of a merchant, newest first.
 pub(crate) async fn rejected_orders(

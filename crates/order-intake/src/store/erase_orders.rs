@@ -1,7 +1,6 @@
 //! Finds a shopper's orders and replaces the shopper's data in them. Statements with a list of orders are planned each
 //! time: a plan that was made while the table was empty would read all orders of the merchant.
 
-use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
@@ -9,11 +8,7 @@ use domain::erasure::{EmailDigest, erase_order_document, erase_text};
 use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
 
-#[derive(QueryableByName)]
-struct NameRow {
-    #[diesel(sql_type = Text)]
-    identifier: String,
-}
+platform::rows! { struct NameRow { identifier: String } }
 
 /// The orders of a shopper, sorted, at most `limit`: those with the e-mail address, and those that were erased
 /// for it before.
@@ -23,28 +18,20 @@ pub(crate) async fn orders_of_shopper(
     email: &str,
     limit: i64,
 ) -> Result<Vec<String>, DatabaseError> {
-    let query = diesel::sql_query(
-        "(SELECT identifier FROM orders WHERE customer_email = $2 AND merchant = $1 \
-         ORDER BY identifier LIMIT $4) \
-         UNION \
-         (SELECT order_identifier FROM erasures JOIN erasure_orders ON erasure = id \
-         WHERE merchant = $1 AND email_sha256 = $3 ORDER BY order_identifier LIMIT $4) \
-         ORDER BY identifier LIMIT $4",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(email.to_lowercase())
-    .bind::<Text, _>(EmailDigest::of(email).as_str().to_owned())
-    .bind::<BigInt, _>(limit);
+    let query = diesel::sql_query(include_str!("orders_of_shopper.sql"))
+        .bind::<Text, _>(merchant.as_str())
+        .bind::<Text, _>(email.to_lowercase())
+        .bind::<Text, _>(EmailDigest::of(email).as_str().to_owned())
+        .bind::<BigInt, _>(limit);
     let rows: Vec<NameRow> = query.load(conn).await?;
     Ok(rows.into_iter().map(|row| row.identifier).collect())
 }
 
-#[derive(QueryableByName)]
-struct OrderRow {
-    #[diesel(sql_type = Text)]
-    identifier: String,
-    #[diesel(sql_type = Text)]
-    document: String,
+platform::rows! {
+    struct OrderRow {
+        identifier: String,
+        document: String,
+    }
 }
 
 /// The digest of a row that stands for an order that is not stored. No document has an empty digest.

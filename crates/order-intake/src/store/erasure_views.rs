@@ -1,7 +1,6 @@
 //! Reads erasures for people.
 
-use diesel::QueryableByName;
-use diesel::sql_types::{BigInt, Bool, Jsonb, Nullable, Text, Timestamptz};
+use diesel::sql_types::{BigInt, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::erasure::KeptReturn;
@@ -11,30 +10,20 @@ use uuid::Uuid;
 
 use super::error::unreadable;
 
-#[derive(QueryableByName)]
-pub(crate) struct ErasureRow {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    pub(crate) id: Uuid,
-    #[diesel(sql_type = Text)]
-    pub(crate) merchant: String,
-    #[diesel(sql_type = Nullable<Text>)]
-    pub(crate) email_sha256: Option<String>,
-    #[diesel(sql_type = Bool)]
-    pub(crate) force: bool,
-    #[diesel(sql_type = Text)]
-    pub(crate) requested_by: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) state: String,
-    #[diesel(sql_type = BigInt)]
-    pub(crate) orders: i64,
-    #[diesel(sql_type = BigInt)]
-    pub(crate) erased_orders: i64,
-    #[diesel(sql_type = BigInt)]
-    pub(crate) erased_events: i64,
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) created_at: Timestamp,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    pub(crate) finished_at: Option<Timestamp>,
+platform::rows! {
+    pub(crate) struct ErasureRow {
+        pub(crate) id: Uuid,
+        pub(crate) merchant: String,
+        pub(crate) email_sha256: Option<String>,
+        pub(crate) force: bool,
+        pub(crate) requested_by: String,
+        pub(crate) state: String,
+        pub(crate) orders: i64,
+        pub(crate) erased_orders: i64,
+        pub(crate) erased_events: i64,
+        pub(crate) created_at: Timestamp,
+        pub(crate) finished_at: Option<Timestamp>,
+    }
 }
 
 /// Which erasures are read.
@@ -72,19 +61,15 @@ pub(crate) async fn erasures(
     Ok(prepared(query).load(conn).await?)
 }
 
-/// The numbers of one service.
-#[derive(QueryableByName)]
-pub(crate) struct ConfirmationRow {
-    #[diesel(sql_type = Text)]
-    pub(crate) service: String,
-    #[diesel(sql_type = BigInt)]
-    pub(crate) records: i64,
-    #[diesel(sql_type = BigInt)]
-    pub(crate) events: i64,
-    #[diesel(sql_type = BigInt)]
-    pub(crate) deliveries: i64,
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) confirmed_at: Timestamp,
+platform::rows! {
+    /// The numbers of one service.
+    pub(crate) struct ConfirmationRow {
+        pub(crate) service: String,
+        pub(crate) records: i64,
+        pub(crate) events: i64,
+        pub(crate) deliveries: i64,
+        pub(crate) confirmed_at: Timestamp,
+    }
 }
 
 /// The services that confirmed all batches of an erasure.
@@ -92,22 +77,12 @@ pub(crate) async fn confirmations(
     conn: &mut AsyncPgConnection,
     id: Uuid,
 ) -> Result<Vec<ConfirmationRow>, DatabaseError> {
-    let query = diesel::sql_query(
-        "SELECT service, sum(records)::bigint AS records, sum(events)::bigint AS events, \
-             sum(deliveries)::bigint AS deliveries, max(confirmed_at) AS confirmed_at \
-         FROM erasure_confirmations JOIN erasures ON id = erasure \
-         WHERE erasure = $1 AND state <> 'running' GROUP BY service, batches \
-         HAVING count(*) = batches ORDER BY service",
-    )
-    .bind::<diesel::sql_types::Uuid, _>(id);
+    let query = diesel::sql_query(include_str!("erasure_confirmations.sql"))
+        .bind::<diesel::sql_types::Uuid, _>(id);
     Ok(prepared(query).load(conn).await?)
 }
 
-#[derive(QueryableByName)]
-struct KeptRow {
-    #[diesel(sql_type = Jsonb)]
-    kept_returns: serde_json::Value,
-}
+platform::rows! { struct KeptRow { kept_returns: serde_json::Value } }
 
 /// The open returns whose data was kept.
 pub(crate) async fn kept_returns(

@@ -67,20 +67,15 @@ pub(crate) struct RunningErasure {
     pub(crate) batches: i32,
 }
 
-#[derive(QueryableByName)]
-struct RunningRow {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    id: Uuid,
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Nullable<Text>)]
-    email_sha256: Option<String>,
-    #[diesel(sql_type = Bool)]
-    force: bool,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    force_before: Option<Timestamp>,
-    #[diesel(sql_type = Integer)]
-    batches: i32,
+platform::rows! {
+    struct RunningRow {
+        id: Uuid,
+        merchant: String,
+        email_sha256: Option<String>,
+        force: bool,
+        force_before: Option<Timestamp>,
+        batches: i32,
+    }
 }
 
 /// Locks the oldest running erasure, other than these, that no other transaction has locked.
@@ -121,11 +116,7 @@ pub(crate) async fn is_any_running(
     Ok(prepared(query).execute(conn).await? > 0)
 }
 
-#[derive(QueryableByName)]
-struct NameRow {
-    #[diesel(sql_type = Text)]
-    order_identifier: String,
-}
+platform::rows! { struct NameRow { order_identifier: String } }
 
 /// The next orders of an erasure, sorted.
 pub(crate) async fn next_orders(
@@ -157,17 +148,10 @@ pub(crate) async fn finish_batch(
     .bind::<diesel::sql_types::Uuid, _>(id)
     .bind::<Array<Text>, _>(orders);
     prepared(statement).execute(conn).await?;
-    let statement = sql_query(
-        "UPDATE erasures SET batches = batches + 1, erased_orders = erased_orders + $2, \
-             erased_events = erased_events + $3, \
-             state = CASE WHEN EXISTS ( \
-                 SELECT FROM erasure_orders WHERE erasure = $1 AND NOT is_done \
-             ) THEN 'running' ELSE 'waiting' END \
-         WHERE id = $1",
-    )
-    .bind::<diesel::sql_types::Uuid, _>(id)
-    .bind::<BigInt, _>(i64::try_from(erased_orders).unwrap_or(i64::MAX))
-    .bind::<BigInt, _>(i64::try_from(erased_events).unwrap_or(i64::MAX));
+    let statement = sql_query(include_str!("finish_erasure_batch.sql"))
+        .bind::<diesel::sql_types::Uuid, _>(id)
+        .bind::<BigInt, _>(i64::try_from(erased_orders).unwrap_or(i64::MAX))
+        .bind::<BigInt, _>(i64::try_from(erased_events).unwrap_or(i64::MAX));
     prepared(statement).execute(conn).await?;
     Ok(())
 }

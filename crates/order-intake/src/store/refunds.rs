@@ -15,29 +15,8 @@ pub(super) struct RefundRows<'a> {
 }
 
 /// No stored refund or line differs from a new one.
-pub(super) const REFUNDS_UNCHANGED: &str = "NOT EXISTS ( \
-         SELECT FROM unnest($18, $19, $20, $21) \
-             AS new (merchant, identifier, order_digest, digest), LATERAL ( \
-             SELECT FROM refunds WHERE merchant = new.merchant AND identifier = new.identifier \
-                 AND (order_digest <> new.order_digest OR digest <> new.digest) LIMIT 1 \
-         ) AS other \
-     ) AND NOT EXISTS ( \
-         SELECT FROM unnest($23, $24, $25) AS new (merchant, identifier, refund_digest), \
-         LATERAL ( \
-             SELECT FROM refund_lines \
-             WHERE merchant = new.merchant AND identifier = new.identifier \
-                 AND refund_digest <> new.refund_digest LIMIT 1 \
-         ) AS other \
-     )";
-pub(super) const INSERT_REFUNDS: &str = ", seen AS ( \
-         INSERT INTO refunds (merchant, identifier, order_digest, digest, first_seen_at) \
-         SELECT * FROM unnest($18, $19, $20, $21, $22) WHERE (SELECT holds FROM precondition) \
-         ON CONFLICT ON CONSTRAINT refunds_pkey DO NOTHING RETURNING 1 \
-     ), seen_lines AS ( \
-         INSERT INTO refund_lines (merchant, identifier, refund_digest) \
-         SELECT * FROM unnest($23, $24, $25) WHERE (SELECT holds FROM precondition) \
-         ON CONFLICT ON CONSTRAINT refund_lines_pkey DO NOTHING RETURNING 1 \
-     )";
+pub(super) const REFUNDS_UNCHANGED: &str = include_str!("refunds_unchanged.sql");
+pub(super) const INSERT_REFUNDS: &str = include_str!("insert_refunds.sql");
 
 /// Every refund and line was inserted by the statement, or stored before it.
 pub(super) fn complete(mode: WriteMode) -> String {
@@ -61,7 +40,8 @@ pub(super) fn complete(mode: WriteMode) -> String {
 
 impl<'a> RefundRows<'a> {
     pub(super) fn of(batch: &'a WriteBatch<'_>) -> Self {
-        let (refunds, lines) = (batch.new_refunds().collect(), batch.new_refund_lines().collect());
+        let refunds = batch.new_refunds().collect();
+        let lines = batch.new_refund_lines().collect();
         Self { refunds, lines }
     }
 

@@ -7,17 +7,14 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
 use platform::Timestamp;
 
-/// The stored snapshot of an order, with its times.
-#[derive(QueryableByName)]
-pub(crate) struct LockedOrder {
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) created_at: Timestamp,
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) updated_at: Timestamp,
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) received_at: Timestamp,
-    #[diesel(sql_type = Text)]
-    pub(crate) document: String,
+platform::rows! {
+    /// The stored snapshot of an order, with its times.
+    pub(crate) struct LockedOrder {
+        pub(crate) created_at: Timestamp,
+        pub(crate) updated_at: Timestamp,
+        pub(crate) received_at: Timestamp,
+        pub(crate) document: String,
+    }
 }
 
 /// A reset for the record.

@@ -1,21 +1,18 @@
 //! The daily search for orders whose retention ended.
 
-use diesel::QueryableByName;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Bool, Nullable, Text, Timestamptz};
+use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
 
-/// The position of the search.
-#[derive(QueryableByName)]
-pub(crate) struct Scan {
-    #[diesel(sql_type = Text)]
-    pub(crate) merchant: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) identifier: String,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    pub(crate) finished_at: Option<Timestamp>,
+platform::rows! {
+    /// The position of the search.
+    pub(crate) struct Scan {
+        pub(crate) merchant: String,
+        pub(crate) identifier: String,
+        pub(crate) finished_at: Option<Timestamp>,
+    }
 }
 
 /// Locks the position until the end of the transaction; `None` if another replica searches.
@@ -29,15 +26,13 @@ pub(crate) async fn lock_scan(conn: &mut AsyncPgConnection) -> Result<Option<Sca
     Ok(prepared(query).get_result(conn).await.optional()?)
 }
 
-/// An order, and whether its retention ended and its data is not erased yet.
-#[derive(QueryableByName)]
-pub(crate) struct OrderAge {
-    #[diesel(sql_type = Text)]
-    pub(crate) merchant: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) identifier: String,
-    #[diesel(sql_type = Bool)]
-    pub(crate) is_expired: bool,
+platform::rows! {
+    /// An order, and whether its retention ended and its data is not erased yet.
+    pub(crate) struct OrderAge {
+        pub(crate) merchant: String,
+        pub(crate) identifier: String,
+        pub(crate) is_expired: bool,
+    }
 }
 
 /// The next orders after the position.

@@ -1,7 +1,6 @@
 //! Finds stored orders.
 
-use diesel::QueryableByName;
-use diesel::sql_types::{BigInt, Text, Timestamptz};
+use diesel::sql_types::{BigInt, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::{InvalidMerchantId, MerchantId};
 use platform::Timestamp;
@@ -34,11 +33,7 @@ const AFTER_OLDER: &str = "(merchant, created_at, identifier) < \
     (?, (SELECT created_at FROM orders WHERE merchant = ? AND identifier = ?), ?)";
 /// The orders with a line, sorted like the lines. Concurrent snapshots of an order can leave a line behind that
 /// the order does not have, so the order decides. `LIMIT` keeps the order of the lines.
-const ORDERS_OF_LINE: &str = "order_lines AS line (line_identifier, merchant, identifier), LATERAL ( \
-         SELECT status, created_at, updated_at, received_at, document FROM orders \
-         WHERE orders.merchant = line.merchant AND orders.identifier = line.identifier \
-             AND line.line_identifier = ANY (orders.line_identifiers) LIMIT 1 \
-     ) AS found";
+const ORDERS_OF_LINE: &str = include_str!("orders_of_line.sql");
 
 /// A condition in SQL with a `?` for each of its values.
 type Condition = (&'static str, Vec<String>);
@@ -79,7 +74,8 @@ impl Search {
         } else {
             let not_null =
                 self.customer_email.as_ref().map_or("", |_| "customer_email IS NOT NULL AND ");
-            let (start, order) = (join(&mut values, [self.start()]), self.index_order());
+            let start = join(&mut values, [self.start()]);
+            let order = self.index_order();
             format!(
                 "(SELECT * FROM orders WHERE {not_null}{start} ORDER BY {order} LIMIT $1) AS orders"
             )
@@ -126,7 +122,8 @@ impl Search {
     /// The condition that an order is sorted after the last one of the previous page.
     fn after(&self) -> Option<Condition> {
         let OrderKey { merchant, identifier } = self.after.as_ref()?;
-        let (merchant, identifier) = (merchant.to_string(), identifier.clone());
+        let merchant = merchant.to_string();
+        let identifier = identifier.clone();
         Some(match &self.customer_email {
             _ if self.newest_first => {
                 let own = self.merchant.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -191,24 +188,17 @@ fn prefix_end(prefix: &str) -> Option<String> {
     None
 }
 
-#[derive(QueryableByName)]
-struct FoundRow {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    identifier: String,
-    #[diesel(sql_type = Text)]
-    status: String,
-    #[diesel(sql_type = Timestamptz)]
-    created_at: Timestamp,
-    #[diesel(sql_type = Timestamptz)]
-    updated_at: Timestamp,
-    #[diesel(sql_type = Timestamptz)]
-    received_at: Timestamp,
-    #[diesel(sql_type = Text)]
-    document: String,
-    #[diesel(sql_type = BigInt)]
-    found: i64,
+platform::rows! {
+    struct FoundRow {
+        merchant: String,
+        identifier: String,
+        status: String,
+        created_at: Timestamp,
+        updated_at: Timestamp,
+        received_at: Timestamp,
+        document: String,
+        found: i64,
+    }
 }
 
 /// Finds orders, at most `limit`, sorted by merchant and identifier; those of all merchants with a prefix

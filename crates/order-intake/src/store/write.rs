@@ -13,8 +13,8 @@ use super::refunds::{self, RefundRows};
 use super::write_mode::WriteMode;
 use crate::write_batch::WriteBatch;
 
-/// Key of the advisory lock, the same in every replica.
-const RETRY_LOCK: i64 = 0x6F72_6465_7273;
+/// Key of the advisory lock, the same in every replica: eight ASCII characters.
+const RETRY_LOCK: i64 = i64::from_be_bytes(*b"\0\0orders");
 
 /// Serializes retries after a conflict: holds an advisory lock until the end of the transaction.
 pub(crate) async fn serialize_retries(conn: &mut AsyncPgConnection) -> Result<(), DatabaseError> {
@@ -101,51 +101,13 @@ fn write_sql(mode: WriteMode, has_refunds: bool) -> (String, String) {
 }
 
 /// No order is stored with a later `updated_at` or the same digest.
-const ORDERS_ARE_NEWER: &str = "NOT EXISTS ( \
-         SELECT FROM unnest($5, $6, $11, $12) AS new (merchant, identifier, updated_at, digest), \
-         LATERAL ( \
-             SELECT FROM orders \
-             WHERE merchant = new.merchant AND identifier = new.identifier \
-                 AND (updated_at > new.updated_at OR digest = new.digest) LIMIT 1 \
-         ) AS newer_or_same \
-     )";
-const UPSERT_ORDERS: &str = "INSERT INTO orders (merchant, identifier, status, customer_email, \
-         line_identifiers, created_at, updated_at, digest, document, received_at) \
-     SELECT merchant, identifier, status, customer_email, string_to_array(lines, $17), \
-         created_at, updated_at, digest, document, received_at \
-     FROM unnest($5, $6, $7, $8, $9, $10, $11, $12, $13, $14) AS new (merchant, identifier, \
-         status, customer_email, lines, created_at, updated_at, digest, document, received_at) \
-     WHERE (SELECT holds FROM precondition) \
-     ON CONFLICT ON CONSTRAINT orders_pkey DO UPDATE SET \
-         status = excluded.status, customer_email = excluded.customer_email, \
-         line_identifiers = excluded.line_identifiers, created_at = excluded.created_at, \
-         updated_at = excluded.updated_at, digest = excluded.digest, \
-         document = excluded.document, received_at = excluded.received_at, erased_at = NULL";
+const ORDERS_ARE_NEWER: &str = include_str!("orders_are_newer.sql");
+const UPSERT_ORDERS: &str = include_str!("upsert_orders.sql");
 /// The lines of the stored orders. They are read from the upsert, which has locked the orders, so that two
 /// writers of an order take turns. `orders` is still as it was before the statement, and has the lines
 /// that the new snapshot may lack. `xmax` is 0 for an order that was inserted, and has no such lines. The condition
 /// of the `DELETE` is evaluated once: a plan that was made while the table was empty would read the whole table.
-const WRITE_LINES: &str = "new_lines AS ( \
-         INSERT INTO order_lines (line_identifier, merchant, order_identifier) \
-         SELECT line, merchant, identifier FROM stored, unnest(line_identifiers) AS line \
-         ON CONFLICT DO NOTHING \
-     ), old_lines AS ( \
-         SELECT line.ctid AS place FROM stored, LATERAL ( \
-             SELECT line_identifiers FROM orders \
-             WHERE merchant = stored.merchant AND identifier = stored.identifier \
-                 AND line_identifiers <> stored.line_identifiers LIMIT 1 \
-         ) AS old, LATERAL ( \
-             SELECT unnest(old.line_identifiers) EXCEPT SELECT unnest(stored.line_identifiers) \
-         ) AS removed (identifier), LATERAL ( \
-             SELECT ctid FROM order_lines \
-             WHERE line_identifier = removed.identifier AND merchant = stored.merchant \
-                 AND order_identifier = stored.identifier LIMIT 1 \
-         ) AS line \
-         WHERE stored.is_replaced \
-     ), removed_lines AS ( \
-         DELETE FROM order_lines WHERE (SELECT EXISTS (SELECT FROM old_lines)) \
-             AND ctid = ANY (ARRAY (SELECT place FROM old_lines)) \
-     )";
+const WRITE_LINES: &str = include_str!("write_lines.sql");
 /// Rows that an upsert may overwrite.
 const REPLACES_OLDER: &str =
     "orders.updated_at <= excluded.updated_at AND orders.digest <> excluded.digest";

@@ -76,7 +76,9 @@ async fn load<'a>(
     conn: &AsyncPgConnection,
     publications: &[&'a Publication],
 ) -> Result<Stored<'a>, DatabaseError> {
-    let (mut orders, mut refunds, mut lines) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+    let mut orders = BTreeSet::new();
+    let mut refunds = BTreeSet::new();
+    let mut lines = BTreeSet::new();
     for publication in publications {
         let merchant = publication.merchant.as_str();
         for Published { snapshot: OrderSnapshot { order, .. }, .. } in &publication.orders {

@@ -41,7 +41,8 @@ pub(crate) fn merge(texts: &[&str]) -> String {
 }
 
 fn add<'a>(sections: &mut Vec<Section<'a>>, text: &'a str) {
-    let (mut current, mut comment) = (0, Vec::new());
+    let mut current = 0;
+    let mut comment = Vec::new();
     for line in text.lines().map(str::trim_end) {
         if line.starts_with('[') {
             current = position(sections, line);

@@ -35,7 +35,8 @@ where
                 .filter(|item| !item.is_empty())
                 .collect(),
         };
-        let (mut read, mut faults) = (Vec::new(), Vec::new());
+        let mut read = Vec::new();
+        let mut faults = Vec::new();
         for item in items {
             match T::from_item(item) {
                 Ok(item) => read.push(item),

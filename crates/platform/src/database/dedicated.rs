@@ -3,19 +3,12 @@
 //! A session lock lasts as long as its connection. A connection that holds one, or may hold one, never
 //! returns to the pool.
 
-use diesel::{
-    QueryableByName,
-    sql_types::{BigInt, Bool},
-};
+use diesel::sql_types::BigInt;
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _};
 
 use super::{Connection, DatabaseError, Pool};
 
-#[derive(QueryableByName)]
-struct LockRow {
-    #[diesel(sql_type = Bool)]
-    granted: bool,
-}
+crate::rows! { struct LockRow { granted: bool } }
 
 /// A pooled connection that requests a lock. If the caller stops waiting, the connection is closed,
 /// because the lock may have been granted.

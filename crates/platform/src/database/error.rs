@@ -18,6 +18,10 @@ pub enum DatabaseError {
         "the clock of this process, {process}, and that of the database, {database}, differ by more than an hour"
     )]
     ClocksDiffer { process: Timestamp, database: Timestamp },
+    /// A case that the code or a constraint rules out. It fails, so that a mistake is noticed and nothing
+    /// wrong is stored. The text names the case.
+    #[error("internal error: {0}")]
+    Internal(String),
 }
 
 impl DatabaseError {
@@ -36,6 +40,7 @@ impl Failure for DatabaseError {
             Self::Pool(_) | Self::ClocksDiffer { .. } => ErrorKind::Unavailable,
             Self::TooManyReaders => ErrorKind::Limited,
             Self::Query(error) => error.kind(),
+            Self::Internal(_) => ErrorKind::Internal,
         }
     }
 }

@@ -36,7 +36,8 @@ impl IndexRange<'_> {
                 }
             }
             if !columns.is_empty() {
-                let (columns, values) = (columns.join(", "), values.join(", "));
+                let columns = columns.join(", ");
+                let values = values.join(", ");
                 conditions.push(format!("({columns}) {operator} ({values})"));
             }
         }

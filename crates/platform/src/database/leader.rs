@@ -32,7 +32,8 @@ pub enum PollOutcome {
 
 /// A task that only the leader runs.
 pub trait LeaderTask {
-    /// Key of the advisory lock that the leader holds, unique within a database.
+    /// Key of the advisory lock that the leader holds, unique within a database. The keys of this project are
+    /// the bytes of an ASCII name, for example `i64::from_be_bytes(*b"delivery")`.
     const LOCK: i64;
     /// Log message for a failed poll.
     const FAILURE_MESSAGE: &'static str;
@@ -66,7 +67,8 @@ impl Pool {
         stop: CancellationToken,
     ) {
         let mut backoff = Backoff::new(Duration::from_millis(50), Duration::from_secs(2));
-        let (mut leading, mut active_at) = (None, Instant::now());
+        let mut leading = None;
+        let mut active_at = Instant::now();
         while !stop.is_cancelled() {
             let polled = self.poll_as_leader(&mut task, &mut leading).await;
             if polled.is_ok() {

@@ -70,10 +70,10 @@ pub async fn pending(
 /// The versions that were applied. This only reads: the role of a running service may not be allowed
 /// to create tables, and the library would try to create its own.
 async fn applied_versions(conn: &mut AsyncPgConnection) -> anyhow::Result<Vec<String>> {
-    #[derive(diesel::QueryableByName)]
-    struct Row {
-        #[diesel(sql_type = diesel::sql_types::Text)]
-        text: String,
+    crate::rows! {
+        struct Row {
+            text: String,
+        }
     }
     let tables = "SELECT relname::text AS text FROM pg_class \
                   WHERE oid = to_regclass('__diesel_schema_migrations')";

@@ -4,7 +4,6 @@
 //! more than an hour, one of them is wrong, and nothing is deleted.
 
 use chrono::TimeDelta;
-use diesel::QueryableByName;
 use diesel::sql_types::Timestamptz;
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 
@@ -15,11 +14,7 @@ use crate::Timestamp;
 const BATCH_SIZE: usize = 10_000;
 const MAX_CLOCK_DIFFERENCE: TimeDelta = TimeDelta::hours(1);
 
-#[derive(QueryableByName)]
-struct Time {
-    #[diesel(sql_type = Timestamptz)]
-    now: Timestamp,
-}
+crate::rows! { struct Time { now: Timestamp } }
 
 /// The time of the database, by which data expires. An error if the clock of this process differs by more than
 /// an hour.

@@ -85,7 +85,8 @@ impl FromRequest for Body {
     type Future = Reading<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let (request, payload) = (request.clone(), payload.take());
+        let request = request.clone();
+        let payload = payload.take();
         Box::pin(async move { Ok(Self(read_body(&request, payload).await?)) })
     }
 }
@@ -116,7 +117,8 @@ impl FromRequest for JsonSource {
     type Future = Reading<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let (request, payload) = (request.clone(), payload.take());
+        let request = request.clone();
+        let payload = payload.take();
         Box::pin(async move {
             if !is_json(&request) {
                 return Err(BodyError::ContentType("application/json").into());
@@ -198,7 +200,8 @@ async fn off_worker<T: Send + 'static>(
 }
 
 async fn collect(mut payload: Payload, limit: usize) -> Result<Bytes, BodyError> {
-    let (mut first, mut body) = (Bytes::new(), BytesMut::new());
+    let mut first = Bytes::new();
+    let mut body = BytesMut::new();
     while let Some(chunk) = payload.next().await {
         let chunk = chunk.map_err(|error| match error {
             PayloadError::Overflow => BodyError::TooLarge(limit),

@@ -58,7 +58,8 @@ impl Connections {
     pub(super) fn start(settings: &Settings, limits: Arc<PerAddress>, tasks: &Tasks) -> Self {
         let connections = Self { all: Arc::default(), limits };
         let same = connections.clone();
-        let (keep_alive, header_timeout) = (settings.keep_alive, settings.header_timeout);
+        let keep_alive = settings.keep_alive;
+        let header_timeout = settings.header_timeout;
         tasks.spawn_interval("idle connections", CLOSE_INTERVAL.min(header_timeout), move || {
             same.close_idle(header_timeout, keep_alive + header_timeout);
             std::future::ready(())

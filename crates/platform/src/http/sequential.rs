@@ -14,7 +14,8 @@ impl<A: FromRequest + 'static, B: FromRequest + 'static> FromRequest for Sequent
     type Future = Pin<Box<dyn Future<Output = Result<Self, Error>>>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let (request, mut payload) = (request.clone(), payload.take());
+        let request = request.clone();
+        let mut payload = payload.take();
         Box::pin(async move {
             let first = A::from_request(&request, &mut Payload::None).await.map_err(Into::into)?;
             let second = B::from_request(&request, &mut payload).await.map_err(Into::into)?;

@@ -78,10 +78,12 @@ pub(crate) fn bind(
     let operations = web::Data::new(Operations::new(&document));
     let connections = Connections::start(settings, limits.clone(), tasks);
     let verifier = web::Data::from(verifier);
-    let (health, http_settings) = (web::Data::new(health), web::Data::new(settings.clone()));
+    let health = web::Data::new(health);
+    let http_settings = web::Data::new(settings.clone());
     let body_limits =
         BodyLimits { max_bytes: settings.max_body_bytes, timeout: settings.body_timeout };
-    let (limits, memory) = (web::Data::from(limits), web::Data::new(HttpMemory::new(settings)));
+    let limits = web::Data::from(limits);
+    let memory = web::Data::new(HttpMemory::new(settings));
     let factory = move || {
         App::new()
             .wrap(from_fn(observe))

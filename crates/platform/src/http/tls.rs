@@ -102,7 +102,8 @@ fn load(settings: &Tls) -> anyhow::Result<CertifiedKey> {
         .with_context(|| format!("http.tls.key {}", settings.key.display()))?;
     let pair = CertifiedKey::from_der(chain, key, &provider());
     pair.with_context(|| {
-        let (key, certificate) = (settings.key.display(), settings.certificate.display());
+        let key = settings.key.display();
+        let certificate = settings.certificate.display();
         format!("http.tls.key {key} is not the key of {certificate}")
     })
 }

@@ -3,22 +3,19 @@
 //! The transaction locks the rows that the requests change, then finds the keys, and inserts them with their
 //! responses last. A repeated request waits for the same rows and then finds its key.
 
-use diesel::QueryableByName;
-use diesel::sql_types::{Array, BigInt, Binary, Text, Timestamptz};
+use diesel::sql_types::{Array, Binary, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 
 use super::{IdempotencyKey, KeyState};
 use crate::Timestamp;
 use crate::database::{DatabaseError, prepared};
 
-#[derive(QueryableByName)]
-struct FoundRow {
-    #[diesel(sql_type = BigInt)]
-    place: i64,
-    #[diesel(sql_type = Binary)]
-    request_digest: Vec<u8>,
-    #[diesel(sql_type = Text)]
-    response: String,
+crate::rows! {
+    struct FoundRow {
+        place: i64,
+        request_digest: Vec<u8>,
+        response: String,
+    }
 }
 
 /// The states of keys, in order. The connection is shared, so that the caller can send the statement together
@@ -31,30 +28,31 @@ pub async fn find_all(
     if keys.is_empty() {
         return Ok(states);
     }
-    let query = diesel::sql_query(
-        "SELECT requested.place, stored.request_digest, stored.response \
-         FROM unnest((SELECT $1), $2, $3) WITH ORDINALITY \
-             AS requested (merchant, operation, key, place), LATERAL ( \
-             SELECT request_digest, response FROM idempotency_keys AS own \
-             WHERE own.merchant = requested.merchant AND own.operation = requested.operation \
-                 AND own.key = requested.key OFFSET 0 \
-         ) AS stored",
-    )
-    .bind::<Array<Text>, _>(keys.iter().map(|it| it.merchant.as_str()).collect::<Vec<_>>())
-    .bind::<Array<Text>, _>(keys.iter().map(|it| it.operation).collect::<Vec<_>>())
-    .bind::<Array<Text>, _>(keys.iter().map(|it| it.key).collect::<Vec<_>>());
+    let query = diesel::sql_query(include_str!("find_keys.sql"))
+        .bind::<Array<Text>, _>(keys.iter().map(|it| it.merchant.as_str()).collect::<Vec<_>>())
+        .bind::<Array<Text>, _>(keys.iter().map(|it| it.operation).collect::<Vec<_>>())
+        .bind::<Array<Text>, _>(keys.iter().map(|it| it.key).collect::<Vec<_>>());
     let rows: Vec<FoundRow> = prepared(query).load(&mut conn).await?;
     for row in rows {
         let place = usize::try_from(row.place - 1).unwrap_or(usize::MAX);
-        if let (Some(key), Some(state)) = (keys.get(place), states.get_mut(place)) {
-            *state = if row.request_digest == key.request.as_bytes() {
-                KeyState::Completed(row.response)
-            } else {
-                KeyState::OtherRequest
-            };
-        }
+        let (Some(key), Some(state)) = (keys.get(place), states.get_mut(place)) else {
+            let case = format!("idempotency key {} of {} was found", row.place, keys.len());
+            return Err(DatabaseError::Internal(case));
+        };
+        *state = if row.request_digest == key.request.as_bytes() {
+            KeyState::Completed(row.response)
+        } else {
+            KeyState::OtherRequest
+        };
     }
     Ok(states)
+}
+
+/// Takes the next of the states that [`find_all`] returned. A missing one must not count as new, because its
+/// request would be done twice.
+pub fn next_state(states: &mut impl Iterator<Item = KeyState>) -> Result<KeyState, DatabaseError> {
+    let missing = || DatabaseError::Internal("an idempotency key has no state".to_owned());
+    states.next().ok_or_else(missing)
 }
 
 /// Inserts keys with the responses of their requests. Returns false if another transaction has inserted one of
@@ -75,18 +73,24 @@ pub async fn insert_all(
     };
     let digests: Vec<_> = sorted.iter().map(|(it, _)| it.request.as_bytes().to_vec()).collect();
     let responses: Vec<_> = sorted.iter().map(|(_, response)| response.as_str()).collect();
-    let statement = diesel::sql_query(
-        "INSERT INTO idempotency_keys \
-           (merchant, operation, key, request_digest, response, completed_at) \
-         SELECT merchant, operation, key, request_digest, response, $6 \
-         FROM unnest($1, $2, $3, $4, $5) AS new (merchant, operation, key, request_digest, response) \
-         ON CONFLICT ON CONSTRAINT idempotency_keys_pkey DO NOTHING",
-    )
-    .bind::<Array<Text>, _>(text(|it| it.merchant.to_string()))
-    .bind::<Array<Text>, _>(text(|it| it.operation.to_owned()))
-    .bind::<Array<Text>, _>(text(|it| it.key.to_owned()))
-    .bind::<Array<Binary>, _>(digests)
-    .bind::<Array<Text>, _>(responses)
-    .bind::<Timestamptz, _>(now);
+    let statement = diesel::sql_query(include_str!("insert_keys.sql"))
+        .bind::<Array<Text>, _>(text(|it| it.merchant.to_string()))
+        .bind::<Array<Text>, _>(text(|it| it.operation.to_owned()))
+        .bind::<Array<Text>, _>(text(|it| it.key.to_owned()))
+        .bind::<Array<Binary>, _>(digests)
+        .bind::<Array<Text>, _>(responses)
+        .bind::<Timestamptz, _>(now);
     Ok(prepared(statement).execute(&mut conn).await? == completed.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ErrorKind, Failure as _};
+
+    #[test]
+    fn a_key_without_a_state_is_not_new() {
+        let error = next_state(&mut std::iter::empty()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Internal);
+    }
 }

@@ -1,23 +1,18 @@
 //! Erases personal data in stored responses.
 
-use diesel::{
-    QueryableByName,
-    sql_types::{Array, Text},
-};
+use diesel::sql_types::{Array, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::{access::MerchantId, erasure::erase_text};
 use serde_json::Value;
 
 use crate::database::{DatabaseError, prepared};
 
-#[derive(QueryableByName)]
-struct StoredResponse {
-    #[diesel(sql_type = Text)]
-    operation: String,
-    #[diesel(sql_type = Text)]
-    key: String,
-    #[diesel(sql_type = Text)]
-    response: String,
+crate::rows! {
+    struct StoredResponse {
+        operation: String,
+        key: String,
+        response: String,
+    }
 }
 
 /// Applies `erase` to the stored responses about these returns, so that a repeated request does not return a

@@ -102,7 +102,8 @@ impl Caller {
             request.headers().get(MERCHANT_HEADER).map(|value| value.to_str().unwrap_or("?"));
         let caller = Self::new(claims.clone(), named).inspect_err(|error| {
             if error.kind() == ErrorKind::Denied {
-                let (client, merchant) = (&claims.sub, claims.merchant.as_ref());
+                let client = &claims.sub;
+                let merchant = claims.merchant.as_ref();
                 record(request, Reason::InsufficientScope, Some(client), merchant);
             }
         })?;

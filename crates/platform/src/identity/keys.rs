@@ -44,7 +44,8 @@ impl Verifier {
         tasks: &Tasks,
     ) -> anyhow::Result<()> {
         let client = http_client(Duration::from_secs(5))?;
-        let (verifier, settings) = (self.clone(), settings.clone());
+        let verifier = self.clone();
+        let settings = settings.clone();
         tasks.spawn("keys", |stop| async move {
             let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(10));
             loop {

@@ -14,8 +14,8 @@ use platform::identity::Caller;
 
 use super::merchant_of;
 use crate::App;
-use crate::parcels::{Reported, Tracked};
-use crate::report_batches;
+use crate::returns::parcels::{Reported, Tracked};
+use crate::returns::report_batches;
 
 /// Report a carrier event
 ///

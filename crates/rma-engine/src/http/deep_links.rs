@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::{check_staff, merchant_of, readable_merchant};
 use crate::App;
-use crate::deep_links::{self, DeepLink, NewDeepLink, RecordedLink, RecordedLinks};
+use crate::shoppers::deep_links::{self, DeepLink, NewDeepLink, RecordedLink, RecordedLinks};
 
 /// Create a deep link to an order
 ///

@@ -15,7 +15,7 @@ use utoipa::IntoParams;
 use super::{READERS, budgeted_response, listed_merchant, merchant_or_shopper};
 use crate::App;
 use crate::error::Error;
-use crate::listing::{self, Returns, TimelineView, is_plausible, read_cursor};
+use crate::returns::listing::{self, Returns, TimelineView, is_plausible, read_cursor};
 use crate::store::search::Search;
 
 /// A shorter text begins too many identifiers.

@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::merchant_of;
 use crate::App;
-use crate::lookups::{self, Lookup, Proof};
+use crate::shoppers::lookups::{self, Lookup, Proof};
 
 /// Either `deep_link` alone, or `order_identifier` with one of the others.
 #[derive(ToSchema)]

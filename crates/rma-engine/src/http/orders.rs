@@ -7,8 +7,8 @@ use platform::identity::Caller;
 
 use super::{budgeted_response, readable_merchant};
 use crate::App;
-use crate::order_units::OrderUnits;
-use crate::order_view::OrderView;
+use crate::orders::units::OrderUnits;
+use crate::orders::view::OrderView;
 use crate::store::orders::RowLock;
 
 /// Show an order with its units, refunds and returns

@@ -8,7 +8,7 @@ use platform::identity::Caller;
 
 use crate::App;
 use crate::error::Error;
-use crate::portals::{self, Portal};
+use crate::shoppers::portals::{self, Portal};
 
 /// Show the portal of a merchant
 ///

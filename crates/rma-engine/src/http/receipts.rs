@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use super::{idempotency_key, merchant_of};
 use crate::App;
-use crate::receiving::{self, Delivered};
+use crate::returns::receiving::{self, Delivered};
 
 /// Findings of a receiving request.
 #[derive(ToSchema)]

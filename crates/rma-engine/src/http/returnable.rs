@@ -18,8 +18,9 @@ use utoipa::IntoParams;
 
 use super::{READERS, budgeted_response, json_for, merchant_or_shopper};
 use crate::App;
-use crate::order_units::OrderUnits;
-use crate::returnable::{ReturnableJson, ReturnableOrder};
+use crate::error::Error;
+use crate::orders::returnable::{ReturnableJson, ReturnableOrder};
+use crate::orders::units::OrderUnits;
 use crate::store::orders::RowLock;
 
 const DEFAULT_LIMIT: usize = 200;
@@ -102,7 +103,7 @@ pub(crate) async fn show_returnable(
 struct ReturnableBody(ReturnableJson);
 
 impl MessageBody for ReturnableBody {
-    type Error = serde_json::Error;
+    type Error = Error;
 
     fn size(&self) -> BodySize {
         BodySize::Stream
@@ -111,7 +112,7 @@ impl MessageBody for ReturnableBody {
     fn poll_next(
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
-    ) -> Poll<Option<serde_json::Result<Bytes>>> {
+    ) -> Poll<Option<Result<Bytes, Error>>> {
         let chunk = self.0.next_chunk().transpose();
         Poll::Ready(chunk.map(|chunk| chunk.map(Bytes::from)))
     }

@@ -18,13 +18,13 @@ use super::{
 };
 use crate::App;
 use crate::error::Error;
-use crate::quote::Quote;
-use crate::quote_terms::QuoteTerms;
-use crate::return_batches;
-use crate::return_conflict::ReturnConflict;
+use crate::quotes::Quote;
+use crate::quotes::conflict::ReturnConflict;
+use crate::quotes::terms::QuoteTerms;
+use crate::returns::batches;
 use crate::returns::{self, Cancellation, NewReturn};
-use crate::shopper_request::{self, is_by_giftee};
-use crate::shopper_view::ReturnView;
+use crate::shoppers::request::{self, is_by_giftee};
+use crate::shoppers::view::ReturnView;
 
 /// A request for a new return.
 #[derive(Serialize, ToSchema)]
@@ -76,7 +76,7 @@ pub(crate) async fn quote_return(
 }
 
 fn check_proofs(document: &Document, shopper: Option<&ProvenOrders>) -> Result<(), ProofError> {
-    shopper.map_or(Ok(()), |shopper| shopper_request::check_proofs(document, shopper))
+    shopper.map_or(Ok(()), |shopper| request::check_proofs(document, shopper))
 }
 
 fn check_request(
@@ -87,7 +87,7 @@ fn check_request(
     if request.staff_override.is_some() {
         check_staff(&requester.caller)?;
     }
-    shopper.map_or(Ok(()), |shopper| Ok(shopper_request::check(request, shopper)?))
+    shopper.map_or(Ok(()), |shopper| Ok(request::check(request, shopper)?))
 }
 
 /// Start a return
@@ -129,9 +129,10 @@ pub(crate) async fn create_return(
     let (request, quoted) = document.read(object(|body| read_new(body, &options)))?;
     check_request(&request, &requester, shopper)?;
     let is_by_giftee = is_by_giftee(&request, shopper);
-    let (key, actor) = (key.map(OwnedKey::from), requester.actor(shopper));
+    let key = key.map(OwnedKey::from);
+    let actor = requester.actor(shopper);
     let new = NewReturn { request, quoted, shopper: shopper.cloned() };
-    match return_batches::create(&app, merchant.clone(), actor, key, new).await {
+    match batches::create(&app, merchant.clone(), actor, key, new).await {
         Ok(response) => Ok(json_response(StatusCode::CREATED, response)),
         Err(Error::Conflict(mut conflict)) => {
             conflict.request_id = request_id();

@@ -1,7 +1,6 @@
 //! The records of deep links.
 
-use diesel::QueryableByName;
-use diesel::sql_types::{BigInt, Bool, Nullable, Text, Timestamptz, Uuid as SqlUuid};
+use diesel::sql_types::{BigInt, Bool, Text, Timestamptz, Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use platform::Timestamp;
@@ -11,25 +10,19 @@ use uuid::Uuid;
 /// The longest list of the links of an order.
 const MAX_LISTED: i64 = 100;
 
-/// The record of a deep link.
-#[derive(Debug, Clone, PartialEq, Eq, QueryableByName)]
-pub(crate) struct LinkRecord {
-    #[diesel(sql_type = SqlUuid)]
-    pub(crate) id: Uuid,
-    #[diesel(sql_type = Text)]
-    pub(crate) order_identifier: String,
-    #[diesel(sql_type = Bool)]
-    pub(crate) is_gift: bool,
-    #[diesel(sql_type = Text)]
-    pub(crate) created_by: String,
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) created_at: Timestamp,
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) expires_at: Timestamp,
-    #[diesel(sql_type = Nullable<Text>)]
-    pub(crate) revoked_by: Option<String>,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    pub(crate) revoked_at: Option<Timestamp>,
+platform::rows! {
+    /// The record of a deep link.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub(crate) struct LinkRecord {
+        pub(crate) id: Uuid,
+        pub(crate) order_identifier: String,
+        pub(crate) is_gift: bool,
+        pub(crate) created_by: String,
+        pub(crate) created_at: Timestamp,
+        pub(crate) expires_at: Timestamp,
+        pub(crate) revoked_by: Option<String>,
+        pub(crate) revoked_at: Option<Timestamp>,
+    }
 }
 
 const COLUMNS: &str = "id, order_identifier, is_gift, created_by, created_at, expires_at, \

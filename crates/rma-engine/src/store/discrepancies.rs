@@ -80,21 +80,14 @@ async fn insert(
     let each = |field: fn(&Discrepancy) -> Option<&str>| {
         found.iter().map(|(_, it)| field(it)).collect::<Vec<_>>()
     };
-    let statement = diesel::sql_query(
-        "INSERT INTO discrepancies (merchant, at, kind, order_identifier, rma_identifier, detail, \
-             fingerprint) \
-         SELECT merchant, $7, kind, order_identifier, rma_identifier, detail, fingerprint \
-         FROM unnest($1, $2, $3, $4, $5, $6) AS new (merchant, kind, order_identifier, \
-             rma_identifier, detail, fingerprint) \
-         ON CONFLICT ON CONSTRAINT discrepancies_once DO NOTHING",
-    )
-    .bind::<Array<Text>, _>(found.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>())
-    .bind::<Array<Text>, _>(found.iter().map(|(_, it)| it.kind()).collect::<Vec<_>>())
-    .bind::<Array<Nullable<Text>>, _>(each(Discrepancy::order_identifier))
-    .bind::<Array<Nullable<Text>>, _>(each(Discrepancy::rma_identifier))
-    .bind::<Array<Jsonb>, _>(&details)
-    .bind::<Array<Nullable<Binary>>, _>(fingerprints)
-    .bind::<Timestamptz, _>(now);
+    let statement = diesel::sql_query(include_str!("insert_discrepancies.sql"))
+        .bind::<Array<Text>, _>(found.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>())
+        .bind::<Array<Text>, _>(found.iter().map(|(_, it)| it.kind()).collect::<Vec<_>>())
+        .bind::<Array<Nullable<Text>>, _>(each(Discrepancy::order_identifier))
+        .bind::<Array<Nullable<Text>>, _>(each(Discrepancy::rma_identifier))
+        .bind::<Array<Jsonb>, _>(&details)
+        .bind::<Array<Nullable<Binary>>, _>(fingerprints)
+        .bind::<Timestamptz, _>(now);
     prepared(statement).execute(&mut conn).await?;
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! Search for discrepancies, newest or oldest first, in one merchant or in all.
 
+use diesel::OptionalExtension as _;
 use diesel::pg::Pg;
 use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
-use diesel::sql_types::{BigInt, Jsonb, Nullable, Text, Timestamptz};
-use diesel::{OptionalExtension as _, QueryableByName};
+use diesel::sql_types::{BigInt, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use platform::Timestamp;
@@ -48,34 +48,34 @@ pub(crate) struct DiscrepancySearch {
     pub(crate) after: Option<i64>,
 }
 
-#[derive(QueryableByName)]
-struct Row {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = BigInt)]
-    position: i64,
-    #[diesel(sql_type = Timestamptz)]
-    at: Timestamp,
-    #[diesel(sql_type = Jsonb)]
-    detail: Value,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    resolved_at: Option<Timestamp>,
-    #[diesel(sql_type = Nullable<Text>)]
-    resolved_by: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    resolution_note: Option<String>,
-    #[diesel(sql_type = Nullable<Text>)]
-    assigned_rma_identifier: Option<String>,
+platform::rows! {
+    struct Row {
+        merchant: String,
+        position: i64,
+        at: Timestamp,
+        detail: Value,
+        resolved_at: Option<Timestamp>,
+        resolved_by: Option<String>,
+        resolution_note: Option<String>,
+        assigned_rma_identifier: Option<String>,
+    }
 }
 
 impl Row {
     fn read(self) -> Result<Recorded, DatabaseError> {
-        let resolution = self.resolved_at.map(|at| DiscrepancyResolution {
-            at,
-            by: self.resolved_by.unwrap_or_default(),
-            note: self.resolution_note.unwrap_or_default(),
-            rma_identifier: self.assigned_rma_identifier,
-        });
+        // A constraint lets the three be NULL only together.
+        let resolution = match (self.resolved_at, self.resolved_by, self.resolution_note) {
+            (Some(at), Some(by), Some(note)) => {
+                let rma_identifier = self.assigned_rma_identifier;
+                Some(DiscrepancyResolution { at, by, note, rma_identifier })
+            }
+            (None, None, None) => None,
+            _ => {
+                let position = self.position;
+                let case = format!("discrepancy {position} is resolved only in part");
+                return Err(DatabaseError::Internal(case));
+            }
+        };
         Ok(Recorded {
             merchant: self.merchant.parse().map_err(unreadable)?,
             position: self.position,
@@ -98,7 +98,8 @@ pub(crate) async fn search(
     };
     let merchant = search.merchant.as_ref().map(MerchantId::as_str);
     let mut query = select(merchant).bind::<BigInt, _>(search.after.unwrap_or(first));
-    let (mut bound, mut fixed) = (1, Vec::new());
+    let mut bound = 1;
+    let mut fixed = Vec::new();
     let is_by_identifier = search.order_identifier.is_some() || search.rma_identifier.is_some();
     // Unused filters are not in the query, so that PostgreSQL picks the right index.
     let texts = [

@@ -5,7 +5,6 @@
 
 use std::collections::HashMap;
 
-use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
@@ -13,7 +12,7 @@ use platform::database::{DatabaseError, NameLock, prepared};
 
 use super::orders::Key;
 
-const ERASURE: NameLock = NameLock::new(0x0065_7261);
+const ERASURE: NameLock = NameLock::new(i32::from_be_bytes(*b"\0era"));
 
 fn name((merchant, identifier): Key<'_>) -> String {
     format!("{merchant}/{identifier}")
@@ -49,12 +48,11 @@ pub(crate) async fn add(
     Ok(())
 }
 
-#[derive(QueryableByName)]
-struct Row {
-    #[diesel(sql_type = BigInt)]
-    place: i64,
-    #[diesel(sql_type = BigInt)]
-    sequence: i64,
+platform::rows! {
+    struct Row {
+        place: i64,
+        sequence: i64,
+    }
 }
 
 /// The sequence numbers before which the snapshots of these orders are erased. Waits for their erasures.
@@ -65,15 +63,9 @@ pub(crate) async fn find<'a>(
     let names: Vec<_> = keys.iter().map(|key| name(*key)).collect();
     ERASURE.share(conn, &names).await?;
     let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
-    let query = diesel::sql_query(
-        "SELECT requested.place, erased.sequence \
-         FROM unnest($1, $2) WITH ORDINALITY AS requested (merchant, identifier, place), LATERAL ( \
-             SELECT sequence FROM erased_orders AS own \
-             WHERE own.merchant = requested.merchant AND own.identifier = requested.identifier LIMIT 1 \
-         ) AS erased",
-    )
-    .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(identifiers);
+    let query = diesel::sql_query(include_str!("find_erased_orders.sql"))
+        .bind::<Array<Text>, _>(merchants)
+        .bind::<Array<Text>, _>(identifiers);
     let rows: Vec<Row> = prepared(query).load(conn).await?;
     let found = rows.iter().filter_map(|row| {
         let place = usize::try_from(row.place - 1).ok()?;

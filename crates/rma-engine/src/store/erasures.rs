@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use diesel::OptionalExtension as _;
 use diesel::sql_types::{Array, BigInt, Jsonb, Text, Timestamptz};
-use diesel::{OptionalExtension as _, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::erasure::{ERASED, EmailDigest, erase, erase_history, erase_text};
@@ -25,16 +25,13 @@ pub(crate) struct LockedReturn {
     document: String,
 }
 
-#[derive(QueryableByName)]
-struct ReturnRow {
-    #[diesel(sql_type = Text)]
-    rma_identifier: String,
-    #[diesel(sql_type = Text)]
-    status: String,
-    #[diesel(sql_type = Timestamptz)]
-    updated_at: Timestamp,
-    #[diesel(sql_type = Text)]
-    document: String,
+platform::rows! {
+    struct FoundReturn {
+        rma_identifier: String,
+        status: String,
+        updated_at: Timestamp,
+        document: String,
+    }
 }
 
 const RETURNS: &str = "SELECT rma_identifier, status, updated_at, document \
@@ -77,9 +74,9 @@ pub(crate) async fn lock_returns_of_other(
     read(query.load(conn).await?)
 }
 
-fn read(rows: Vec<ReturnRow>) -> Result<Vec<LockedReturn>, DatabaseError> {
-    let read = |row: ReturnRow| {
-        let ReturnRow { rma_identifier, updated_at, document, .. } = row;
+fn read(rows: Vec<FoundReturn>) -> Result<Vec<LockedReturn>, DatabaseError> {
+    let read = |row: FoundReturn| {
+        let FoundReturn { rma_identifier, updated_at, document, .. } = row;
         let status = row.status.parse().map_err(unreadable)?;
         let rma: Rma = serde_json::from_str(&document).map_err(unreadable)?;
         let orders: BTreeSet<_> =
@@ -115,11 +112,7 @@ pub(crate) async fn erase_returns(
     erase_timelines(conn, merchant, &identifiers).await
 }
 
-#[derive(QueryableByName)]
-struct ErasedRow {
-    #[diesel(sql_type = Timestamptz)]
-    erased_at: Timestamp,
-}
+platform::rows! { struct ErasedRow { erased_at: Timestamp } }
 
 /// The time of the last erasure of a return, if there was one.
 pub(crate) async fn erased_at(
@@ -137,12 +130,11 @@ pub(crate) async fn erased_at(
     Ok(row.map(|row| row.erased_at))
 }
 
-#[derive(QueryableByName)]
-struct OrderRow {
-    #[diesel(sql_type = Text)]
-    identifier: String,
-    #[diesel(sql_type = Text)]
-    document: String,
+platform::rows! {
+    struct OrderRow {
+        identifier: String,
+        document: String,
+    }
 }
 
 /// Locks a merchant's orders in the sequence in which every transaction locks them.
@@ -190,12 +182,11 @@ pub(crate) async fn erase_orders(
     Ok(statement.execute(conn).await?)
 }
 
-#[derive(QueryableByName)]
-struct DetailRow {
-    #[diesel(sql_type = BigInt)]
-    position: i64,
-    #[diesel(sql_type = Jsonb)]
-    detail: Value,
+platform::rows! {
+    struct DetailRow {
+        position: i64,
+        detail: Value,
+    }
 }
 
 /// The positions and erased details of rows that change.

@@ -3,7 +3,6 @@
 //! A look-up is inserted as a failure before anything else is read, and deleted if it was none. Parallel
 //! look-ups therefore see each other, and the limits hold for them together.
 
-use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Binary, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
@@ -57,11 +56,7 @@ pub(crate) struct LookedUp {
     pub(crate) limited_since: Option<Timestamp>,
 }
 
-#[derive(QueryableByName)]
-struct IdentifierRow {
-    #[diesel(sql_type = Text)]
-    identifier: String,
-}
+platform::rows! { struct IdentifierRow { identifier: String } }
 
 /// The first of these identifiers that an order of the merchant has. Each is looked up on its own: a plan with the
 /// whole list, made while the table was empty, would read all orders of the merchant.
@@ -82,11 +77,7 @@ pub(crate) async fn known_identifier(
     Ok(rows.into_iter().next().map(|row| row.identifier))
 }
 
-#[derive(QueryableByName)]
-struct PositionRow {
-    #[diesel(sql_type = BigInt)]
-    position: i64,
-}
+platform::rows! { struct PositionRow { position: i64 } }
 
 /// Inserts a look-up as a failure and returns its position.
 pub(crate) async fn insert(
@@ -125,27 +116,19 @@ pub(crate) async fn delete_of_orders(
 ) -> Result<(), DatabaseError> {
     let digests: Vec<_> =
         orders.iter().map(|order| Digest::of_text(order).as_bytes().to_vec()).collect();
-    let statement = diesel::sql_query(
-        "DELETE FROM lookup_failures WHERE position = ANY (ARRAY ( \
-             SELECT failure.position FROM unnest($2) AS wanted (digest), LATERAL ( \
-                 SELECT position FROM lookup_failures AS own WHERE own.merchant = $1 \
-                 AND own.order_digest = wanted.digest AND (own.at < $3) IS TRUE OFFSET 0 \
-             ) AS failure \
-         ))",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Binary>, _>(digests)
-    .bind::<Timestamptz, _>(before);
+    let statement = diesel::sql_query(include_str!("delete_failures_of_orders.sql"))
+        .bind::<Text, _>(merchant.as_str())
+        .bind::<Array<Binary>, _>(digests)
+        .bind::<Timestamptz, _>(before);
     prepared(statement).execute(conn).await?;
     Ok(())
 }
 
-#[derive(QueryableByName)]
-struct LookedUpRow {
-    #[diesel(sql_type = Nullable<Text>)]
-    document: Option<String>,
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    limited_since: Option<Timestamp>,
+platform::rows! {
+    struct LookedUpRow {
+        document: Option<String>,
+        limited_since: Option<Timestamp>,
+    }
 }
 
 /// Reads the order and the limits in one statement, which is the same whether the order exists or not.
@@ -155,26 +138,15 @@ pub(crate) async fn find(
     position: i64,
     limits: &Limits,
 ) -> Result<LookedUp, DatabaseError> {
-    let query = diesel::sql_query(
-        "SELECT \
-             (SELECT document FROM orders WHERE merchant = $1 AND identifier = $2) AS document, \
-             greatest( \
-                 (SELECT at FROM lookup_failures \
-                  WHERE merchant = $1 AND order_digest = $8 AND at > $4 AND position <> $5 \
-                  ORDER BY at DESC OFFSET $6 LIMIT 1), \
-                 (SELECT at FROM lookup_failures \
-                  WHERE address = $3 AND at > $4 AND position <> $5 \
-                  ORDER BY at DESC OFFSET $7 LIMIT 1) \
-             ) AS limited_since",
-    )
-    .bind::<Text, _>(attempt.merchant.as_str())
-    .bind::<Nullable<Text>, _>(attempt.order_identifier)
-    .bind::<Text, _>(attempt.address)
-    .bind::<Timestamptz, _>(limits.since)
-    .bind::<BigInt, _>(position)
-    .bind::<BigInt, _>(i64::from(limits.of_order) - 1)
-    .bind::<BigInt, _>(i64::from(limits.of_address) - 1)
-    .bind::<Nullable<Binary>, _>(attempt.order_digest());
+    let query = diesel::sql_query(include_str!("find_lookup_facts.sql"))
+        .bind::<Text, _>(attempt.merchant.as_str())
+        .bind::<Nullable<Text>, _>(attempt.order_identifier)
+        .bind::<Text, _>(attempt.address)
+        .bind::<Timestamptz, _>(limits.since)
+        .bind::<BigInt, _>(position)
+        .bind::<BigInt, _>(i64::from(limits.of_order) - 1)
+        .bind::<BigInt, _>(i64::from(limits.of_address) - 1)
+        .bind::<Nullable<Binary>, _>(attempt.order_digest());
     let row: LookedUpRow = prepared(query).get_result(conn).await?;
     let facts = row.document.as_deref().map(read).transpose()?;
     Ok(LookedUp { facts, limited_since: row.limited_since })

@@ -5,8 +5,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use diesel::QueryableByName;
-use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::order::Order;
@@ -47,19 +46,15 @@ pub(crate) struct Projected {
     pub(crate) weight: usize,
 }
 
-#[derive(QueryableByName)]
-struct StoredRow {
-    #[diesel(sql_type = BigInt)]
-    place: i64,
-    #[diesel(sql_type = Timestamptz)]
-    updated_at: Timestamp,
-    #[diesel(sql_type = BigInt)]
-    sequence: i64,
-    #[diesel(sql_type = Timestamptz)]
-    stored_at: Timestamp,
-    /// `NULL` if the stored units are too large together.
-    #[diesel(sql_type = Nullable<Text>)]
-    shipped_units: Option<String>,
+platform::rows! {
+    struct StoredRow {
+        place: i64,
+        updated_at: Timestamp,
+        sequence: i64,
+        stored_at: Timestamp,
+        /// `NULL` if the stored units are too large together.
+        shipped_units: Option<String>,
+    }
 }
 
 /// Locks these orders. Returns `None` if there are several and their units have more than `most`
@@ -73,25 +68,18 @@ pub(crate) async fn lock_stored<'a>(
 ) -> Result<Option<HashMap<Key<'a>, StoredOrder>>, DatabaseError> {
     let most = if keys.len() > 1 { i64::try_from(most).unwrap_or(i64::MAX) } else { i64::MAX };
     let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
-    let query = diesel::sql_query(
-        "SELECT requested.place, stored.updated_at, stored.sequence, stored.stored_at, \
-             CASE WHEN sum(octet_length(stored.shipped_units)) OVER () <= $3 THEN stored.shipped_units END AS shipped_units \
-         FROM unnest($1, $2) WITH ORDINALITY AS requested (merchant, identifier, place), LATERAL ( \
-             SELECT updated_at, sequence, stored_at, shipped_units FROM orders \
-             WHERE orders.merchant = requested.merchant AND orders.identifier = requested.identifier \
-             FOR NO KEY UPDATE \
-         ) AS stored",
-    )
-    .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(identifiers)
-    .bind::<BigInt, _>(most);
+    let query = diesel::sql_query(include_str!("lock_stored_orders.sql"))
+        .bind::<Array<Text>, _>(merchants)
+        .bind::<Array<Text>, _>(identifiers)
+        .bind::<BigInt, _>(most);
     let rows: Vec<StoredRow> = prepared(query).load(conn).await?;
     let mut stored = HashMap::with_capacity(rows.len());
     for row in rows {
         let Some(shipped_units) = row.shipped_units else { return Ok(None) };
         let place = usize::try_from(row.place - 1).unwrap_or(usize::MAX);
         if let Some(key) = keys.get(place) {
-            let (version, stored_at) = ((row.updated_at, row.sequence), row.stored_at);
+            let version = (row.updated_at, row.sequence);
+            let stored_at = row.stored_at;
             let shipped_units = read(&shipped_units)?;
             stored.insert(*key, StoredOrder { version, stored_at, shipped_units });
         }
@@ -142,20 +130,15 @@ pub(crate) enum RowLock {
     UpdateOrSkip,
 }
 
-#[derive(QueryableByName)]
-struct ProjectedRow {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    document: String,
-    #[diesel(sql_type = BigInt)]
-    sequence: i64,
-    #[diesel(sql_type = Text)]
-    shipped_units: String,
-    #[diesel(sql_type = Timestamptz)]
-    stored_at: Timestamp,
-    #[diesel(sql_type = Nullable<Text>)]
-    original_order_identifier: Option<String>,
+platform::rows! {
+    struct ProjectedRow {
+        merchant: String,
+        document: String,
+        sequence: i64,
+        shipped_units: String,
+        stored_at: Timestamp,
+        original_order_identifier: Option<String>,
+    }
 }
 
 /// Finds orders with their merchants; unknown keys are skipped. Keys must be sorted, as for [`lock_stored`].
@@ -173,25 +156,10 @@ pub(crate) async fn find(
         }
     };
     let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
-    let query = diesel::sql_query(format!(
-        "WITH found AS ( \
-             SELECT stored.* FROM unnest((SELECT $1), $2) AS requested (merchant, identifier), LATERAL ( \
-                 SELECT merchant, identifier, document, sequence, shipped_units, stored_at FROM orders \
-                 WHERE orders.merchant = requested.merchant AND orders.identifier = requested.identifier \
-                 {lock} \
-             ) AS stored \
-         ), sized AS ( \
-             SELECT *, sum(octet_length(document) + octet_length(shipped_units)) OVER () AS bytes FROM found \
-         ) \
-         SELECT merchant, document, sequence, shipped_units, stored_at, ( \
-             SELECT original_order_identifier FROM exchange_orders AS exchange \
-             WHERE exchange.merchant = sized.merchant AND exchange.identifier = sized.identifier \
-         ) AS original_order_identifier \
-         FROM sized WHERE bytes <= $3"
-    ))
-    .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(identifiers)
-    .bind::<BigInt, _>(max_bytes);
+    let query = diesel::sql_query(format!(include_str!("find_orders.sql"), lock = lock))
+        .bind::<Array<Text>, _>(merchants)
+        .bind::<Array<Text>, _>(identifiers)
+        .bind::<BigInt, _>(max_bytes);
     let rows: Vec<ProjectedRow> = prepared(query).load(&mut conn).await?;
     let projected = |row: ProjectedRow| {
         let projected = Projected {

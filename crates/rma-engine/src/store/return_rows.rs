@@ -66,15 +66,17 @@ impl ReturnRow {
     pub(crate) fn new(
         rma: &Rma,
         customer_email: Option<&str>,
-        order_sequence: impl Fn(&UnitId) -> i64,
+        order_sequence: impl Fn(&UnitId) -> Result<i64, DatabaseError>,
     ) -> Result<Self, DatabaseError> {
         let other = rma.other_email().map(EmailDigest::of);
-        let units = rma.units.iter().map(|unit| UnitRow {
-            id: unit.id.clone(),
-            held: unit.canceled_at.is_none(),
-            exchanged: unit.exchange_status.is_some(),
-            tracking_number: unit.tracking_number.clone(),
-            order_sequence: order_sequence(&unit.id),
+        let units = rma.units.iter().map(|unit| {
+            Ok::<_, DatabaseError>(UnitRow {
+                id: unit.id.clone(),
+                held: unit.canceled_at.is_none(),
+                exchanged: unit.exchange_status.is_some(),
+                tracking_number: unit.tracking_number.clone(),
+                order_sequence: order_sequence(&unit.id)?,
+            })
         });
         Ok(Self {
             merchant: rma.merchant.clone(),
@@ -85,13 +87,13 @@ impl ReturnRow {
             document: to_json(rma)?,
             created_at: rma.created_at,
             updated_at: rma.updated_at,
-            units: units.collect(),
+            units: units.collect::<Result<_, _>>()?,
         })
     }
 
     /// The columns of a stored return.
     pub(crate) fn changed(rma: &Rma) -> Result<Self, DatabaseError> {
-        Self::new(rma, None, |_| 0)
+        Self::new(rma, None, |_| Ok(0))
     }
 
     /// The size of the document.

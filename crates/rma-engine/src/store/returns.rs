@@ -1,8 +1,8 @@
 //! Reads and locks returns.
 
 use chrono::{DateTime, Utc};
-use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz};
-use diesel::{OptionalExtension as _, QueryableByName};
+use diesel::OptionalExtension as _;
+use diesel::sql_types::{Array, BigInt, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::returns::{Rma, RmaStatus};
@@ -23,15 +23,14 @@ pub(crate) async fn lock(
     one(conn, merchant, rma_identifier, " FOR NO KEY UPDATE").await
 }
 
-/// A return that was requested.
-#[derive(QueryableByName)]
-pub(crate) struct RequestedReturn {
-    #[diesel(sql_type = Text)]
-    pub(crate) merchant: String,
-    /// `NULL` if there is no such return, if another transaction has locked it, or if the documents are too large
-    /// together.
-    #[diesel(sql_type = Nullable<Text>)]
-    document: Option<String>,
+platform::rows! {
+    /// A return that was requested.
+    pub(crate) struct RequestedReturn {
+        pub(crate) merchant: String,
+        /// `NULL` if there is no such return, if another transaction has locked it, or if the documents are too large
+        /// together.
+        document: Option<String>,
+    }
 }
 
 impl RequestedReturn {
@@ -59,25 +58,9 @@ pub(crate) async fn lock_requested(
     let (merchants, names): (Vec<_>, Vec<_>) = named.iter().copied().unzip();
     let (parcel_merchants, numbers): (Vec<_>, Vec<_>) = parcels.iter().copied().unzip();
     let query = diesel::sql_query(format!(
-        "WITH requested (merchant, rma_identifier) AS ( \
-             SELECT * FROM unnest((SELECT $1), $2) \
-             UNION SELECT found.* FROM unnest((SELECT $3), $4) AS parcel (merchant, number), LATERAL ( \
-                 SELECT merchant, rma_identifier FROM return_units AS own \
-                 WHERE own.merchant = parcel.merchant AND own.tracking_number = parcel.number \
-                     AND held OFFSET 0 \
-             ) AS found \
-         ), sorted AS ( \
-             SELECT * FROM requested ORDER BY merchant, rma_identifier \
-         ) \
-         SELECT sorted.merchant, \
-             CASE WHEN counter.is_free AND sum(octet_length(locked.document)) OVER () <= $5 \
-                 THEN locked.document END AS document \
-         FROM sorted LEFT JOIN LATERAL ( \
-             SELECT document FROM returns AS own \
-             WHERE own.merchant = sorted.merchant AND own.rma_identifier = sorted.rma_identifier \
-             FOR NO KEY UPDATE{skip_locked} \
-         ) AS locked ON true \
-         LEFT JOIN LATERAL ({counter}) AS counter ON locked.document IS NOT NULL"
+        include_str!("lock_requested_returns.sql"),
+        skip_locked = skip_locked,
+        counter = counter
     ))
     .bind::<Array<Text>, _>(merchants)
     .bind::<Array<Text>, _>(names)
@@ -121,16 +104,13 @@ pub(crate) struct ReturnSummary {
     updated_at: DateTime<Utc>,
 }
 
-#[derive(QueryableByName)]
-struct SummaryRow {
-    #[diesel(sql_type = Text)]
-    rma_identifier: String,
-    #[diesel(sql_type = Text)]
-    status: String,
-    #[diesel(sql_type = Timestamptz)]
-    created_at: DateTime<Utc>,
-    #[diesel(sql_type = Timestamptz)]
-    updated_at: DateTime<Utc>,
+platform::rows! {
+    struct SummaryRow {
+        rma_identifier: String,
+        status: String,
+        created_at: DateTime<Utc>,
+        updated_at: DateTime<Utc>,
+    }
 }
 
 /// The newest returns with units of an order.

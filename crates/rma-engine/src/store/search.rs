@@ -1,6 +1,5 @@
 //! Search for returns, newest or oldest first, in pages, in one merchant or in all.
 
-use diesel::QueryableByName;
 use diesel::pg::Pg;
 use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
 use diesel::sql_types::{BigInt, Text, Timestamptz};
@@ -39,13 +38,12 @@ pub(crate) struct Search {
     pub(crate) after: Option<(Timestamp, String)>,
 }
 
-#[derive(QueryableByName)]
-struct Row {
-    #[diesel(sql_type = Text)]
-    document: String,
-    /// Number of matching rows before the page was cut to its byte limit.
-    #[diesel(sql_type = BigInt)]
-    found: i64,
+platform::rows! {
+    struct Row {
+        document: String,
+        /// Number of matching rows before the page was cut to its byte limit.
+        found: i64,
+    }
 }
 
 /// Finds up to `most` returns, fewer if they are large. The flag says whether the byte limit cut
@@ -73,7 +71,9 @@ pub(crate) async fn search(
         texts.into_iter().filter_map(|(value, column)| Some((value?, column))).collect();
     let is_by_identifier = texts.iter().any(|(_, column)| column.ends_with("_identifier"))
         || search.tracking_number.is_some();
-    let (mut conditions, mut of_units, mut fixed) = (String::new(), String::new(), Vec::new());
+    let mut conditions = String::new();
+    let mut of_units = String::new();
+    let mut fixed = Vec::new();
     let mut prefix_range = None;
     for (place, (_, column)) in (1..).zip(&texts) {
         let condition = format!(" AND {column} = ${place}");

@@ -81,12 +81,12 @@ pub(super) fn append_to_sql<'a>(with: &str, entries: &'a [NewEntry]) -> SqlState
     )
 }
 
-#[derive(QueryableByName)]
-struct Row {
-    #[diesel(embed)]
-    entry: TimelineEntry,
-    #[diesel(sql_type = BigInt)]
-    found: i64,
+platform::rows! {
+    struct Row {
+        #[diesel(embed)]
+        entry: TimelineEntry,
+        found: i64,
+    }
 }
 
 /// Entries after a position, oldest first: up to `most`, fewer if they are large. The flag says

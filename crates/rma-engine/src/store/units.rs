@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use diesel::QueryableByName;
-use diesel::sql_types::{Array, Bool, Integer, Text};
+use diesel::sql_types::{Array, Integer, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::returns::UnitId;
@@ -12,18 +12,14 @@ use platform::database::{DatabaseError, prepared};
 use super::orders::Key;
 use crate::shipped_units::unit_id;
 
-#[derive(QueryableByName)]
-struct HeldRow {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    rma_identifier: String,
-    #[diesel(sql_type = Text)]
-    order_identifier: String,
-    #[diesel(sql_type = Text)]
-    line_identifier: String,
-    #[diesel(sql_type = Integer)]
-    unit: i32,
+platform::rows! {
+    struct HeldRow {
+        merchant: String,
+        rma_identifier: String,
+        order_identifier: String,
+        line_identifier: String,
+        unit: i32,
+    }
 }
 
 /// The return that a unit is in.
@@ -46,15 +42,9 @@ pub(crate) async fn held(
         return Ok(held);
     }
     let (merchants, identifiers): (Vec<_>, Vec<_>) = orders.iter().copied().unzip();
-    let query = diesel::sql_query(
-        "SELECT units.* FROM unnest($1, $2) AS requested (merchant, order_identifier), LATERAL ( \
-             SELECT merchant, rma_identifier, order_identifier, line_identifier, unit \
-             FROM return_units AS own WHERE own.merchant = requested.merchant \
-             AND own.order_identifier = requested.order_identifier AND held OFFSET 0 \
-         ) AS units",
-    )
-    .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(identifiers);
+    let query = diesel::sql_query(include_str!("held_units.sql"))
+        .bind::<Array<Text>, _>(merchants)
+        .bind::<Array<Text>, _>(identifiers);
     let rows: Vec<HeldRow> = prepared(query).load(conn).await?;
     for row in rows {
         let unit = unit_id(&row.order_identifier, &row.line_identifier, row.unit);
@@ -79,14 +69,13 @@ pub(crate) struct ReturnedUnits {
     pub(crate) exchanged: BTreeSet<String>,
 }
 
-#[derive(QueryableByName)]
-struct ReturnedRow {
-    #[diesel(embed)]
-    unit: HeldRow,
-    #[diesel(sql_type = Bool)]
-    held: bool,
-    #[diesel(sql_type = Bool)]
-    exchanged: bool,
+platform::rows! {
+    struct ReturnedRow {
+        #[diesel(embed)]
+        unit: HeldRow,
+        held: bool,
+        exchanged: bool,
+    }
 }
 
 /// The returned units of orders, by merchant. See [`held`] for `OFFSET 0`, and
@@ -96,16 +85,9 @@ pub(crate) async fn returned(
     orders: &BTreeSet<Key<'_>>,
 ) -> Result<HashMap<String, ReturnedUnits>, DatabaseError> {
     let (merchants, identifiers): (Vec<_>, Vec<_>) = orders.iter().copied().unzip();
-    let query = diesel::sql_query(
-        "SELECT units.* FROM unnest((SELECT $1), $2) AS requested (merchant, order_identifier), LATERAL ( \
-             SELECT merchant, rma_identifier, order_identifier, line_identifier, unit, held, \
-                 exchanged \
-             FROM return_units AS own WHERE own.merchant = requested.merchant \
-             AND own.order_identifier = requested.order_identifier AND (held OR exchanged) OFFSET 0 \
-         ) AS units",
-    )
-    .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(identifiers);
+    let query = diesel::sql_query(include_str!("returned_units.sql"))
+        .bind::<Array<Text>, _>(merchants)
+        .bind::<Array<Text>, _>(identifiers);
     let rows: Vec<ReturnedRow> = prepared(query).load(&mut conn).await?;
     let mut returned = HashMap::<String, ReturnedUnits>::new();
     for ReturnedRow { unit: row, held, exchanged } in rows {

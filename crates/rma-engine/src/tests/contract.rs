@@ -7,7 +7,7 @@ use testkit::check_contract;
 
 use super::*;
 use crate::http::{carrier_events, deep_links, discrepancies, receipts, returns};
-use crate::lookups::Lookup;
+use crate::shoppers::lookups::Lookup;
 
 #[test]
 fn the_api_document_is_up_to_date() {

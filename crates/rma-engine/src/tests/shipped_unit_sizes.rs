@@ -6,8 +6,8 @@ use diesel_async::SimpleAsyncConnection as _;
 
 use super::projecting::{later, order, refunded};
 use super::*;
-use crate::affected_returns::AffectedReturns;
 use crate::refunds;
+use crate::refunds::affected::AffectedReturns;
 use crate::shipped_units::ShippedUnits;
 use crate::store::units::Held;
 

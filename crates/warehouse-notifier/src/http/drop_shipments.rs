@@ -124,7 +124,8 @@ pub(crate) async fn list_drop_shipments(
         return Err(Access::NoMerchant.into());
     }
     let after = after.map(|after| after.parse()).transpose().map_err(|_invalid| BadCursor)?;
-    let (merchant, order) = (merchant.as_ref(), order.as_deref());
+    let merchant = merchant.as_ref();
+    let order = order.as_deref();
     let response = drop_shipments::list(&app, merchant, order, after, limit).await?;
     Ok(HttpResponse::Ok().json(response))
 }

@@ -85,7 +85,8 @@ pub(crate) async fn list_receipts(
     }
     let after = after.map(|after| after.parse()).transpose();
     let after = after.map_err(|_invalid| BadCursor)?;
-    let (merchant, asn_number) = (merchant.as_ref(), asn_number.as_deref());
+    let merchant = merchant.as_ref();
+    let asn_number = asn_number.as_deref();
     let response = receipts::list(&app, merchant, asn_number, after, limit).await?;
     Ok(HttpResponse::Ok().json(response))
 }

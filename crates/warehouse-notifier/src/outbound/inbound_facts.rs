@@ -20,7 +20,8 @@ pub(super) async fn complete(
     merchant: &MerchantId,
     shipment: &mut OutboundShipment,
 ) -> Result<(), Error> {
-    let (mut numbers, mut units) = (BTreeSet::new(), BTreeSet::new());
+    let mut numbers = BTreeSet::new();
+    let mut units = BTreeSet::new();
     for (number, identifiers) in shipment.received_units() {
         numbers.insert(number);
         units.extend(identifiers.into_iter().flatten().map(|unit| (number, unit)));

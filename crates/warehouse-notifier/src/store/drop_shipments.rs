@@ -1,7 +1,6 @@
 //! Confirmations and cancellations of drop shipments.
 
-use diesel::QueryableByName;
-use diesel::sql_types::{BigInt, Binary, Nullable, Text, Timestamptz};
+use diesel::sql_types::{BigInt, Binary, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::warehouse::DropShipment;
@@ -9,11 +8,7 @@ use platform::Timestamp;
 use platform::database::{DatabaseError, IndexRange, prepared};
 use uuid::Uuid;
 
-#[derive(QueryableByName)]
-struct OrderRow {
-    #[diesel(sql_type = Nullable<Timestamptz>)]
-    cancelled_at: Option<Timestamp>,
-}
+platform::rows! { struct OrderRow { cancelled_at: Option<Timestamp> } }
 
 /// Locks an order until the end of the transaction, and returns when it was cancelled, if it was.
 pub(crate) async fn lock_order(
@@ -48,15 +43,13 @@ pub(crate) async fn cancel_order(
     Ok(())
 }
 
-/// A stored confirmation or cancellation.
-#[derive(QueryableByName)]
-pub(crate) struct StoredDropShipment {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    pub(crate) id: Uuid,
-    #[diesel(sql_type = Binary)]
-    pub(crate) digest: Vec<u8>,
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) created_at: Timestamp,
+platform::rows! {
+    /// A stored confirmation or cancellation.
+    pub(crate) struct StoredDropShipment {
+        pub(crate) id: Uuid,
+        pub(crate) digest: Vec<u8>,
+        pub(crate) created_at: Timestamp,
+    }
 }
 
 /// Finds the confirmation or cancellation with the same reference.
@@ -100,19 +93,15 @@ pub(crate) async fn insert(
     Ok(prepared(statement).execute(conn).await? == 1)
 }
 
-/// A confirmation or cancellation in a list.
-#[derive(QueryableByName)]
-pub(crate) struct ListedDropShipment {
-    #[diesel(sql_type = Text)]
-    pub(crate) merchant: String,
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    pub(crate) id: Uuid,
-    #[diesel(sql_type = Text)]
-    pub(crate) kind: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) order_identifier: String,
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) created_at: Timestamp,
+platform::rows! {
+    /// A confirmation or cancellation in a list.
+    pub(crate) struct ListedDropShipment {
+        pub(crate) merchant: String,
+        pub(crate) id: Uuid,
+        pub(crate) kind: String,
+        pub(crate) order_identifier: String,
+        pub(crate) created_at: Timestamp,
+    }
 }
 
 /// Loads a page, newest first: of all merchants, of one merchant, or of one of its orders.

@@ -1,8 +1,7 @@
 //! Replaces a shopper's data in shipments and receipts. Statements are planned each time, because they run
 //! rarely and the tables grow.
 
-use diesel::QueryableByName;
-use diesel::sql_types::{Array, Binary, Integer, Text, Timestamptz};
+use diesel::sql_types::{Array, Binary, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::erasure::{erase_report, erase_text};
@@ -15,12 +14,11 @@ use uuid::Uuid;
 use super::unreadable;
 use crate::record_keys::RecordKind;
 
-#[derive(QueryableByName)]
-struct RecordRow {
-    #[diesel(sql_type = Text)]
-    kind: String,
-    #[diesel(sql_type = Text)]
-    number: String,
+platform::rows! {
+    struct RecordRow {
+        kind: String,
+        number: String,
+    }
 }
 
 /// The kinds and numbers of a merchant's records with these keys.
@@ -39,13 +37,12 @@ pub(crate) async fn numbers(
     rows.into_iter().map(read).collect()
 }
 
-/// A locked outbound shipment.
-#[derive(QueryableByName)]
-pub(crate) struct LockedShipment {
-    #[diesel(sql_type = Text)]
-    pub(crate) asn_number: String,
-    #[diesel(sql_type = Text)]
-    header: String,
+platform::rows! {
+    /// A locked outbound shipment.
+    pub(crate) struct LockedShipment {
+        pub(crate) asn_number: String,
+        header: String,
+    }
 }
 
 /// Locks those of a merchant's outbound shipments that were reported before a time.
@@ -88,11 +85,7 @@ pub(crate) async fn erase_shipments(
     Ok(statement.execute(conn).await?)
 }
 
-#[derive(QueryableByName)]
-struct NumberRow {
-    #[diesel(sql_type = Text)]
-    number: String,
-}
+platform::rows! { struct NumberRow { number: String } }
 
 /// The numbers of the messages that outbound shipments were split into.
 pub(crate) async fn parts(
@@ -126,20 +119,16 @@ pub(crate) async fn received_units(
     Ok(rows.into_iter().map(|row| row.number).collect())
 }
 
-#[derive(QueryableByName)]
-struct HeaderRow {
-    #[diesel(sql_type = Text)]
-    asn_number: String,
-    #[diesel(sql_type = Text)]
-    header: String,
-}
+platform::rows! {
+    struct HeaderRow {
+        asn_number: String,
+        header: String,
+    }
 
-#[derive(QueryableByName)]
-struct LineRow {
-    #[diesel(sql_type = Text)]
-    line_identifier: String,
-    #[diesel(sql_type = Text)]
-    line: String,
+    struct LineRow {
+        line_identifier: String,
+        line: String,
+    }
 }
 
 /// Erases inbound ASNs from before a time, and returns the number of those that changed: all lines of an ASN that
@@ -210,20 +199,16 @@ async fn erase_lines(
     Ok(statement.execute(conn).await?)
 }
 
-#[derive(QueryableByName)]
-struct ReceiptSize {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    id: Uuid,
-    #[diesel(sql_type = Integer)]
-    bytes: i32,
-}
+platform::rows! {
+    struct ReceiptSize {
+        id: Uuid,
+        bytes: i32,
+    }
 
-#[derive(QueryableByName)]
-struct ReceiptRow {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    id: Uuid,
-    #[diesel(sql_type = Text)]
-    message: String,
+    struct ReceiptRow {
+        id: Uuid,
+        message: String,
+    }
 }
 
 /// Applies `erase` to the receipts of inbound ASNs from before a time, and returns the number of those that
@@ -261,7 +246,9 @@ async fn update_receipts(
     rows: &[ReceiptRow],
     erase: impl Fn(&mut Value),
 ) -> Result<usize, DatabaseError> {
-    let (mut ids, mut before, mut after) = (Vec::new(), Vec::new(), Vec::new());
+    let mut ids = Vec::new();
+    let mut before = Vec::new();
+    let mut after = Vec::new();
     for row in rows {
         if let Some(erased) = erase_text(&row.message, &erase) {
             ids.push(row.id);

@@ -1,6 +1,5 @@
 //! Inbound ASNs and their lines.
 
-use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Binary, Integer, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
@@ -37,24 +36,17 @@ pub(crate) struct StoredAsn {
     pub(crate) updated_at: Timestamp,
 }
 
-#[derive(QueryableByName)]
-struct AsnRow {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    header: String,
-    #[diesel(sql_type = Integer)]
-    lines: i32,
-    #[diesel(sql_type = BigInt)]
-    units: i64,
-    #[diesel(sql_type = BigInt)]
-    received: i64,
-    #[diesel(sql_type = Binary)]
-    digest: Vec<u8>,
-    #[diesel(sql_type = Timestamptz)]
-    created_at: Timestamp,
-    #[diesel(sql_type = Timestamptz)]
-    updated_at: Timestamp,
+platform::rows! {
+    struct AsnRow {
+        merchant: String,
+        header: String,
+        lines: i32,
+        units: i64,
+        received: i64,
+        digest: Vec<u8>,
+        created_at: Timestamp,
+        updated_at: Timestamp,
+    }
 }
 
 /// Units that a list counts for each ASN.
@@ -62,16 +54,7 @@ const MAX_LISTED_UNITS: i64 = 1000;
 
 /// Selects ASNs, with the units received of each counted up to `most`.
 fn select_asns(most: i64) -> String {
-    format!(
-        "SELECT merchant, header, lines, units, digest, created_at, updated_at, ( \
-             SELECT count(*) FROM ( \
-                 SELECT FROM receipts \
-                 WHERE receipts.merchant = asns.merchant AND receipts.asn_number = asns.asn_number \
-                 AND NOT receipts.rejected LIMIT {most} \
-             ) AS counted \
-         ) AS received \
-         FROM inbound_asns AS asns"
-    )
+    format!(include_str!("select_asns.sql"), most = most)
 }
 
 /// Stores an ASN, unless its number is already used.
@@ -118,7 +101,8 @@ pub(crate) async fn insert_lines(
     conn: &mut AsyncPgConnection,
     new: &NewAsn<'_>,
 ) -> Result<(), Error> {
-    let (mut names, mut lines) = (Vec::new(), Vec::new());
+    let mut names = Vec::new();
+    let mut lines = Vec::new();
     for line in new.lines {
         names.push(line.detail.line_identifier.to_string());
         lines.push(serde_json::to_string(line)?);
@@ -186,11 +170,7 @@ pub(crate) async fn page(
     found.into_iter().map(StoredAsn::try_from).collect()
 }
 
-#[derive(QueryableByName)]
-struct BytesRow {
-    #[diesel(sql_type = BigInt)]
-    bytes: i64,
-}
+platform::rows! { struct BytesRow { bytes: i64 } }
 
 /// The size of all lines of an ASN.
 pub(crate) async fn lines_bytes(
@@ -208,12 +188,11 @@ pub(crate) async fn lines_bytes(
     Ok(bytes)
 }
 
-#[derive(QueryableByName)]
-struct LineRow {
-    #[diesel(sql_type = Text)]
-    line: String,
-    #[diesel(sql_type = BigInt)]
-    received: i64,
+platform::rows! {
+    struct LineRow {
+        line: String,
+        received: i64,
+    }
 }
 
 /// Loads the lines of an ASN in order, each with the number of units received.
@@ -222,15 +201,9 @@ pub(crate) async fn lines(
     merchant: &MerchantId,
     number: &str,
 ) -> Result<Vec<(InboundLine, i64)>, Error> {
-    let query = diesel::sql_query(
-        "SELECT line, coalesce(received, 0) AS received FROM inbound_lines LEFT JOIN ( \
-             SELECT line_identifier, count(*) AS received FROM receipts \
-             WHERE merchant = $1 AND asn_number = $2 AND NOT rejected GROUP BY line_identifier \
-         ) AS counted USING (line_identifier) \
-         WHERE merchant = $1 AND asn_number = $2 ORDER BY position",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(number);
+    let query = diesel::sql_query(include_str!("inbound_lines.sql"))
+        .bind::<Text, _>(merchant.as_str())
+        .bind::<Text, _>(number);
     let rows: Vec<LineRow> = prepared(query).load(conn).await?;
     rows.into_iter().map(|row| Ok((serde_json::from_str(&row.line)?, row.received))).collect()
 }

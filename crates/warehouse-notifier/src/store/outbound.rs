@@ -36,24 +36,17 @@ pub(crate) struct StoredShipment {
     pub(crate) updated_at: Timestamp,
 }
 
-#[derive(QueryableByName)]
-struct ShipmentRow {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    asn_number: String,
-    #[diesel(sql_type = Text)]
-    shipment_type: String,
-    #[diesel(sql_type = Text)]
-    header: String,
-    #[diesel(sql_type = Integer)]
-    units: i32,
-    #[diesel(sql_type = Binary)]
-    digest: Vec<u8>,
-    #[diesel(sql_type = Timestamptz)]
-    created_at: Timestamp,
-    #[diesel(sql_type = Timestamptz)]
-    updated_at: Timestamp,
+platform::rows! {
+    struct ShipmentRow {
+        merchant: String,
+        asn_number: String,
+        shipment_type: String,
+        header: String,
+        units: i32,
+        digest: Vec<u8>,
+        created_at: Timestamp,
+        updated_at: Timestamp,
+    }
 }
 
 /// Stores a shipment, unless its number is already used by a shipment or a part.
@@ -62,20 +55,14 @@ pub(crate) async fn insert(
     new: &NewShipment<'_>,
 ) -> Result<bool, Error> {
     let units: usize = new.parts.iter().map(|part| part.units).sum();
-    let statement = diesel::sql_query(
-        "INSERT INTO outbound_shipments \
-             (merchant, asn_number, shipment_type, header, units, digest, created_at, updated_at) \
-         SELECT $1, $2, $3, $4, $5, $6, $7, $7 \
-         WHERE NOT EXISTS (SELECT FROM outbound_parts WHERE merchant = $1 AND asn_number = $2) \
-         ON CONFLICT ON CONSTRAINT outbound_shipments_pkey DO NOTHING",
-    )
-    .bind::<Text, _>(new.merchant.as_str())
-    .bind::<Text, _>(&new.header.asn_number)
-    .bind::<Text, _>(new.shipment_type.as_str())
-    .bind::<Text, _>(serde_json::to_string(new.header)?)
-    .bind::<Integer, _>(count(units))
-    .bind::<Binary, _>(new.digest.as_bytes().as_slice())
-    .bind::<Timestamptz, _>(new.at);
+    let statement = diesel::sql_query(include_str!("insert_shipment.sql"))
+        .bind::<Text, _>(new.merchant.as_str())
+        .bind::<Text, _>(&new.header.asn_number)
+        .bind::<Text, _>(new.shipment_type.as_str())
+        .bind::<Text, _>(serde_json::to_string(new.header)?)
+        .bind::<Integer, _>(count(units))
+        .bind::<Binary, _>(new.digest.as_bytes().as_slice())
+        .bind::<Timestamptz, _>(new.at);
     Ok(prepared(statement).execute(conn).await? == 1)
 }
 
@@ -106,12 +93,12 @@ pub(crate) enum Lock {
     Update,
 }
 
-#[derive(QueryableByName)]
-struct PageRow {
-    #[diesel(embed)]
-    shipment: ShipmentRow,
-    #[diesel(sql_type = BigInt)]
-    found: i64,
+platform::rows! {
+    struct PageRow {
+        #[diesel(embed)]
+        shipment: ShipmentRow,
+        found: i64,
+    }
 }
 
 /// Loads a page of the shipments of a merchant or of all merchants, sorted by merchant and number, and
@@ -166,7 +153,8 @@ impl TryFrom<ShipmentRow> for StoredShipment {
         let ShipmentRow { asn_number, shipment_type, header, units, digest, .. } = row;
         let merchant = row.merchant.parse().map_err(unreadable)?;
         let header = serde_json::from_str(&header)?;
-        let (created_at, updated_at) = (row.created_at, row.updated_at);
+        let created_at = row.created_at;
+        let updated_at = row.updated_at;
         Ok(Self {
             merchant,
             asn_number,

@@ -1,6 +1,5 @@
 //! The parts of outbound shipments: the messages that a shipment is split into.
 
-use diesel::QueryableByName;
 use diesel::sql_types::{Array, Integer, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
@@ -16,7 +15,7 @@ pub(crate) async fn lock(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
 ) -> Result<(), DatabaseError> {
-    const SPLIT_LOCK: i32 = 0x0063_7574;
+    const SPLIT_LOCK: i32 = i32::from_be_bytes(*b"\0cut");
     let lock = diesel::sql_query("SELECT pg_advisory_xact_lock($1, hashtext($2))")
         .bind::<Integer, _>(SPLIT_LOCK)
         .bind::<Text, _>(merchant.as_str());
@@ -33,34 +32,22 @@ pub(crate) async fn insert(
     let positions: Vec<_> = (0..new.parts.len()).map(count).collect();
     let units: Vec<_> = new.parts.iter().map(|part| count(part.units)).collect();
     let cartons: Vec<_> = new.parts.iter().map(|part| part.cartons.as_str()).collect();
-    let statement = diesel::sql_query(
-        "INSERT INTO outbound_parts (merchant, asn_number, shipment, position, units, cartons) \
-         SELECT $1, asn_number, $2, position, units, cartons \
-         FROM unnest($3, $4, $5, $6) AS new (asn_number, position, units, cartons) \
-         WHERE asn_number = $2 OR NOT EXISTS ( \
-             SELECT FROM outbound_shipments AS other \
-             WHERE other.merchant = $1 AND other.asn_number = new.asn_number \
-         ) \
-         ORDER BY asn_number \
-         ON CONFLICT ON CONSTRAINT outbound_parts_pkey DO NOTHING",
-    )
-    .bind::<Text, _>(new.merchant.as_str())
-    .bind::<Text, _>(&new.header.asn_number)
-    .bind::<Array<Text>, _>(numbers)
-    .bind::<Array<Integer>, _>(positions)
-    .bind::<Array<Integer>, _>(units)
-    .bind::<Array<Text>, _>(cartons);
+    let statement = diesel::sql_query(include_str!("insert_shipment_parts.sql"))
+        .bind::<Text, _>(new.merchant.as_str())
+        .bind::<Text, _>(&new.header.asn_number)
+        .bind::<Array<Text>, _>(numbers)
+        .bind::<Array<Integer>, _>(positions)
+        .bind::<Array<Integer>, _>(units)
+        .bind::<Array<Text>, _>(cartons);
     Ok(prepared(statement).execute(conn).await? == new.parts.len())
 }
 
-#[derive(QueryableByName)]
-struct PartRow {
-    #[diesel(sql_type = Text)]
-    asn_number: String,
-    #[diesel(sql_type = Integer)]
-    units: i32,
-    #[diesel(sql_type = Text)]
-    cartons: String,
+platform::rows! {
+    struct PartRow {
+        asn_number: String,
+        units: i32,
+        cartons: String,
+    }
 }
 
 /// Loads the parts of a shipment in order, with their cartons.

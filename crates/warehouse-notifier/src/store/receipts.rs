@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Bool, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
@@ -33,23 +32,18 @@ impl NewReceipt {
     }
 }
 
-/// A stored receipt.
-#[derive(Debug, Clone, QueryableByName)]
-pub(crate) struct StoredReceipt {
-    #[diesel(sql_type = Text)]
-    pub(crate) merchant: String,
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    pub(crate) id: Uuid,
-    #[diesel(sql_type = Text)]
-    pub(crate) asn_number: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) line_identifier: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) unit_identifier: String,
-    #[diesel(sql_type = Text)]
-    pub(crate) message: String,
-    #[diesel(sql_type = Timestamptz)]
-    pub(crate) received_at: Timestamp,
+platform::rows! {
+    /// A stored receipt.
+    #[derive(Debug, Clone)]
+    pub(crate) struct StoredReceipt {
+        pub(crate) merchant: String,
+        pub(crate) id: Uuid,
+        pub(crate) asn_number: String,
+        pub(crate) line_identifier: String,
+        pub(crate) unit_identifier: String,
+        pub(crate) message: String,
+        pub(crate) received_at: Timestamp,
+    }
 }
 
 impl StoredReceipt {
@@ -63,14 +57,12 @@ pub(crate) type AsnKey = (String, String);
 /// The merchant, the number of the ASN and the identifier of a unit.
 pub(crate) type UnitKey<'a> = (&'a str, &'a str, &'a str);
 
-#[derive(QueryableByName)]
-struct HeaderRow {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    asn_number: String,
-    #[diesel(sql_type = Text)]
-    header: String,
+platform::rows! {
+    struct HeaderRow {
+        merchant: String,
+        asn_number: String,
+        header: String,
+    }
 }
 
 /// Loads ASNs without their lines, and locks them against changes until the end of the transaction. In a
@@ -104,16 +96,13 @@ pub(crate) async fn headers(
     rows.into_iter().map(header).collect()
 }
 
-#[derive(QueryableByName)]
-struct LineRow {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    asn_number: String,
-    #[diesel(sql_type = Text)]
-    line_identifier: String,
-    #[diesel(sql_type = Text)]
-    line: String,
+platform::rows! {
+    struct LineRow {
+        merchant: String,
+        asn_number: String,
+        line_identifier: String,
+        line: String,
+    }
 }
 
 /// Loads lines of ASNs with their identifiers. `LIMIT 1` makes PostgreSQL look up each line by its key
@@ -123,17 +112,10 @@ pub(crate) async fn lines(
     wanted: &BTreeSet<(AsnKey, String)>,
 ) -> Result<Vec<(AsnKey, String, InboundLine)>, Error> {
     let column = |of: fn(&(AsnKey, String)) -> &str| wanted.iter().map(of).collect::<Vec<_>>();
-    let query = diesel::sql_query(
-        "SELECT stored.* FROM unnest((SELECT $1), $2, $3) \
-             AS requested (merchant, asn_number, line_identifier), LATERAL ( \
-             SELECT merchant, asn_number, line_identifier, line FROM inbound_lines AS own \
-             WHERE own.merchant = requested.merchant AND own.asn_number = requested.asn_number \
-             AND own.line_identifier = requested.line_identifier LIMIT 1 \
-         ) AS stored",
-    )
-    .bind::<Array<Text>, _>(column(|((merchant, _), _)| merchant))
-    .bind::<Array<Text>, _>(column(|((_, number), _)| number))
-    .bind::<Array<Text>, _>(column(|(_, identifier)| identifier));
+    let query = diesel::sql_query(include_str!("receipt_lines.sql"))
+        .bind::<Array<Text>, _>(column(|((merchant, _), _)| merchant))
+        .bind::<Array<Text>, _>(column(|((_, number), _)| number))
+        .bind::<Array<Text>, _>(column(|(_, identifier)| identifier));
     let rows: Vec<LineRow> = prepared(query).load(&mut conn).await?;
     let line = |row: LineRow| {
         let key = (row.merchant, row.asn_number);
@@ -142,11 +124,7 @@ pub(crate) async fn lines(
     rows.into_iter().map(line).collect()
 }
 
-#[derive(QueryableByName)]
-struct Inserted {
-    #[diesel(sql_type = diesel::sql_types::Uuid)]
-    id: Uuid,
-}
+platform::rows! { struct Inserted { id: Uuid } }
 
 /// Stores receipts of new units and returns the ids of the stored receipts. A receipt replaces an earlier
 /// rejection of the same unit. The connection is shared, so that the caller can send the statement together
@@ -163,28 +141,15 @@ pub(crate) async fn insert(
     let rejected: Vec<_> = new.iter().map(|receipt| receipt.rejected).collect();
     let received_at: Vec<_> = new.iter().map(|receipt| receipt.received_at).collect();
     // Rows are inserted in key order, so that two transactions with the same units do not deadlock.
-    let statement = diesel::sql_query(
-        "INSERT INTO receipts AS stored (merchant, asn_number, unit_identifier, id, \
-             line_identifier, message, rejected, received_at) \
-         SELECT DISTINCT ON (merchant, asn_number, unit_identifier) \
-             merchant, asn_number, unit_identifier, id, line_identifier, message, rejected, received_at \
-         FROM unnest((SELECT $1), $2, $3, $4, $5, $6, $7, $8) WITH ORDINALITY \
-             AS new (merchant, asn_number, unit_identifier, id, line_identifier, message, rejected, \
-                 received_at, position) \
-         ORDER BY merchant, asn_number, unit_identifier, rejected, position \
-         ON CONFLICT ON CONSTRAINT receipts_pkey DO UPDATE SET id = excluded.id, \
-             line_identifier = excluded.line_identifier, message = excluded.message, \
-             rejected = excluded.rejected, received_at = excluded.received_at \
-         WHERE stored.rejected AND NOT excluded.rejected RETURNING id",
-    )
-    .bind::<Array<Text>, _>(each(|receipt| receipt.merchant.as_str()))
-    .bind::<Array<Text>, _>(each(|receipt| &receipt.asn_number))
-    .bind::<Array<Text>, _>(each(|receipt| &receipt.unit_identifier))
-    .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
-    .bind::<Array<Text>, _>(each(|receipt| &receipt.line_identifier))
-    .bind::<Array<Text>, _>(each(|receipt| &receipt.message))
-    .bind::<Array<Bool>, _>(rejected)
-    .bind::<Array<Timestamptz>, _>(received_at);
+    let statement = diesel::sql_query(include_str!("insert_receipts.sql"))
+        .bind::<Array<Text>, _>(each(|receipt| receipt.merchant.as_str()))
+        .bind::<Array<Text>, _>(each(|receipt| &receipt.asn_number))
+        .bind::<Array<Text>, _>(each(|receipt| &receipt.unit_identifier))
+        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
+        .bind::<Array<Text>, _>(each(|receipt| &receipt.line_identifier))
+        .bind::<Array<Text>, _>(each(|receipt| &receipt.message))
+        .bind::<Array<Bool>, _>(rejected)
+        .bind::<Array<Timestamptz>, _>(received_at);
     let stored: Vec<Inserted> = prepared(statement).load(&mut conn).await?;
     Ok(stored.into_iter().map(|row| row.id).collect())
 }
@@ -198,19 +163,10 @@ pub(crate) async fn find(
         return Ok(Vec::new());
     }
     let column = |of: fn(UnitKey<'_>) -> &str| keys.iter().copied().map(of).collect::<Vec<_>>();
-    let query = diesel::sql_query(
-        "SELECT stored.* FROM unnest((SELECT $1), $2, $3) \
-             AS requested (merchant, asn_number, unit_identifier), LATERAL ( \
-             SELECT merchant, id, asn_number, line_identifier, unit_identifier, '' AS message, \
-                 received_at \
-             FROM receipts AS own \
-             WHERE own.merchant = requested.merchant AND own.asn_number = requested.asn_number \
-             AND own.unit_identifier = requested.unit_identifier LIMIT 1 \
-         ) AS stored",
-    )
-    .bind::<Array<Text>, _>(column(|(merchant, ..)| merchant))
-    .bind::<Array<Text>, _>(column(|(_, number, _)| number))
-    .bind::<Array<Text>, _>(column(|(.., unit)| unit));
+    let query = diesel::sql_query(include_str!("find_receipts.sql"))
+        .bind::<Array<Text>, _>(column(|(merchant, ..)| merchant))
+        .bind::<Array<Text>, _>(column(|(_, number, _)| number))
+        .bind::<Array<Text>, _>(column(|(.., unit)| unit));
     Ok(prepared(query).load(conn).await?)
 }
 

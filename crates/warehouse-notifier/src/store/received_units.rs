@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use diesel::QueryableByName;
 use diesel::sql_types::{Array, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
@@ -11,12 +10,11 @@ use platform::database::prepared;
 
 use crate::error::Error;
 
-#[derive(QueryableByName)]
-struct HeaderRow {
-    #[diesel(sql_type = Text)]
-    asn_number: String,
-    #[diesel(sql_type = Text)]
-    header: String,
+platform::rows! {
+    struct HeaderRow {
+        asn_number: String,
+        header: String,
+    }
 }
 
 /// Loads ASNs without their lines, by number. Each is looked up by its key; see `receipts::headers`.
@@ -37,14 +35,12 @@ pub(crate) async fn headers(
     rows.into_iter().map(|row| Ok((row.asn_number, serde_json::from_str(&row.header)?))).collect()
 }
 
-#[derive(QueryableByName)]
-struct LineRow {
-    #[diesel(sql_type = Text)]
-    asn_number: String,
-    #[diesel(sql_type = Text)]
-    unit_identifier: String,
-    #[diesel(sql_type = Text)]
-    line: String,
+platform::rows! {
+    struct LineRow {
+        asn_number: String,
+        unit_identifier: String,
+        line: String,
+    }
 }
 
 /// The line of a received unit.
@@ -61,21 +57,10 @@ pub(crate) async fn lines(
     units: &BTreeSet<(&str, &str)>,
 ) -> Result<Vec<ReceivedUnit>, Error> {
     let (numbers, identifiers): (Vec<_>, Vec<_>) = units.iter().copied().unzip();
-    let query = diesel::sql_query(
-        "SELECT received.asn_number, received.unit_identifier, expected.line \
-         FROM unnest((SELECT $2), $3) AS requested (asn_number, unit_identifier), LATERAL ( \
-             SELECT asn_number, unit_identifier, line_identifier FROM receipts AS own \
-             WHERE own.merchant = $1 AND own.asn_number = requested.asn_number \
-             AND own.unit_identifier = requested.unit_identifier LIMIT 1 \
-         ) AS received, LATERAL ( \
-             SELECT line FROM inbound_lines AS own \
-             WHERE own.merchant = $1 AND own.asn_number = received.asn_number \
-             AND own.line_identifier = received.line_identifier LIMIT 1 \
-         ) AS expected",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(numbers)
-    .bind::<Array<Text>, _>(identifiers);
+    let query = diesel::sql_query(include_str!("received_lines.sql"))
+        .bind::<Text, _>(merchant.as_str())
+        .bind::<Array<Text>, _>(numbers)
+        .bind::<Array<Text>, _>(identifiers);
     let rows: Vec<LineRow> = prepared(query).load(conn).await?;
     let unit = |row: LineRow| {
         let line = serde_json::from_str(&row.line)?;

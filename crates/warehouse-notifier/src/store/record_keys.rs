@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use diesel::QueryableByName;
 use diesel::sql_types::{Array, BigInt, Binary, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
@@ -61,16 +60,13 @@ pub(crate) struct RecordPosition {
     pub(crate) number: String,
 }
 
-#[derive(QueryableByName)]
-struct RecordRow {
-    #[diesel(sql_type = Text)]
-    merchant: String,
-    #[diesel(sql_type = Text)]
-    kind: String,
-    #[diesel(sql_type = Text)]
-    number: String,
-    #[diesel(sql_type = Timestamptz)]
-    created_at: Timestamp,
+platform::rows! {
+    struct RecordRow {
+        merchant: String,
+        kind: String,
+        number: String,
+        created_at: Timestamp,
+    }
 }
 
 /// Finds the records with a key, at most `limit`, sorted by merchant, kind and number.

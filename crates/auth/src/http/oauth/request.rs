@@ -44,7 +44,9 @@ impl OauthRequest {
             }
             (_, None, basic) => basic,
         };
-        let (grant_type, scope, token) = (take("grant_type"), take("scope"), take("token"));
+        let grant_type = take("grant_type");
+        let scope = take("scope");
+        let token = take("token");
         Ok(Self { credentials, grant_type, scope, token })
     }
 }

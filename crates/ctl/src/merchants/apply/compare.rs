@@ -30,7 +30,8 @@ pub(super) fn differences(wanted: &Map<String, Value>, current: Option<&Value>) 
             }
             _ if from.as_ref().is_some_and(|from| is_same(to, from)) => {}
             _ => {
-                let (field, from) = (name.clone(), from.unwrap_or_default());
+                let field = name.clone();
+                let from = from.unwrap_or_default();
                 found.push(Difference { field, from, to: to.clone() });
             }
         }

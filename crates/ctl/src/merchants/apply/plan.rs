@@ -234,7 +234,9 @@ pub(super) fn describe(change: &Value) -> String {
     };
     let is_new = heading.starts_with('+');
     let fields = items(change, "/fields").iter().map(|field| {
-        let (name, from, to) = (text_at(field, "/field"), field.get("from"), field.get("to"));
+        let name = text_at(field, "/field");
+        let from = field.get("from");
+        let to = field.get("to");
         let value = |value: Option<&Value>| match value {
             None | Some(Value::Null) => "none".to_owned(),
             Some(Value::String(text)) => text.clone(),

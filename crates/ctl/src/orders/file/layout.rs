@@ -47,7 +47,9 @@ fn is_message(head: &[u8]) -> bool {
 
 /// Whether the braces and brackets of the first line are closed, as far as it is known.
 fn first_line_is_whole(head: &[u8]) -> bool {
-    let (mut depth, mut in_string, mut escaped) = (0i64, false, false);
+    let mut depth = 0i64;
+    let mut in_string = false;
+    let mut escaped = false;
     for byte in head {
         match byte {
             b'\n' => return depth == 0,

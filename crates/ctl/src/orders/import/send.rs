@@ -47,7 +47,8 @@ impl Importer {
         });
         let in_flight = Rc::new(InFlightBatches::default());
         let finished = valid.map(move |batch| {
-            let (in_flight, number) = (in_flight.clone(), batch.number);
+            let in_flight = in_flight.clone();
+            let number = batch.number;
             let predecessors = in_flight.add(&batch);
             async move {
                 for predecessor in predecessors {
@@ -172,7 +173,8 @@ fn split_rejected(
         by_order.entry(index).or_default().push(error);
     }
     let names_no_order = !(0..orders.len()).any(|index| by_order.contains_key(&index));
-    let (mut valid, mut rejected) = (Vec::new(), Vec::new());
+    let mut valid = Vec::new();
+    let mut rejected = Vec::new();
     for (index, order) in orders.into_iter().enumerate() {
         match by_order.remove(&index) {
             Some(errors) => rejected.push(rejection(order, errors)),

@@ -65,13 +65,13 @@ async fn a_poll_reads_what_is_due_however_many_endpoints_wait() {
 }
 
 #[tokio::test]
-async fn a_sweep_skips_from_endpoint_to_endpoint() {
+async fn a_scan_skips_from_endpoint_to_endpoint() {
     let now = Clock::system().now();
     let (_database, pool) = database(now).await;
     let mut conn = pool.dedicated().await.unwrap();
     insert_waiting(&mut conn, 100, 3, 3600).await;
     insert_waiting(&mut conn, 1, 20_000, -3600).await;
-    let sweep = async |conn: &mut _| {
+    let scan = async |conn: &mut _| {
         let first = endpoints_after(conn, &EndpointKey::default(), 60).await.unwrap();
         let last = first.last().unwrap();
         assert_eq!((first.len(), first[0].merchant.as_str()), (60, "merchant-1"));
@@ -79,7 +79,7 @@ async fn a_sweep_skips_from_endpoint_to_endpoint() {
         let after = (last.merchant.clone(), last.kind.clone());
         assert_eq!(endpoints_after(conn, &after, 60).await.unwrap().len(), 40);
     };
-    let read = entries_read(&mut conn, sweep).await;
+    let read = entries_read(&mut conn, scan).await;
     assert!((100..300).contains(&read), "read {read} index entries for 100 endpoints");
 }
 

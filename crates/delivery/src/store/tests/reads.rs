@@ -1,7 +1,7 @@
 //! Lists and reports read few rows of large tables, of one merchant and of all.
 
 use super::*;
-use crate::store::scan::MAX_SCANNED;
+use crate::store::history::scan::MAX_SCANNED;
 use crate::store::{
     Filter, IdOrder, Period, ReportFilter, State, endpoint_latencies, hourly_latencies, list,
     match_counts, newest_replays, report,

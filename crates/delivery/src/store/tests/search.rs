@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::outcome::Outcome;
-use crate::store::scan::{MAX_SCANNED, MAX_SET};
+use crate::store::history::scan::{MAX_SCANNED, MAX_SET};
 use crate::store::{Filter, IdOrder, Scan, State, list};
 
 #[tokio::test]

@@ -68,7 +68,8 @@ pub struct InvalidColor;
 impl Color {
     /// The contrast of two colours, from 1 to 21.
     pub fn contrast(self, other: Self) -> f64 {
-        let (one, other) = (self.luminance(), other.luminance());
+        let one = self.luminance();
+        let other = other.luminance();
         (one.max(other) + 0.05) / (one.min(other) + 0.05)
     }
 

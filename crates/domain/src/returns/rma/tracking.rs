@@ -22,9 +22,11 @@ impl Rma {
         let mut change = Change::default();
         let mut refused = None;
         let method = self.return_method;
-        let (mut has_new_status, mut has_new_number) = (false, false);
+        let mut has_new_status = false;
+        let mut has_new_number = false;
         for unit in self.units.iter_mut().filter(|unit| reported.contains(&unit.id)) {
-            let (number, status) = (unit.tracking_number.clone(), unit.package_tracking_status);
+            let number = unit.tracking_number.clone();
+            let status = unit.package_tracking_status;
             match unit.track(report, method) {
                 Transition::Applied(()) => {
                     has_new_status |= unit.package_tracking_status != status;

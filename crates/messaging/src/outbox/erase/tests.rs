@@ -50,7 +50,8 @@ async fn rewrite(conn: &mut AsyncPgConnection, at: Timestamp) {
     for table in [&OUTBOX, &PUBLISHED] {
         let found = [Key { at, sequence: ROWS / 2, bytes: 1 }];
         erase_rows(conn, table, &found, domain::erasure::erase).await.unwrap();
-        write(conn, table.update, vec![(at, ROWS / 2, event(2))]).await.unwrap();
+        let erased = ErasedEvent { at, sequence: ROWS / 2, event: event(2) };
+        write(conn, table.update, vec![erased]).await.unwrap();
     }
 }
 

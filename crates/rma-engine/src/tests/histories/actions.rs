@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::super::projecting::{later, order};
-use crate::parcels::Reported;
+use crate::returns::parcels::Reported;
 use crate::shipped_units::unit_id;
 
 pub(super) const LINES: usize = 2;

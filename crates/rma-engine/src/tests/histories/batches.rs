@@ -10,8 +10,8 @@ use serde_json::json;
 use super::actions::{Action, Model, Operation};
 use super::test_engine::TestEngine;
 use crate::error::Error;
-use crate::parcels::Reported;
-use crate::report_batches::{ReportHandler, ReportJob};
+use crate::returns::parcels::Reported;
+use crate::returns::report_batches::{ReportHandler, ReportJob};
 
 fn report(key: &str, event: TrackingEvent, rma: Option<&str>, number: Option<&str>) -> Reported {
     Reported {

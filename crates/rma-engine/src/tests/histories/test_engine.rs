@@ -17,13 +17,15 @@ use testkit::{Database, Namespace, eventually};
 
 use super::actions::{Model, Operation};
 use crate::error::Error;
-use crate::order_projection::Snapshot;
-use crate::receiving::Delivered;
+use crate::projection;
+use crate::projection::order::Snapshot;
+use crate::returns::batches;
+use crate::returns::receiving;
+use crate::returns::receiving::Delivered;
+use crate::returns::report_batches;
 use crate::returns::{Cancellation, NewReturn};
 use crate::shipped_units::ShippedUnits;
-use crate::{
-    App, Settings, exchanges, projection, receiving, report_batches, return_batches, returns,
-};
+use crate::{App, Settings, exchanges, returns};
 
 pub(super) struct TestEngine {
     pub(super) app: App,
@@ -112,7 +114,7 @@ impl TestEngine {
                 let key = Some(key_of("returns", key, &json!(request)));
                 let new = NewReturn { request: request.clone(), quoted: None, shopper: None };
                 let (merchant, key) = (Arc::new(merchant.clone()), key.map(OwnedKey::from));
-                return_batches::create(app, merchant, "test", key, new).await.map(drop)
+                batches::create(app, merchant, "test", key, new).await.map(drop)
             }
             Operation::Cancel { rma, units } => {
                 let request = Cancellation { units: units.as_deref(), reason: None, shopper: None };

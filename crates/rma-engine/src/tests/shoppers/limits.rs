@@ -87,7 +87,7 @@ async fn failures_that_no_longer_count_are_deleted() {
     look_up(&app, "192.0.2.1", &wrong("A")).await;
     age(&app, 61).await;
     look_up(&app, "192.0.2.1", &wrong("B")).await;
-    crate::lookups::delete_expired(&app.pool, Clock::system().now()).await.unwrap();
+    crate::shoppers::lookups::delete_expired(&app.pool, Clock::system().now()).await.unwrap();
     let left = "SELECT count(*) AS n FROM lookup_failures \
                 WHERE merchant = 'acme' AND at > now() - interval '1 hour'";
     assert_eq!(app.number(left).await, 1);

@@ -1,0 +1,240 @@
+//! The polls of one leader: the state that it keeps between them, and one poll for due deliveries.
+//!
+//! The cost of a poll does not depend on the number of endpoints, or of deliveries that wait. It reads
+//! the deliveries that became due since the last poll, and claims deliveries of endpoints that are due
+//! and may be sent to.
+
+mod maintenance;
+mod sendable;
+
+use std::collections::{HashMap, HashSet};
+
+use diesel_async::AsyncPgConnection;
+use platform::{MemoryBudget, Timestamp, database::DatabaseError};
+use tokio::sync::watch;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use self::maintenance::Maintenance;
+use self::sendable::SendableEndpoint;
+use super::endpoint_queue::{EndpointQueue, WaitsFor};
+use super::in_flight::InFlight;
+use crate::engine::Engine;
+use crate::settled_ids::SettledIds;
+use crate::store::{
+    self, ClaimParams, ClaimableEndpoint, ClaimedBatch, ClaimedDelivery, Content, EndpointKey,
+};
+use crate::waiting_messages::message_bytes;
+
+/// Deliveries in flight that a poll checks.
+const MAX_CHECKS: usize = 1000;
+
+pub(super) struct Poller {
+    queue: EndpointQueue,
+    in_flight: InFlight,
+    maintenance: Maintenance,
+    merchants: watch::Receiver<u64>,
+    /// Deliveries that are due before this time have been read.
+    read_until: Timestamp,
+    /// Time of the next poll that looks back further than the others.
+    long_look_back_at: Instant,
+}
+
+/// A claimed delivery, for the broker.
+pub(super) struct QueuedDelivery {
+    pub(super) delivery: ClaimedDelivery,
+    pub(super) content: Content,
+    /// The claims of this poll filled the window of the endpoint.
+    pub(super) is_window_full: bool,
+}
+
+/// Result of a poll.
+pub(super) struct Batch {
+    pub(super) queued: Vec<QueuedDelivery>,
+    /// More may be due now.
+    pub(super) is_incomplete: bool,
+}
+
+impl Poller {
+    /// Loads the deliveries in flight. The first polls find the endpoints with due deliveries.
+    pub(super) async fn load(
+        conn: &mut AsyncPgConnection,
+        engine: &Engine,
+        now: Timestamp,
+    ) -> Result<Self, DatabaseError> {
+        let mut poller = Self {
+            queue: EndpointQueue::default(),
+            in_flight: InFlight::new(engine.inflight_budget.total_kib()),
+            maintenance: Maintenance::new(),
+            merchants: engine.merchants.changes(),
+            read_until: now,
+            long_look_back_at: Instant::now(),
+        };
+        // Settlements before this replica was the leader: some of these deliveries are in flight again.
+        drop(engine.settled.take());
+        poller.reload_in_flight(conn, &engine.inflight_budget).await?;
+        Ok(poller)
+    }
+
+    /// Whether endpoints are left for the next poll.
+    pub(super) fn has_more(&self) -> bool {
+        self.queue.has_next_poll()
+    }
+
+    /// Notes that a delivery left the broker: it was settled, or released, or its lease expired. Returns
+    /// whether its endpoint waited for that.
+    fn left_broker(&mut self, id: Uuid) -> bool {
+        self.in_flight.remove(id).is_some_and(|endpoint| self.queue.left_broker(&endpoint))
+    }
+
+    /// Notes the settlements of this replica. Returns whether an endpoint waited for one.
+    fn note_settled(&mut self, settled: &SettledIds) -> bool {
+        let mut is_awaited = false;
+        for id in settled.take() {
+            is_awaited |= self.left_broker(id);
+        }
+        is_awaited
+    }
+
+    /// Claims one batch of due deliveries.
+    pub(super) async fn poll(
+        &mut self,
+        conn: &mut AsyncPgConnection,
+        engine: &Engine,
+        params: ClaimParams,
+    ) -> Result<Batch, DatabaseError> {
+        let now = params.now;
+        self.run_maintenance(conn, engine, now).await?;
+        self.check_in_flight(conn).await?;
+        self.note_changes(engine, now);
+        let max_batch = engine.settings.dispatch_batch.get();
+        let sendable = self.sendable_endpoints(conn, engine, now, max_batch).await?;
+        // First the flag, then the list: a settlement in between is noticed.
+        engine.settled.set_awaited(self.queue.has_full_windows());
+        let is_settlement_awaited = self.note_settled(&engine.settled);
+        let is_incomplete = is_settlement_awaited || self.maintenance.is_scan_urgent();
+        let mut batch = Batch { queued: Vec::new(), is_incomplete };
+        if sendable.is_empty() {
+            return Ok(batch);
+        }
+        let claimable: Vec<_> =
+            sendable.iter().map(|endpoint| endpoint.claimable.clone()).collect();
+        let claimed = store::claim_due(conn, params, &claimable).await?;
+        batch.is_incomplete |= claimed.blocked > 0;
+        self.put_back(&sendable, &claimed);
+        let leased_until = params.leased_until();
+        batch.queued = self.track(&engine.inflight_budget, &sendable, claimed, leased_until);
+        Ok(batch)
+    }
+
+    /// Finds out which deliveries other replicas have settled.
+    async fn check_in_flight(&mut self, conn: &mut AsyncPgConnection) -> Result<(), DatabaseError> {
+        let ids = self.in_flight.take_checks(Instant::now(), MAX_CHECKS);
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let queued = store::still_queued(conn, &ids).await?;
+        for id in ids.into_iter().filter(|id| !queued.contains_key(id)) {
+            self.left_broker(id);
+        }
+        Ok(())
+    }
+
+    /// Notes the changes since the last poll: settlements of this replica, times of probes, changes of
+    /// merchants.
+    fn note_changes(&mut self, engine: &Engine, now: Timestamp) {
+        self.note_settled(&engine.settled);
+        self.queue.start_probes(now);
+        if self.merchants.has_changed().is_ok_and(|changed| changed) {
+            drop(self.merchants.borrow_and_update());
+            self.queue.recheck_if(|(merchant, kind), event| match event {
+                WaitsFor::Resume => !engine.is_endpoint_paused(merchant, kind),
+                WaitsFor::NextPoll | WaitsFor::Settlement | WaitsFor::Probe(_) => false,
+            });
+        }
+    }
+
+    /// Puts endpoints back that may have more due deliveries, and removes the others.
+    fn put_back(&mut self, sendable: &[SendableEndpoint], claimed: &ClaimedBatch) {
+        let mut found = HashMap::<&EndpointKey, (u32, Timestamp)>::new();
+        for (key, at) in &claimed.found {
+            let (messages, last) = found.entry(key).or_insert((0, *at));
+            *messages += 1;
+            *last = (*last).max(*at);
+        }
+        let is_found = |endpoint: &&SendableEndpoint| found.contains_key(&endpoint.claimable.key);
+        let (served, others): (Vec<_>, Vec<_>) = sendable.iter().partition(is_found);
+        // The others come first: the batch may have been full before it reached them.
+        let endpoints = others.into_iter().chain(served).map(|endpoint| &endpoint.claimable);
+        for ClaimableEndpoint { key, from, max_messages } in endpoints {
+            let (messages, last) = found.get(key).copied().unwrap_or((0, *from));
+            if claimed.is_truncated || claimed.left.contains(key) {
+                self.queue.put_back(key, *from);
+            } else if messages < *max_messages {
+                self.queue.remove(key);
+            } else {
+                self.queue.put_back(key, last);
+            }
+        }
+    }
+
+    /// Counts claimed deliveries as in flight.
+    fn track(
+        &mut self,
+        budget: &MemoryBudget,
+        sendable: &[SendableEndpoint],
+        batch: ClaimedBatch,
+        leased_until: Timestamp,
+    ) -> Vec<QueuedDelivery> {
+        let mut claimed = HashMap::<EndpointKey, u32>::new();
+        let now = Instant::now();
+        for (delivery, content) in &batch.claimed {
+            *claimed.entry(delivery.endpoint()).or_default() += 1;
+            let kib = budget.kib(message_bytes(content.body.len()));
+            let endpoint = delivery.endpoint();
+            self.in_flight.insert(delivery.id, endpoint, kib, leased_until, now);
+        }
+        let full: HashSet<_> = sendable
+            .iter()
+            .filter(|endpoint| claimed.get(&endpoint.claimable.key) >= Some(&endpoint.free_window))
+            .map(|endpoint| &endpoint.claimable.key)
+            .collect();
+        let queued = batch.claimed.into_iter().map(|(delivery, content)| {
+            let is_window_full = full.contains(&delivery.endpoint());
+            QueuedDelivery { delivery, content, is_window_full }
+        });
+        queued.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sendable(merchant: &str) -> SendableEndpoint {
+        let key = (merchant.to_owned(), "rma".to_owned());
+        let claimable = ClaimableEndpoint { key, from: Timestamp::UNIX_EPOCH, max_messages: 4 };
+        SendableEndpoint { claimable, free_window: 4 }
+    }
+
+    #[test]
+    fn an_endpoint_that_a_full_batch_left_out_comes_first_in_the_next() {
+        let now = Timestamp::UNIX_EPOCH;
+        let mut poller = Poller {
+            queue: EndpointQueue::default(),
+            in_flight: InFlight::new(1),
+            maintenance: Maintenance::new(),
+            merchants: watch::channel(0).1,
+            read_until: now,
+            long_look_back_at: Instant::now(),
+        };
+        let endpoints = [sendable("large"), sendable("small")];
+        let [large, small] = endpoints.each_ref().map(|endpoint| endpoint.claimable.key.clone());
+        [&large, &small].into_iter().for_each(|key| poller.queue.found(key.clone(), now));
+        assert_eq!(poller.queue.take_for_poll(2), [(large.clone(), now), (small.clone(), now)]);
+        let found = vec![(large.clone(), now)];
+        let claimed = ClaimedBatch { found, is_truncated: true, ..ClaimedBatch::default() };
+        poller.put_back(&endpoints, &claimed);
+        assert_eq!(poller.queue.take_for_poll(2), [(small, now), (large, now)]);
+    }
+}

@@ -1,0 +1,41 @@
+WITH due AS (
+    SELECT due.*, open.position FROM unnest($3, $4, $5, $6) WITH ORDINALITY
+    AS open (merchant, kind, from_time, max_messages, position),
+    LATERAL (
+        SELECT *, (
+            SELECT true FROM deliveries AS earlier
+            WHERE earlier.merchant = ready.merchant AND earlier.ordering_key = ready.ordering_key
+            AND earlier.sequence < ready.sequence ORDER BY earlier.sequence LIMIT 1
+        ) IS TRUE AS is_behind_another
+        FROM deliveries AS ready
+        WHERE ready.merchant = open.merchant AND ready.kind = open.kind
+        AND ready.state = 'ready'
+        AND ready.next_attempt_at >= open.from_time AND ready.next_attempt_at <= $1
+        ORDER BY ready.next_attempt_at LIMIT open.max_messages
+    ) AS due
+), rounds AS (
+    SELECT *, row_number() OVER (PARTITION BY merchant, kind ORDER BY next_attempt_at, id) AS round,
+    count(*) OVER () AS due
+    FROM due
+), sized AS (
+    SELECT rounds.*, message.version, message.event, message.body, message.traceparent,
+    sum(octet_length(message.body)) OVER (ORDER BY rounds.round, rounds.position)
+    - octet_length(message.body) AS bytes_before
+    FROM rounds LEFT JOIN LATERAL (
+        SELECT version, event, body, traceparent FROM delivery_messages WHERE id = rounds.id LIMIT 1
+    ) AS message ON NOT rounds.is_behind_another
+), candidates AS (
+    SELECT * FROM sized WHERE bytes_before IS NULL OR bytes_before < $7
+), claimed AS (
+    UPDATE deliveries SET state = 'queued', leased_until = $2 WHERE id = ANY (
+        ARRAY (SELECT id FROM candidates WHERE NOT is_behind_another AND body IS NOT NULL)
+    ) AND (state = 'ready' AND next_attempt_at <= $1) IS TRUE RETURNING id
+), postponed AS (
+    UPDATE deliveries SET next_attempt_at = $2 WHERE id = ANY (
+        ARRAY (SELECT id FROM candidates WHERE NOT is_behind_another AND body IS NULL)
+    ) AND (state = 'ready' AND next_attempt_at <= $1) IS TRUE
+)
+SELECT id, merchant, kind, next_attempt_at, sequence, replay_number, attempts, requeues,
+is_behind_another, id IN (SELECT id FROM claimed) AS is_claimed, due, version, event, body,
+traceparent
+FROM candidates ORDER BY round, position

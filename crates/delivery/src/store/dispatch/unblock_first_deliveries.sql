@@ -1,0 +1,19 @@
+WITH blocked AS MATERIALIZED (
+    SELECT merchant, kind, id, ordering_key, sequence FROM deliveries
+    WHERE state = 'blocked' AND (merchant, kind, id) > ($1, $2, $3)
+    ORDER BY merchant, kind, id LIMIT $4
+), first AS (
+    SELECT id FROM blocked WHERE (
+        SELECT true FROM deliveries AS earlier
+        WHERE earlier.merchant = blocked.merchant
+        AND earlier.ordering_key = blocked.ordering_key AND earlier.sequence < blocked.sequence
+        ORDER BY earlier.sequence LIMIT 1
+    ) IS NOT TRUE
+), unblocked AS (
+    UPDATE deliveries SET state = 'ready', next_attempt_at = GREATEST(next_attempt_at, $5)
+    WHERE id = ANY (ARRAY (SELECT id FROM first)) AND (state = 'blocked') IS TRUE
+    RETURNING id
+)
+SELECT merchant, kind, id, (SELECT count(*) FROM blocked) AS checked,
+(SELECT count(*) FROM unblocked) AS unblocked
+FROM blocked ORDER BY merchant DESC, kind DESC, id DESC LIMIT 1

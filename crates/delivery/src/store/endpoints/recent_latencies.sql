@@ -1,0 +1,11 @@
+SELECT given.merchant, given.kind,
+recent.hour, recent.bucket, recent.attempts, recent.delivered
+FROM unnest($1, $2) AS given (merchant, kind), LATERAL (
+    SELECT hour FROM delivery_latencies AS newest
+    WHERE newest.merchant = given.merchant AND newest.kind = given.kind
+    ORDER BY hour DESC LIMIT 1
+) AS newest, LATERAL (
+    SELECT * FROM delivery_latencies AS row
+    WHERE row.merchant = given.merchant AND row.kind = given.kind
+    AND row.hour >= newest.hour - INTERVAL '1 hour'
+) AS recent

@@ -1,0 +1,5 @@
+WITH published AS (DELETE FROM outbox
+    WHERE sequence = ANY ($1) AND event_id = ANY ($2) RETURNING *)
+INSERT INTO published_events
+    (published_at, sequence, event_id, routing_key, event, created_at)
+SELECT now(), sequence, event_id, routing_key, event, created_at FROM published

@@ -1,0 +1,11 @@
+SELECT sequence, event_id, routing_key, event, created_at FROM (
+    SELECT *, sum(octet_length(event)) OVER (ORDER BY sequence)
+        - octet_length(event) AS bytes_before
+    FROM (
+        SELECT * FROM outbox WHERE sequence = ANY ($4)
+        UNION ALL
+        (SELECT * FROM outbox WHERE sequence >= $1 ORDER BY sequence LIMIT $2)
+        ORDER BY sequence LIMIT $2
+    ) AS batch
+) AS batch
+WHERE bytes_before < $3 ORDER BY sequence

@@ -1,0 +1,6 @@
+UPDATE erasures SET batches = batches + 1, erased_orders = erased_orders + $2,
+    erased_events = erased_events + $3,
+    state = CASE WHEN EXISTS (
+        SELECT FROM erasure_orders WHERE erasure = $1 AND NOT is_done
+    ) THEN 'running' ELSE 'waiting' END
+WHERE id = $1

@@ -1,0 +1,82 @@
+//! The events about confirmed exchanges, which the exchange service consumes.
+
+use std::collections::BTreeMap;
+
+use domain::merchant::Merchant;
+use domain::order::{Customer, Order};
+use domain::returns::{ConfirmedUnit, Replacement, ReturnConfirmed, ReturnRequest, Rma, RmaUnit};
+use platform::Timestamp;
+
+use crate::orders::units::OrderUnits;
+
+/// Events for the exchange service, one for each order with exchanged units.
+pub(crate) fn confirmations(
+    merchant: &Merchant,
+    request: &ReturnRequest,
+    rma: &Rma,
+    order_units: &OrderUnits,
+    now: Timestamp,
+) -> Vec<ReturnConfirmed> {
+    let mut by_order: BTreeMap<&str, Vec<ConfirmedUnit>> = BTreeMap::new();
+    for unit in &rma.units {
+        let confirmed = confirmed_unit(merchant, unit, order_units);
+        by_order.entry(&unit.id.order_identifier).or_default().extend(confirmed);
+    }
+    let confirmation = |(order, units): (&str, Vec<ConfirmedUnit>)| {
+        let order = &order_units.orders.get(order)?.order;
+        let has_card = units.iter().any(|it| it.replacement == Replacement::GiftCard);
+        let settings = merchant.settings.in_currency(order.currency.code());
+        (!units.is_empty()).then(|| ReturnConfirmed {
+            merchant: merchant.identifier.clone(),
+            rma_identifier: rma.rma_identifier.clone(),
+            original_order_id: order.identifier.clone(),
+            currency: order.currency,
+            is_gift: request.gift_refund_only,
+            customer: customer(request, order),
+            shipping_address: order.shipping_address.clone(),
+            billing_address: order.billing_address.clone(),
+            units,
+            gift_card: settings.returns.gift_card.clone().filter(|_| has_card),
+            confirmed_at: now,
+        })
+    };
+    by_order.into_iter().filter_map(confirmation).collect()
+}
+
+/// The customer of the exchange order. A giftee has only an e-mail address.
+fn customer(request: &ReturnRequest, order: &Order) -> Customer {
+    let Some(email) = &request.giftee_email else { return order.customer.clone() };
+    Customer {
+        identifier: email.clone(),
+        first_name: None,
+        last_name: None,
+        email: Some(email.clone()),
+        phone: None,
+    }
+}
+
+fn confirmed_unit(
+    merchant: &Merchant,
+    unit: &RmaUnit,
+    order_units: &OrderUnits,
+) -> Option<ConfirmedUnit> {
+    let replacement = unit.resolution.replacement()?;
+    let view = order_units.unit(&unit.id)?;
+    let line = view.line;
+    let order = &view.projected.order;
+    let concepts = [&line.concept, &order.concept, &merchant.settings.concept];
+    let concept = concepts.into_iter().flatten().find(|concept| !concept.is_empty());
+    Some(ConfirmedUnit {
+        id: unit.id.clone(),
+        sku: unit.sku.clone(),
+        title: line.title.clone(),
+        product_identifier: line.product_identifier.clone(),
+        variant_identifier: line.variant_identifier.clone(),
+        concept: concept.cloned(),
+        unit_price_amount_cents: line.unit_price_amount_cents,
+        product_amount_cents: unit.amounts.product_amount_cents,
+        discount_amount_cents: unit.amounts.discount_amount_cents,
+        tax_amount_cents: unit.amounts.tax_amount_cents,
+        replacement,
+    })
+}

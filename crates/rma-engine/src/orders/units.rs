@@ -1,0 +1,201 @@
+//! The orders of a request and the facts about their units that eligibility checks need.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use diesel_async::AsyncPgConnection;
+use domain::access::MerchantId;
+use domain::order::OrderLine;
+use domain::returns::{PurchasedUnit, Resolution, ReturnMethod, Rma, UnitFacts, UnitId};
+use futures_util::future::join;
+use platform::database::DatabaseError;
+
+use crate::shipped_units::{Unit, unit_id};
+use crate::store;
+use crate::store::orders::{Key, Projected, RowLock};
+use crate::store::units::{Holder, ReturnedUnits};
+
+/// Orders of one merchant.
+#[derive(Default)]
+pub(crate) struct OrderUnits {
+    pub(crate) orders: BTreeMap<String, Projected>,
+    returned: ReturnedUnits,
+}
+
+/// A unit of an order: the index of its line and its number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UnitRef {
+    line: usize,
+    number: i32,
+}
+
+/// A unit of an order line; `unit` is `None` until it ships.
+#[derive(Clone, Copy)]
+pub(crate) struct LoadedUnit<'a> {
+    pub(crate) projected: &'a Projected,
+    pub(crate) line: &'a OrderLine,
+    pub(crate) unit: Option<&'a Unit>,
+    holder: Option<&'a Holder>,
+    /// Whether the order cannot have another exchange.
+    pub(crate) is_order_exchanged: bool,
+}
+
+impl OrderUnits {
+    /// Loads orders of one merchant.
+    pub(crate) async fn load(
+        conn: &AsyncPgConnection,
+        merchant: &MerchantId,
+        orders: &BTreeSet<&str>,
+        row_lock: RowLock,
+    ) -> Result<Self, DatabaseError> {
+        let keys = orders.iter().map(|order| (merchant.as_str(), *order)).collect();
+        let mut loaded = Self::load_all(conn, &keys, row_lock).await?;
+        Ok(loaded.remove(merchant.as_str()).unwrap_or_default())
+    }
+
+    /// Loads orders, by merchant.
+    pub(crate) async fn load_all(
+        conn: &AsyncPgConnection,
+        orders: &BTreeSet<Key<'_>>,
+        row_lock: RowLock,
+    ) -> Result<HashMap<String, Self>, DatabaseError> {
+        // Both statements are sent at once and run in this order: units are read under the lock of their order.
+        let (found, returned) =
+            join(store::orders::find(conn, orders, row_lock), store::units::returned(conn, orders))
+                .await;
+        let mut loaded = HashMap::<String, Self>::new();
+        for (merchant, projected) in found? {
+            let of_merchant = loaded.entry(merchant).or_default();
+            of_merchant.orders.insert(projected.order.identifier.clone(), projected);
+        }
+        for (merchant, returned) in returned? {
+            loaded.entry(merchant).or_default().returned = returned;
+        }
+        Ok(loaded)
+    }
+
+    /// Adds the units of a new return.
+    pub(crate) fn add_return(&mut self, rma: &Rma) {
+        for unit in &rma.units {
+            let holder = Holder { rma_identifier: rma.rma_identifier.clone() };
+            self.returned.held.insert(unit.id.clone(), holder);
+            if unit.exchange_status.is_some() {
+                self.returned.exchanged.insert(unit.id.order_identifier.clone());
+            }
+        }
+    }
+
+    /// The unit, if the order, the line and the unit number exist.
+    pub(crate) fn unit(&self, id: &UnitId) -> Option<LoadedUnit<'_>> {
+        let projected = self.orders.get(&id.order_identifier)?;
+        let mut lines = projected.order.items.iter();
+        let line = lines.find(|line| line.identifier == id.order_line_item_identifier)?;
+        let view = self.view(projected, line, id);
+        let is_of_line = view.unit.is_some() || i64::from(id.unit) <= line.quantity;
+        is_of_line.then_some(view)
+    }
+
+    /// The sequence number of the event with the snapshot of a unit's order, if the order is loaded.
+    pub(crate) fn sequence(&self, id: &UnitId) -> Option<i64> {
+        self.orders.get(&id.order_identifier).map(|it| it.sequence)
+    }
+
+    /// All units of an order, sorted by line and number.
+    pub(crate) fn unit_refs(projected: &Projected) -> Vec<UnitRef> {
+        let of_line = |(index, line): (usize, &OrderLine)| {
+            let ordered = 1..=i32::try_from(line.quantity).unwrap_or(i32::MAX);
+            let shipped = projected.shipped_units.units(&line.identifier).iter().map(|it| it.unit);
+            let numbers: BTreeSet<_> = ordered.chain(shipped).collect();
+            numbers.into_iter().map(move |number| UnitRef { line: index, number })
+        };
+        projected.order.items.iter().enumerate().flat_map(of_line).collect()
+    }
+
+    /// The unit that one of [`Self::unit_refs`] refers to.
+    pub(crate) fn at(&self, order: &str, unit_ref: UnitRef) -> Option<(UnitId, LoadedUnit<'_>)> {
+        let projected = self.orders.get(order)?;
+        let line = projected.order.items.get(unit_ref.line)?;
+        let id = unit_id(order, &line.identifier, unit_ref.number);
+        let view = self.view(projected, line, &id);
+        Some((id, view))
+    }
+
+    fn view<'a>(
+        &'a self,
+        projected: &'a Projected,
+        line: &'a OrderLine,
+        id: &UnitId,
+    ) -> LoadedUnit<'a> {
+        LoadedUnit {
+            projected,
+            line,
+            unit: projected.shipped_units.unit(&line.identifier, id.unit),
+            holder: self.returned.held.get(id),
+            is_order_exchanged: self.is_exchanged(&id.order_identifier),
+        }
+    }
+
+    /// Approximate size in bytes.
+    pub(crate) fn weight(&self) -> usize {
+        let held = |(id, holder): (&UnitId, &Holder)| {
+            let UnitId { order_identifier, order_line_item_identifier, .. } = id;
+            let names = [order_identifier, order_line_item_identifier, &holder.rma_identifier];
+            size_of::<(UnitId, Holder)>() + names.map(String::len).iter().sum::<usize>()
+        };
+        let orders: usize = self.orders.values().map(|it| it.weight).sum();
+        orders + self.returned.held.iter().map(held).sum::<usize>()
+    }
+
+    /// The return that the unit is in.
+    pub(crate) fn return_of(&self, id: &UnitId) -> Option<&str> {
+        self.returned.held.get(id).map(|holder| holder.rma_identifier.as_str())
+    }
+
+    /// Whether the order has an exchange and so cannot have another.
+    pub(crate) fn is_exchanged(&self, order: &str) -> bool {
+        self.returned.exchanged.contains(order)
+    }
+}
+
+impl<'a> LoadedUnit<'a> {
+    /// Facts for the eligibility check with the wanted resolution and method.
+    pub(crate) fn facts(
+        &self,
+        wanted: &Resolution,
+        return_method: Option<ReturnMethod>,
+    ) -> UnitFacts<'a> {
+        UnitFacts {
+            order_status: self.projected.order.status,
+            order_created_at: self.projected.order.created_at,
+            is_shipped: self.unit.is_some(),
+            shipped_at: self.line.shipped_date,
+            line_tags: &self.line.tags,
+            rma_identifier: self.holder.map(|holder| holder.rma_identifier.as_str()),
+            is_refunded: self.unit.is_some_and(|unit| unit.refund.is_some()),
+            is_second_exchange: self.is_order_exchanged && *wanted != Resolution::Refund,
+            return_method,
+            weight: self.line.weight,
+        }
+    }
+
+    pub(crate) fn has_variants(&self) -> bool {
+        self.line.variant_identifier.is_some()
+    }
+
+    /// The SKU, or the UPC if the order has no SKU.
+    pub(crate) fn sku(&self) -> String {
+        self.line.sku.clone().or_else(|| self.line.upc.clone()).unwrap_or_default()
+    }
+
+    pub(crate) fn purchased(&self) -> PurchasedUnit {
+        PurchasedUnit {
+            sku: self.sku(),
+            upc: self.line.upc.clone(),
+            title: self.line.title.clone(),
+            image_url: self.line.image_url.clone().filter(|url| !url.is_empty()),
+            unit_price_amount_cents: self.line.unit_price_amount_cents,
+            // A unit that has not shipped has no amounts yet. It can be quoted, and is ineligible.
+            amounts: self.unit.map(|unit| unit.amounts).unwrap_or_default(),
+            original_order_identifier: self.projected.original_order_identifier.clone(),
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Quotes for returns. One function assesses quotes and new returns. A quote token contains the
+//! terms that the shopper saw, so that a new return can be compared with them.
+
+pub(crate) mod conflict;
+pub(crate) mod terms;
+
+use domain::json::{FieldError, ValidationError};
+use domain::merchant::Merchant;
+use domain::returns::{
+    Ineligible, IneligibleCode, RefundFinancials, RefundType, RequestedUnit, ReturnMethod,
+    ReturnRequest, RmaUnit, UnitId, check_eligibility,
+};
+use platform::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use self::terms::{QuoteTerms, UnitTerms};
+use crate::orders::units::{LoadedUnit, OrderUnits};
+
+/// Costs, refunds and eligibility of a return at this moment.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct Quote {
+    /// Send this token with the return. The return is rejected if the terms have changed.
+    quote: String,
+    /// Whether every unit can be returned.
+    possible: bool,
+    return_method: ReturnMethod,
+    return_shipping_cost_cents: i64,
+    /// The sum over the units.
+    estimated_refund_amount_cents: i64,
+    /// Money that the shopper gets back, before the return shipping cost.
+    shopper_refund_amount_cents: i64,
+    #[schema(example = "USD")]
+    currency: String,
+    units: Vec<QuotedUnit>,
+}
+
+/// A unit of a quote.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(crate) struct QuotedUnit {
+    #[serde(flatten)]
+    requested: RequestedUnit,
+    sku: String,
+    title: String,
+    refund_type: RefundType,
+    refund_financials: RefundFinancials,
+    returnable: bool,
+    /// Why the unit cannot be returned; absent if it can.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ineligible: Option<Ineligible>,
+    /// The policy reason that staff has overridden.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overridden: Option<IneligibleCode>,
+}
+
+/// A unit that cannot be returned.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+pub(crate) struct IneligibleUnit {
+    #[serde(flatten)]
+    id: UnitId,
+    #[serde(flatten)]
+    ineligible: Ineligible,
+}
+
+/// A request checked against its orders.
+pub(crate) struct Assessment {
+    pub(crate) units: Vec<AssessedUnit>,
+    pub(crate) return_shipping_cost_cents: i64,
+    return_method: ReturnMethod,
+    pub(crate) currency: String,
+    /// Whether the terms of the quote have no amounts, which a giftee must not see.
+    is_for_giftee: bool,
+}
+
+pub(crate) struct AssessedUnit {
+    requested: RequestedUnit,
+    title: String,
+    pub(crate) unit: RmaUnit,
+    /// The reason that staff overrode, if there was one, or the reason why the unit cannot be returned.
+    pub(crate) eligibility: Result<Option<IneligibleCode>, Ineligible>,
+}
+
+/// Checks a request against its orders. Unknown orders, lines and units are validation errors.
+pub(crate) fn assess(
+    order_units: &OrderUnits,
+    request: &ReturnRequest,
+    merchant: &Merchant,
+    now: Timestamp,
+) -> Result<Assessment, ValidationError> {
+    let mut errors = Vec::new();
+    let mut found = Vec::new();
+    for (index, requested) in request.units.iter().enumerate() {
+        match order_units.unit(&requested.id) {
+            Some(unit) => found.push((index, requested, unit)),
+            None => errors.push(no_such_unit(order_units, index, requested)),
+        }
+    }
+    errors.extend(found.iter().filter_map(|(index, _, unit)| mismatch(*index, unit, &found)));
+    errors
+        .extend(request.exchange_errors(|id| order_units.unit(id).map(|unit| unit.has_variants())));
+    if !errors.is_empty() {
+        return Err(ValidationError { errors, omitted: 0 });
+    }
+    let currency = found.first().map(|(_, _, unit)| unit.projected.order.currency);
+    let currency = currency.map_or_else(String::new, |it| it.code().to_owned());
+    let settings = merchant.settings.in_currency(&currency);
+    let staff = request.staff_override.as_ref();
+    let units: Vec<_> = found
+        .iter()
+        .map(|(_, requested, unit)| AssessedUnit {
+            requested: (*requested).clone(),
+            title: unit.line.title.clone(),
+            unit: RmaUnit::new(requested, unit.purchased()),
+            eligibility: {
+                let facts = unit.facts(&requested.resolution, Some(request.return_method));
+                check_eligibility(&facts, &settings, now, staff)
+            },
+        })
+        .collect();
+    let types = units.iter().map(|it| it.unit.refund_type);
+    let cost = settings.returns.return_shipping_cost(request.return_method, types);
+    Ok(Assessment {
+        // A method that the merchant does not offer has no cost, and makes every unit ineligible.
+        return_shipping_cost_cents: cost.unwrap_or_default(),
+        return_method: request.return_method,
+        currency,
+        units,
+        is_for_giftee: false,
+    })
+}
+
+/// The error of a requested unit that does not exist: its order, its line or its number is wrong.
+fn no_such_unit(order_units: &OrderUnits, index: usize, requested: &RequestedUnit) -> FieldError {
+    let field = |name: &str| format!("$.units[{index}].{name}");
+    let id = &requested.id;
+    match order_units.orders.get(&id.order_identifier) {
+        None => FieldError::invalid(field("order_identifier"), "there is no such order"),
+        Some(it)
+            if it.order.items.iter().all(|it| it.identifier != id.order_line_item_identifier) =>
+        {
+            let detail = "names no line of this order";
+            FieldError::invalid(field("order_line_item_identifier"), detail)
+        }
+        Some(_) => FieldError::invalid(field("unit"), "the line has no such unit"),
+    }
+}
+
+/// An error if the unit's order has another shopper or currency than the first unit's order.
+fn mismatch(
+    index: usize,
+    unit: &LoadedUnit<'_>,
+    found: &[(usize, &RequestedUnit, LoadedUnit<'_>)],
+) -> Option<FieldError> {
+    let order = &unit.projected.order;
+    let first = &found.first()?.2.projected.order;
+    let field = format!("$.units[{index}].order_identifier");
+    if order.customer.identifier != first.customer.identifier {
+        return Some(FieldError::invalid(field, "the order is another shopper's"));
+    }
+    if order.currency != first.currency {
+        return Some(FieldError::invalid(field, "the order is in another currency"));
+    }
+    None
+}
+
+impl Assessment {
+    pub(crate) fn for_giftee(self, is_for_giftee: bool) -> Self {
+        Self { is_for_giftee, ..self }
+    }
+
+    pub(crate) fn ineligible(&self) -> Vec<IneligibleUnit> {
+        let refused = |it: &AssessedUnit| {
+            let ineligible = it.eligibility.clone().err()?;
+            Some(IneligibleUnit { id: it.unit.id.clone(), ineligible })
+        };
+        self.units.iter().filter_map(refused).collect()
+    }
+
+    pub(crate) fn quote(&self) -> Quote {
+        let sum = |amount: fn(RefundFinancials) -> i64| {
+            self.units.iter().map(|it| amount(it.unit.refund_financials())).sum()
+        };
+        Quote {
+            quote: self.terms().to_token(),
+            possible: self.units.iter().all(|it| it.eligibility.is_ok()),
+            return_method: self.return_method,
+            return_shipping_cost_cents: self.return_shipping_cost_cents,
+            estimated_refund_amount_cents: sum(|it| it.estimated_refund_amount_cents),
+            shopper_refund_amount_cents: sum(|it| it.shopper_refund_amount_cents),
+            currency: self.currency.clone(),
+            units: self.units.iter().map(AssessedUnit::quoted).collect(),
+        }
+    }
+
+    pub(crate) fn terms(&self) -> QuoteTerms {
+        let shown = |cents: i64| if self.is_for_giftee { 0 } else { cents };
+        let unit = |it: &AssessedUnit| UnitTerms {
+            id: it.unit.id.clone(),
+            refund_type: it.unit.refund_type,
+            refund_amount_cents: shown(it.unit.refund_financials().estimated_refund_amount_cents),
+            ineligible: it.eligibility.as_ref().err().map(|it| it.code),
+        };
+        QuoteTerms {
+            return_shipping_cost_cents: shown(self.return_shipping_cost_cents),
+            units: self.units.iter().map(unit).collect(),
+        }
+    }
+}
+
+impl AssessedUnit {
+    fn quoted(&self) -> QuotedUnit {
+        QuotedUnit {
+            requested: self.requested.clone(),
+            sku: self.unit.sku.clone(),
+            title: self.title.clone(),
+            refund_type: self.unit.refund_type,
+            refund_financials: self.unit.refund_financials(),
+            returnable: self.eligibility.is_ok(),
+            ineligible: self.eligibility.clone().err(),
+            overridden: self.eligibility.clone().ok().flatten(),
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Creates returns, many in one transaction.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use delivery::Deliveries;
+use diesel_async::AsyncPgConnection;
+use domain::merchant::Merchant;
+use futures_util::future::{join, join3};
+use messaging::{Outbox, SerializedEvent};
+use platform::batching::{BatchHandler, BatchResults, Job, Processing};
+use platform::idempotency::{self, OwnedKey};
+use platform::{Clock, Timestamp};
+use tracing::Span;
+
+use crate::App;
+use crate::error::Error;
+use crate::exchanges::confirmations::confirmations;
+use crate::orders::units::OrderUnits;
+use crate::return_changes::ReturnChanges;
+use crate::returns::{NewReturn, open, orders_of};
+use crate::shoppers::view::ReturnView;
+use crate::store::orders::RowLock;
+
+/// A return to create.
+pub(crate) struct ReturnJob {
+    merchant: Arc<Merchant>,
+    actor: String,
+    key: Option<OwnedKey>,
+    new: NewReturn,
+    /// The span of the request.
+    span: Span,
+}
+
+impl Job for ReturnJob {
+    fn owner(&self) -> &str {
+        self.merchant.identifier.as_str()
+    }
+
+    fn weight(&self) -> usize {
+        self.new.request.units.len()
+    }
+}
+
+/// Creates a return and returns the response. A repeated request gets the first response.
+#[tracing::instrument(skip_all)]
+pub(crate) async fn create(
+    app: &App,
+    merchant: Arc<Merchant>,
+    actor: &str,
+    key: Option<OwnedKey>,
+    new: NewReturn,
+) -> Result<String, Error> {
+    let actor = actor.to_owned();
+    let span = Span::current();
+    app.new_returns.run(ReturnJob { merchant, actor, key, new, span }).await
+}
+
+pub(crate) struct ReturnHandler {
+    pub(crate) clock: Clock,
+    pub(crate) outbox: Outbox,
+    pub(crate) deliveries: Deliveries,
+}
+
+impl BatchHandler for ReturnHandler {
+    type Job = ReturnJob;
+    type Response = String;
+    type Error = Error;
+
+    async fn process(
+        &self,
+        conn: &mut AsyncPgConnection,
+        jobs: &[&ReturnJob],
+        processing: Processing,
+    ) -> Result<BatchResults<String, Error>, Error> {
+        let row_lock = match processing {
+            Processing::Batch => RowLock::UpdateOrSkip,
+            Processing::Alone => RowLock::Update,
+        };
+        let orders: BTreeSet<_> = jobs.iter().flat_map(|job| job.orders()).collect();
+        let keys: Vec<_> = jobs.iter().filter_map(|job| job.key()).collect();
+        // The statements are sent at once and run in this order: keys are read under the locks.
+        let (loaded, states) =
+            join(OrderUnits::load_all(conn, &orders, row_lock), idempotency::find_all(conn, &keys))
+                .await;
+        let mut loaded = loaded?;
+        let mut states = states?.into_iter();
+        // After the locks, so that times follow the order of the changes.
+        let now = self.clock.now();
+        let mut changes = ReturnChanges::new(&self.deliveries);
+        let mut events = Vec::new();
+        let mut results: BatchResults<String, Error> = Vec::with_capacity(jobs.len());
+        let mut used_keys = HashSet::new();
+        let mut new_keys = Vec::new();
+        for job in jobs {
+            let key = job.key();
+            let completed = match key {
+                Some(key) => key.completed(idempotency::next_state(&mut states)?),
+                None => Ok(None),
+            };
+            let is_first_with_key = match (&completed, key) {
+                (Ok(None), Some(it)) => used_keys.insert((it.merchant, it.operation, it.key)),
+                _ => true,
+            };
+            let order_units = loaded.entry(job.merchant.identifier.to_string()).or_default();
+            let is_loaded = |(_, order): (&str, &str)| order_units.orders.contains_key(order);
+            let is_ready = processing == Processing::Alone
+                || (job.orders().all(is_loaded) && !changes.is_full());
+            results.push(match completed {
+                Err(error) => Some(Err(error.into())),
+                Ok(Some(response)) => Some(Ok(response)),
+                // The next batch repeats the response of the first request with the key, or the orders of the
+                // request are locked by another transaction, or the batch is full.
+                Ok(None) if !is_first_with_key || !is_ready => None,
+                Ok(None) => {
+                    let create = || self.create(job, order_units, &mut changes, &mut events, now);
+                    let created = job.span.in_scope(create);
+                    // The changes of the request may be incomplete, so nothing is saved.
+                    if let Err(error @ (Error::Database(_) | Error::Serialize(_))) = created {
+                        return Err(error);
+                    }
+                    new_keys.extend(key.zip(created.as_ref().ok().cloned()));
+                    Some(created)
+                }
+            });
+        }
+        let (saved, inserted, published) = join3(
+            changes.save(conn, now),
+            idempotency::insert_all(conn, &new_keys, now),
+            self.outbox.append_serialized(conn, now, &events),
+        )
+        .await;
+        saved?;
+        let inserted = inserted?;
+        published?;
+        if inserted { Ok(results) } else { Err(Error::ConcurrentInsert) }
+    }
+
+    fn is_conflict(error: &Error) -> bool {
+        matches!(error, Error::ConcurrentInsert)
+    }
+}
+
+impl ReturnJob {
+    fn key(&self) -> Option<idempotency::IdempotencyKey<'_>> {
+        Some(self.key.as_ref()?.of(&self.merchant.identifier))
+    }
+
+    /// The merchant and the identifier of each order.
+    fn orders(&self) -> impl Iterator<Item = (&str, &str)> {
+        let merchant = self.merchant.identifier.as_str();
+        orders_of(&self.new.request).into_iter().map(move |order| (merchant, order))
+    }
+}
+
+impl ReturnHandler {
+    fn create(
+        &self,
+        ReturnJob { merchant, actor, new, .. }: &ReturnJob,
+        order_units: &mut OrderUnits,
+        changes: &mut ReturnChanges,
+        events: &mut Vec<SerializedEvent>,
+        now: Timestamp,
+    ) -> Result<String, Error> {
+        let rma = open(merchant, actor, new, order_units, changes, now)?;
+        for confirmed in confirmations(merchant, &new.request, &rma, order_units, now) {
+            events.push(self.outbox.serialize(now, &confirmed)?);
+        }
+        order_units.add_return(&rma);
+        Ok(serde_json::to_string(&ReturnView::new(rma, new.shopper.as_ref()))?)
+    }
+}

@@ -1,0 +1,129 @@
+//! Pages of returns and of timelines.
+//!
+//! See docs/decisions/look-up.md.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{DateTime, Datelike as _};
+use diesel_async::AsyncPgConnection;
+use domain::merchant::Merchant;
+use domain::returns::Rma;
+use platform::Timestamp;
+use platform::http::{BadCursor, PageLimit};
+use platform::shopper_proof::ProvenOrders;
+use serde::Serialize;
+use utoipa::openapi::schema::AnyOfBuilder;
+use utoipa::openapi::{Ref, RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+
+use crate::error::Error;
+use crate::returns::find;
+use crate::shoppers::timeline::{ShopperTimeline, steps};
+use crate::shoppers::view::{ReturnView, is_visible};
+use crate::store::search::{Search, search};
+use crate::store::timeline::{self, TimelineEntry};
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Returns {
+    /// Newest first.
+    returns: Vec<ReturnView>,
+    /// Value of `after` for the next page; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+/// A timeline as the caller may see it.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(crate) enum TimelineView {
+    Full(Timeline),
+    Shopper(ShopperTimeline),
+}
+
+/// `anyOf`, because a timeline without entries has both forms.
+impl PartialSchema for TimelineView {
+    fn schema() -> RefOr<Schema> {
+        let either = AnyOfBuilder::new()
+            .description(Some("A timeline as the caller may see it."))
+            .item(Ref::from_schema_name(Timeline::name()))
+            .item(Ref::from_schema_name(ShopperTimeline::name()));
+        RefOr::T(Schema::AnyOf(either.build()))
+    }
+}
+
+impl ToSchema for TimelineView {
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        schemas.push((Timeline::name().into_owned(), Timeline::schema()));
+        Timeline::schemas(schemas);
+        schemas.push((ShopperTimeline::name().into_owned(), ShopperTimeline::schema()));
+        ShopperTimeline::schemas(schemas);
+    }
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Timeline {
+    /// Oldest first.
+    entries: Vec<TimelineEntry>,
+    /// Value of `after` for the next page; absent on the last page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next: Option<String>,
+}
+
+/// A page of returns. A shopper's page may have fewer, because returns of others are left out.
+pub(crate) async fn list_returns(
+    conn: &mut AsyncPgConnection,
+    wanted: &Search,
+    limit: PageLimit,
+    shopper: Option<&ProvenOrders>,
+) -> Result<Returns, Error> {
+    let (mut returns, is_truncated) = search(conn, wanted, limit.rows()).await?;
+    let next = limit.next_of(&mut returns, is_truncated, cursor);
+    returns.retain(|rma| shopper.is_none_or(|shopper| is_visible(rma, shopper)));
+    let returns = returns.into_iter().map(|rma| ReturnView::new(rma, shopper)).collect();
+    Ok(Returns { returns, next })
+}
+
+/// A page of a return's timeline.
+pub(crate) async fn timeline(
+    conn: &mut AsyncPgConnection,
+    merchant: &Merchant,
+    rma_identifier: &str,
+    (after, limit): (i64, PageLimit),
+    shopper: Option<&ProvenOrders>,
+) -> Result<TimelineView, Error> {
+    let rma = find(conn, merchant, rma_identifier, shopper).await?;
+    let id = &merchant.identifier;
+    let name = &rma.rma_identifier;
+    let (mut entries, is_truncated) = timeline::page(conn, id, name, after, limit.rows()).await?;
+    let next = limit.next_of(&mut entries, is_truncated, |last| last.position.to_string());
+    if shopper.is_none() {
+        return Ok(TimelineView::Full(Timeline { entries, next }));
+    }
+    let mut shown = Vec::new();
+    for entry in &entries {
+        shown.extend(steps(entry, &rma)?);
+    }
+    Ok(TimelineView::Shopper(ShopperTimeline { entries: shown, next }))
+}
+
+/// Whether PostgreSQL can store the time and it is in the range that the API accepts.
+pub(crate) fn is_plausible(time: Timestamp) -> bool {
+    (1..=9999).contains(&time.year())
+}
+
+/// Cursor of a return in the list: creation time in microseconds and identifier.
+fn cursor(rma: &Rma) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{} {}", rma.created_at.timestamp_micros(), rma.rma_identifier))
+}
+
+pub(crate) fn read_cursor(text: &str) -> Result<(Timestamp, String), BadCursor> {
+    let read = || {
+        let text = String::from_utf8(URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
+        let (time, identifier) = text.split_once(' ')?;
+        let time = DateTime::from_timestamp_micros(time.parse().ok()?)?;
+        // A cursor is not checked like the rest of the URL, and PostgreSQL cannot store NUL.
+        let is_ours = is_plausible(time) && !identifier.contains('\0');
+        is_ours.then(|| (time, identifier.to_owned()))
+    };
+    read().ok_or(BadCursor)
+}

@@ -1,0 +1,10 @@
+SELECT
+(SELECT document FROM orders WHERE merchant = $1 AND identifier = $2) AS document,
+greatest(
+    (SELECT at FROM lookup_failures
+     WHERE merchant = $1 AND order_digest = $8 AND at > $4 AND position <> $5
+     ORDER BY at DESC OFFSET $6 LIMIT 1),
+    (SELECT at FROM lookup_failures
+     WHERE address = $3 AND at > $4 AND position <> $5
+     ORDER BY at DESC OFFSET $7 LIMIT 1)
+) AS limited_since

@@ -1,0 +1,5 @@
+SELECT units.* FROM unnest($1, $2) AS requested (merchant, order_identifier), LATERAL (
+    SELECT merchant, rma_identifier, order_identifier, line_identifier, unit
+    FROM return_units AS own WHERE own.merchant = requested.merchant
+    AND own.order_identifier = requested.order_identifier AND held OFFSET 0
+) AS units

@@ -1,0 +1,16 @@
+WITH affected (merchant, rma_identifier) AS (
+    SELECT units.* FROM unnest($1, $2) AS requested (merchant, order_identifier), LATERAL (
+        SELECT merchant, rma_identifier FROM return_units AS own
+        WHERE own.merchant = requested.merchant
+        AND own.order_identifier = requested.order_identifier AND held OFFSET 0
+    ) AS units
+    UNION SELECT * FROM unnest($3, $4)
+), sorted AS (
+    SELECT * FROM affected ORDER BY merchant, rma_identifier
+)
+SELECT stored.* FROM sorted, LATERAL (
+    SELECT merchant, rma_identifier, octet_length(document) AS weight
+    FROM returns AS own
+    WHERE own.merchant = sorted.merchant AND own.rma_identifier = sorted.rma_identifier
+    FOR NO KEY UPDATE
+) AS stored
