@@ -77,7 +77,8 @@ fn value(item: &RequestItem, quote: &Quote) -> Option<i64> {
     units.map(|unit| unit.refund_financials.estimated_refund_amount_cents).sum()
 }
 
-fn amounts(page: &Page, request: &Request, quote: &Quote) -> Vec<(String, String)> {
+/// The amounts with their labels; the last is the sum.
+pub(crate) fn amounts(page: &Page, request: &Request, quote: &Quote) -> Vec<(String, String)> {
     let currency = &quote.currency;
     let money = |cents: i64| page.money(&cents, currency);
     let refund = quote.shopper_refund_amount_cents.unwrap_or_default();
