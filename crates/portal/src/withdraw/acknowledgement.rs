@@ -10,6 +10,7 @@ use domain::returns::Withdrawal;
 
 use crate::{
     error::PageError,
+    method,
     page::{Page, html},
     returns::{Item, Return, items, return_url},
     visit::{Proven, Visit},
@@ -80,7 +81,18 @@ impl Acknowledgement {
         }
         facts.extend(self.rma.orders().into_iter().map(|it| ("withdrawn-order", it.to_owned())));
         facts.push(("return-number", self.rma.rma_identifier.clone()));
+        facts.push(("withdrawn-method", self.page.t(method::text_id(&self.rma.return_method))));
+        facts.extend(self.cost().map(|cost| ("withdrawn-cost", cost)));
         facts
+    }
+
+    /// The cost of sending the items back; absent if there is nothing to send.
+    fn cost(&self) -> Option<String> {
+        let cents = self.rma.return_shipping_cost_cents.filter(|_| !self.rma.is_kept())?;
+        Some(match cents {
+            0 => self.page.t("method-free"),
+            cents => self.page.money(&cents, &self.rma.currency),
+        })
     }
 
     /// The acknowledgement as a text file, with one fact on each line.
@@ -132,6 +144,8 @@ mod tests {
             "- 2 × Tee, L\r\n",
             "- Hat\r\n",
             "Acme\r\n",
+            "Return method: By parcel\r\n",
+            "Cost of sending the items back: €5.00\r\n",
         ] {
             assert!(text.contains(part), "{part} in {text}");
         }
