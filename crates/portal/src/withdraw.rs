@@ -21,7 +21,7 @@ use crate::{
     App,
     error::PageError,
     find::{Failed, look_up},
-    page::Page,
+    page::{self, Page},
     sent::Form,
     visit::Visit,
 };
@@ -53,6 +53,11 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
 /// The page does not exist for merchants without the switch.
 fn check_offered(visit: &Visit) -> Result<(), PageError> {
     if visit.portal.withdrawal { Ok(()) } else { Err(PageError::NotFound) }
+}
+
+/// The digest by which the cookie remembers the withdrawal of an order. The lines of returns have no space.
+fn digest(order: &str) -> u64 {
+    page::digest(&format!("withdrawal {order}"))
 }
 
 /// The path of a page of the withdrawal with the order in its query.

@@ -301,3 +301,19 @@ async fn a_form_that_is_sent_twice_is_one_withdrawal() {
     }
     assert_eq!(browser.returns().len(), 1);
 }
+
+#[actix_web::test]
+async fn back_after_the_confirmation_says_that_the_withdrawal_was_received() {
+    let mut browser = Browser::start(&METHODS, &[unit("1", 1), unit("1", 2)]).await;
+    let page = browser.begin("Ada", "W-1").await;
+    browser.confirm(&page, &[]).await;
+    let (status, _, page) = browser.get("/acme/withdraw/confirm?order=W-1").await;
+    assert_eq!(status, StatusCode::OK);
+    assert_contains(&page, &["We have received your withdrawal", "/acme/returns/RMA-0/withdrawal"]);
+    assert!(!page.contains("Ada"), "{page}");
+    // A shopper who begins once more can withdraw from other items.
+    let page = browser.begin("Ada", "W-1").await;
+    assert_contains(&page, &["Confirm withdrawal"]);
+    let (_, location, _) = browser.get("/acme/withdraw/confirm?order=W-2").await;
+    assert_eq!(location, "/acme/withdraw?order=W-2");
+}

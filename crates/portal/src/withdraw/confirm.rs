@@ -14,7 +14,7 @@ use pages::{
 use uuid::Uuid;
 
 use super::{
-    WithdrawQuery, check_offered,
+    WithdrawQuery, check_offered, digest,
     units::{self, WithdrawLine, is_as_shown},
     url,
 };
@@ -25,7 +25,7 @@ use crate::{
     error::PageError,
     method::{self, MethodOption},
     order,
-    page::{Page, html_with, redirect},
+    page::{Page, html, html_with, redirect},
     returns::return_url,
     sent::{Form, Problem},
     visit::Visit,
@@ -74,6 +74,17 @@ struct AgainPage {
     action: String,
 }
 
+/// The page of a withdrawal that was confirmed, for Back.
+#[derive(Template)]
+#[template(path = "withdraw_received.html")]
+struct ReceivedPage {
+    page: Page,
+    /// The path of the acknowledgement.
+    url: String,
+    /// The path of the first step, to withdraw from other items.
+    more: String,
+}
+
 /// Why the page is shown, and the form that it keeps.
 #[derive(Default)]
 struct Cause<'a> {
@@ -93,10 +104,14 @@ pub(super) async fn show_confirm(
     check_offered(&visit)?;
     let order = &query.order;
     let is_proven = visit.proofs().iter().any(|proof| proof.order == *order && !proof.is_gift);
-    let person = visit.shopper.withdrawing(order).filter(|_| is_proven);
-    // Without the data of the first step, the shopper starts there.
-    let Some(person) = person else { return Ok(redirect(&url(&visit, "/withdraw", order))) };
-    show(&app, &visit, order, person.clone(), Cause::default()).await
+    if let Some(person) = visit.shopper.withdrawing(order).filter(|_| is_proven) {
+        return show(&app, &visit, order, person.clone(), Cause::default()).await;
+    }
+    match visit.shopper.confirmed(digest(order)) {
+        Some(rma) => show_received(&visit, order, rma),
+        // Without the data of the first step, the shopper starts there.
+        None => Ok(redirect(&url(&visit, "/withdraw", order))),
+    }
 }
 
 #[post("/{merchant}/withdraw/confirm")]
@@ -121,6 +136,7 @@ pub(super) async fn confirm(
         Ok(created) => {
             // The return has the person now.
             visit.shopper.end_withdrawal(order);
+            visit.shopper.remember(digest(order), &created.rma_identifier);
             let next = return_url(&visit, &created.rma_identifier, "/withdrawal");
             visit.with_cookie(&app, redirect(&next))
         }
@@ -132,6 +148,15 @@ pub(super) async fn confirm(
         }
         Err(error) => Err(error.into()),
     }
+}
+
+fn show_received(visit: &Visit, order: &str, rma: &str) -> Result<HttpResponse, PageError> {
+    let template = ReceivedPage {
+        page: Page::new(visit, None),
+        url: return_url(visit, rma, "/withdrawal"),
+        more: url(visit, "/withdraw", order),
+    };
+    html(&template.page, &template)
 }
 
 /// Asks the shopper to send the same form again, because the withdrawal may have been saved.
