@@ -140,11 +140,16 @@ async fn a_page_that_no_header_can_name_is_not_followed() {
 #[actix_web::test]
 async fn a_form_with_an_unknown_encoding_or_without_fields_is_rejected() {
     let encoded = form("/sign-out", &[]).insert_header((header::CONTENT_ENCODING, "br"));
-    let (status, ..) = send(encoded).await;
+    let (status, _, page) = send(encoded).await;
     assert_eq!(status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    assert_contains(&page, &["<h1>The form has an unknown encoding</h1>"]);
+    let large = form("/sign-out", &[]).insert_header((header::CONTENT_LENGTH, "1000000000"));
+    let (status, _, page) = send(large).await;
+    assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
+    assert_contains(&page, &["<h1>The form is too large</h1>"]);
     let (status, _, page) = send(form("/acme/language", &[])).await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
-    assert_contains(&page, &["This page is out of date"]);
+    assert_contains(&page, &["<h1>This page cannot be read</h1>"]);
 }
 
 #[actix_web::test]
