@@ -1,6 +1,6 @@
-//! Pages while no service responds. `withdrawals` has those of a withdrawal while rma-engine responds.
+//! Pages while no service responds. `with_engine` has pages while rma-engine responds.
 
-mod withdrawals;
+mod with_engine;
 
 use actix_web::{
     http::{StatusCode, header},

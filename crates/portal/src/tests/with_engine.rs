@@ -1,4 +1,4 @@
-//! Withdrawals of shoppers with one browser, while a stand-in for rma-engine responds.
+//! Pages of a shopper with one browser, while a stand-in for rma-engine responds.
 
 use std::{
     collections::BTreeMap,
@@ -25,6 +25,8 @@ use platform::Clock;
 struct Engine {
     methods: Vec<(&'static str, i64)>,
     units: Vec<Value>,
+    /// The lines that cannot be returned any more.
+    refused: Vec<&'static str>,
     returns: Vec<Value>,
     /// The idempotency keys of the returns.
     keys: Vec<String>,
@@ -41,6 +43,7 @@ impl Engine {
             "merchant": "acme", "version": 1, "name": "Acme", "currency": "EUR", "withdrawal": true,
             "lookup_keys": ["email"], "contact_email": "help@acme.test",
             "methods": methods.collect::<Vec<_>>(),
+            "reasons": [{ "code": "SMALL", "label": "Too small" }],
         })
     }
 
@@ -52,9 +55,16 @@ impl Engine {
     /// The quote of a request. Its token is the cost.
     fn quote(&self, request: &Value) -> Value {
         let cost = self.cost(&request["return_method"]);
-        let units: Vec<_> = request["units"].as_array().unwrap().clone();
+        let is_refused = |unit: &Value| {
+            self.refused.iter().any(|line| unit["order_line_item_identifier"] == *line)
+        };
+        let mut units: Vec<_> = request["units"].as_array().unwrap().clone();
+        let possible = !units.iter().any(is_refused);
+        for unit in units.iter_mut().filter(|unit| is_refused(unit)) {
+            unit["ineligible"] = json!({ "code": "already_returned" });
+        }
         json!({
-            "quote": cost.to_string(), "possible": true, "return_method": request["return_method"],
+            "quote": cost.to_string(), "possible": possible, "return_method": request["return_method"],
             "return_shipping_cost_cents": cost, "currency": "EUR",
             "shopper_refund_amount_cents": 4995 * units.len(), "units": units,
         })
@@ -316,4 +326,23 @@ async fn back_after_the_confirmation_says_that_the_withdrawal_was_received() {
     assert_contains(&page, &["Confirm withdrawal"]);
     let (_, location, _) = browser.get("/acme/withdraw/confirm?order=W-2").await;
     assert_eq!(location, "/acme/withdraw?order=W-2");
+}
+
+#[actix_web::test]
+async fn a_check_page_offers_no_amounts_and_no_other_items_that_do_not_exist() {
+    let mut browser = Browser::start(&METHODS, &[unit("1", 1), unit("2", 1)]).await;
+    browser.begin("Ada", "W-1").await;
+    let check = "/acme/check?i=W-1~1~1~SMALL~refund&i=W-1~2~1~SMALL~refund&method=mail-back";
+    let offers = ["Return the other items", "You get back", "Confirm the return"];
+    for (refused, expected) in [
+        (vec![], [false, true, true]),
+        (vec!["1"], [true, false, false]),
+        (vec!["1", "2"], [false, false, false]),
+    ] {
+        browser.engine.lock().unwrap().refused.clone_from(&refused);
+        let (status, _, page) = browser.get(check).await;
+        assert_eq!(status, StatusCode::OK, "{page}");
+        assert_eq!(offers.map(|text| page.contains(text)), expected, "{refused:?}: {page}");
+        assert_eq!(page.contains("Refund: "), refused.is_empty(), "{page}");
+    }
 }
