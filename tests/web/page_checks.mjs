@@ -1,5 +1,5 @@
 // Checks of an open page that hold for the console and the portal: valid HTML, accessibility, no sideways scrolling,
-// tables that become cards on small screens.
+// no squeezed check boxes, tables that become cards on small screens.
 
 import { require } from "./browser.mjs";
 
@@ -46,6 +46,14 @@ async function overflow(page, width) {
   return wide > 0 ? [`scrolls sideways by ${wide} pixels`, ...cut] : cut;
 }
 
+/** Check boxes and radio buttons that a long label has made narrow. */
+function squeezed(page) {
+  return page.locator(".check input").evaluateAll((inputs) => inputs.flatMap((input) => {
+    const { width, height } = input.getBoundingClientRect();
+    return width < height ? [`the box ${input.outerHTML} is ${width} pixels wide and ${height} high`] : [];
+  }));
+}
+
 /** Cells that do not have the heading of their column as a label for small screens. */
 function wrongLabels(page) {
   return page.locator("tbody tr").evaluateAll((rows) => rows.flatMap((row) => {
@@ -83,7 +91,7 @@ export async function checkLooks(page, looks) {
     await page.setViewportSize({ width, height: 844 });
     await page.evaluate((size) => { document.documentElement.style.fontSize = size; }, textSize === 100 ? "" : `${textSize}%`);
     const found = onlyWidth ? [] : await violations(page, onlyColors ? COLOR_RULES : TAGS);
-    found.push(...(await overflow(page, width)));
+    found.push(...(await overflow(page, width)), ...(await squeezed(page)));
     findings.push(...found.map((text) => `${colorScheme} ${width} ${textSize} %: ${text}`));
   }
   return findings;

@@ -94,13 +94,19 @@ pub(crate) mod tests {
     };
 
     use futures_util::future::join_all;
+    use url::Url;
 
     use super::*;
 
     /// Calls with a token, while no service responds.
     pub(crate) async fn without_services() -> Access {
+        with_services(BTreeMap::new()).await
+    }
+
+    /// Calls with a token to the services at these URLs.
+    pub(crate) async fn with_services(urls: BTreeMap<Service, Url>) -> Access {
         let client = serde_json::from_value(json!({ "id": "cl_1", "secret": "s" })).unwrap();
-        let access = Access::new(Api::new(BTreeMap::new()).unwrap(), client);
+        let access = Access::new(Api::new(urls).unwrap(), client);
         access.tokens.insert((), Token { access_token: "t".to_owned(), expires_in: 3600 }).await;
         access
     }

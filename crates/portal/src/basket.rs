@@ -43,6 +43,11 @@ fn find(page: &Page, orders: &[Order], choice: &Choice) -> Option<Item> {
 }
 
 impl Item {
+    /// Units of a line that are refunded.
+    pub(crate) fn refunded(choice: Choice, line: Line) -> Self {
+        Self { choice, line, exchange_possible: false }
+    }
+
     /// The line in the names of fields.
     pub(crate) fn key(&self) -> String {
         line_key(&self.choice.order, &self.choice.line)

@@ -15,12 +15,15 @@ use pages::api::{ApiError, ErrorBody};
 use platform::http::Sequential;
 use uuid::Uuid;
 
-use self::{
+#[cfg(test)]
+pub(crate) use self::request::tests;
+use self::view::{AgainPage, Check, ConfirmForm};
+pub(crate) use self::{
     changes::{Changed, Conflict},
     request::Request,
-    view::{AgainPage, Check, ConfirmForm},
+    summary::amounts,
+    view::is_email,
 };
-pub(crate) use self::{request::CONFIRMATION_DEADLINE, view::is_email};
 use crate::{
     App, basket, choose,
     draft::ReturnDraft,

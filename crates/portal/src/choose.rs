@@ -7,6 +7,7 @@ use actix_web::{HttpResponse, web};
 use askama::Template;
 use platform::http::Sequential;
 
+pub(crate) use self::rows::MAX_UNITS;
 use self::rows::{OrderRows, Source};
 use crate::{
     draft::{MAX_QUERY_BYTES, ReturnDraft},

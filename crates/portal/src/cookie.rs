@@ -30,12 +30,21 @@ pub(crate) struct Shopper {
     /// The code of the chosen language.
     #[serde(rename = "l", default, skip_serializing_if = "Option::is_none")]
     pub(crate) lang: Option<String>,
-    /// The person of a withdrawal that is not confirmed yet, who must not be in a URL.
+    /// The latest withdrawal that is not confirmed yet.
     #[serde(rename = "w", default, skip_serializing_if = "Option::is_none")]
-    pub(crate) withdrawal: Option<Withdrawal>,
+    withdrawal: Option<BegunWithdrawal>,
     /// The latest returns of this visit, oldest first.
     #[serde(rename = "c", default, skip_serializing_if = "Vec::is_empty")]
     confirmed: Vec<Confirmed>,
+}
+
+/// The person of a withdrawal from the contract, who must not be in a URL.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct BegunWithdrawal {
+    #[serde(rename = "o")]
+    order: String,
+    #[serde(rename = "p")]
+    person: Withdrawal,
 }
 
 /// A return that the shopper confirmed in this visit.
@@ -95,6 +104,25 @@ impl Shopper {
     pub(crate) fn add(&mut self, proof: Proof) {
         self.proofs.retain(|stored| stored.order != proof.order && stored.is_gift == proof.is_gift);
         self.proofs.push(proof);
+    }
+
+    /// Keeps the person of a withdrawal until the confirmation.
+    pub(crate) fn begin_withdrawal(&mut self, order: &str, person: Withdrawal) {
+        self.withdrawal = Some(BegunWithdrawal { order: order.to_owned(), person });
+    }
+
+    /// The person who began to withdraw from the contract of an order. A second tab may be about another
+    /// order and another person.
+    pub(crate) fn withdrawing(&self, order: &str) -> Option<&Withdrawal> {
+        let begun = self.withdrawal.as_ref().filter(|begun| begun.order == order);
+        begun.map(|begun| &begun.person)
+    }
+
+    /// Removes the person, whom the return has now.
+    pub(crate) fn end_withdrawal(&mut self, order: &str) {
+        if self.withdrawing(order).is_some() {
+            self.withdrawal = None;
+        }
     }
 
     /// Remembers a confirmed return by the digest of its lines, so that Back does not lead to a second one.
@@ -173,10 +201,23 @@ pub(crate) mod tests {
     fn the_data_of_a_withdrawal_stay_at_one_merchant() {
         let mut shopper = shopper(&["A-1"]);
         let [name, email] = ["Ada Lovelace", "ada@b.test"].map(str::to_owned);
-        shopper.withdrawal = Some(Withdrawal { name, email });
+        shopper.begin_withdrawal("A-1", Withdrawal { name, email });
         let sent = sent_back(shopper.cookie(&sealer()).unwrap());
         assert!(sent == shopper);
-        assert!(sent.at("other").withdrawal.is_none());
+        assert!(sent.at("other").withdrawing("A-1").is_none());
+    }
+
+    #[test]
+    fn a_withdrawal_is_about_one_order() {
+        let mut shopper = shopper(&["A-1", "A-2"]);
+        let [name, email] = ["Ada Lovelace", "ada@b.test"].map(str::to_owned);
+        let ada = Withdrawal { name, email };
+        shopper.begin_withdrawal("A-1", ada.clone());
+        shopper.end_withdrawal("A-2");
+        assert_eq!(shopper.withdrawing("A-2"), None);
+        assert_eq!(shopper.withdrawing("A-1"), Some(&ada));
+        shopper.end_withdrawal("A-1");
+        assert_eq!(shopper.withdrawing("A-1"), None);
     }
 
     fn shopper(orders: &[&str]) -> Shopper {

@@ -84,6 +84,8 @@ impl PageError {
             Self::TooManyRequests { .. } => "error-too-many",
             Self::ProofExpired => "error-proof",
             Self::Changed => "error-changed",
+            Self::BadBody(StatusCode::PAYLOAD_TOO_LARGE) => "error-too-large",
+            Self::BadBody(StatusCode::UNSUPPORTED_MEDIA_TYPE) => "error-encoding",
             Self::BadForm | Self::BadBody(_) => "error-form",
             Self::TooSlow => "error-slow",
             Self::Internal => "error-internal",

@@ -87,7 +87,7 @@ pub(crate) async fn not_found_at(_: Visit) -> Result<HttpResponse, PageError> {
 
 #[cfg(test)]
 mod tests {
-    use actix_web::test::TestRequest;
+    use actix_web::{http::StatusCode, test::TestRequest};
 
     use super::*;
 
@@ -100,6 +100,9 @@ mod tests {
             PageError::ProofExpired,
             PageError::Changed,
             PageError::BadForm,
+            PageError::BadBody(StatusCode::PAYLOAD_TOO_LARGE),
+            PageError::BadBody(StatusCode::UNSUPPORTED_MEDIA_TYPE),
+            PageError::BadBody(StatusCode::BAD_REQUEST),
             PageError::TooSlow,
             PageError::Internal,
         ] {

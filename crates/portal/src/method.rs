@@ -29,16 +29,16 @@ struct MethodPage {
 
 /// A return method that the merchant offers.
 #[derive(Debug)]
-struct MethodOption {
-    value: String,
-    label: String,
+pub(crate) struct MethodOption {
+    pub(crate) value: String,
+    pub(crate) label: String,
     hint: String,
     /// The cost of the whole return; a giftee does not see it.
-    cost: Option<String>,
+    pub(crate) cost: Option<String>,
     cost_cents: i64,
     /// Sentences about the items that cannot come back in this way.
-    refusals: Vec<String>,
-    is_chosen: bool,
+    pub(crate) refusals: Vec<String>,
+    pub(crate) is_chosen: bool,
 }
 
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
@@ -111,7 +111,13 @@ impl MethodPage {
     }
 }
 
-fn methods(page: &Page, items: &[Item], chosen: Option<&str>, is_gift: bool) -> Vec<MethodOption> {
+/// The merchant's methods. The chosen one is marked if the items allow it; without a choice, the cheapest.
+pub(crate) fn methods(
+    page: &Page,
+    items: &[Item],
+    chosen: Option<&str>,
+    is_gift: bool,
+) -> Vec<MethodOption> {
     let portal = &page.portal;
     let is_exchanged = |item: &Item| item.choice.resolution != Some(Resolution::Refund);
     let is_free = portal.free_exchange_shipping && items.iter().all(is_exchanged);
@@ -137,7 +143,6 @@ fn methods(page: &Page, items: &[Item], chosen: Option<&str>, is_gift: bool) -> 
     let mut methods: Vec<_> = portal.methods.iter().map(option).collect();
     let is_chosen = |it: &MethodOption| chosen.is_none_or(|chosen| chosen == it.value);
     let possible = methods.iter_mut().filter(|it| it.refusals.is_empty() && is_chosen(it));
-    // Without a choice, the cheapest one.
     if let Some(method) = possible.min_by_key(|it| it.cost_cents) {
         method.is_chosen = true;
     }

@@ -1,10 +1,13 @@
-//! Pages while no service responds.
+//! Pages while no service responds. `with_engine` has pages while rma-engine responds.
+
+mod with_engine;
 
 use actix_web::{
     http::{StatusCode, header},
     test::{TestRequest, call_service, init_service, read_body},
 };
 use domain::returns::Withdrawal;
+use serde_json::json;
 
 use super::*;
 use crate::cookie::{
@@ -19,9 +22,13 @@ type Shown = (StatusCode, String, String);
 fn shopper() -> Shopper {
     let mut shopper = Shopper::default().at("acme");
     shopper.add(proof("A-1", "2026-11-16T09:30:00Z"));
-    let [name, email] = ["Ada Lovelace", "ada@b.test"].map(str::to_owned);
-    shopper.withdrawal = Some(Withdrawal { name, email });
+    shopper.begin_withdrawal("A-1", ada());
     shopper
+}
+
+fn ada() -> Withdrawal {
+    let [name, email] = ["Ada Lovelace", "ada@b.test"].map(str::to_owned);
+    Withdrawal { name, email }
 }
 
 async fn send(request: TestRequest) -> Shown {
@@ -78,11 +85,15 @@ async fn a_giftee_whose_proof_expired_is_asked_for_the_gift_code() {
 #[actix_web::test]
 async fn a_withdrawal_with_an_unknown_result_can_be_sent_again() {
     let key = "7d9f5a35-6f4e-4c3b-9a55-2f3f0f5b9c11";
+    let mut request = check::tests::request("refund", None);
+    request.withdrawal = Some(ada());
+    let request = sealer().seal("return request at acme", &json!(request).to_string()).unwrap();
     let fields = [
         ("order", "A-1"),
+        ("request", request.0.as_str()),
+        ("quote", "token"),
         ("key", key),
-        ("line-1", "A-1~10~1,2"),
-        ("count-1", "2"),
+        ("count.A-1~1", "2"),
         ("method", "mail-back"),
     ];
     let (status, _, page) = send(form("/acme/withdraw/confirm?order=A-1", &fields)).await;
@@ -129,11 +140,16 @@ async fn a_page_that_no_header_can_name_is_not_followed() {
 #[actix_web::test]
 async fn a_form_with_an_unknown_encoding_or_without_fields_is_rejected() {
     let encoded = form("/sign-out", &[]).insert_header((header::CONTENT_ENCODING, "br"));
-    let (status, ..) = send(encoded).await;
+    let (status, _, page) = send(encoded).await;
     assert_eq!(status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    assert_contains(&page, &["<h1>The form has an unknown encoding</h1>"]);
+    let large = form("/sign-out", &[]).insert_header((header::CONTENT_LENGTH, "1000000000"));
+    let (status, _, page) = send(large).await;
+    assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
+    assert_contains(&page, &["<h1>The form is too large</h1>"]);
     let (status, _, page) = send(form("/acme/language", &[])).await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
-    assert_contains(&page, &["This page is out of date"]);
+    assert_contains(&page, &["<h1>This page cannot be read</h1>"]);
 }
 
 #[actix_web::test]

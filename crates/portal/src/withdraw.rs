@@ -2,7 +2,8 @@
 //! contract and contact, a page that asks for the confirmation, and an acknowledgement to keep.
 //!
 //! A withdrawal becomes a return with the reason `withdrawal` and the name and contact of the shopper. Until
-//! the confirmation, these are in the sealed cookie, because no personal data may be in a URL.
+//! the confirmation, these are in the sealed cookie and in the sealed request of the form, because no
+//! personal data may be in a URL.
 
 mod acknowledgement;
 mod confirm;
@@ -20,7 +21,7 @@ use crate::{
     App,
     error::PageError,
     find::{Failed, look_up},
-    page::Page,
+    page::{self, Page},
     sent::Form,
     visit::Visit,
 };
@@ -54,6 +55,11 @@ fn check_offered(visit: &Visit) -> Result<(), PageError> {
     if visit.portal.withdrawal { Ok(()) } else { Err(PageError::NotFound) }
 }
 
+/// The digest by which the cookie remembers the withdrawal of an order. The lines of returns have no space.
+fn digest(order: &str) -> u64 {
+    page::digest(&format!("withdrawal {order}"))
+}
+
 /// The path of a page of the withdrawal with the order in its query.
 fn url(visit: &Visit, path: &str, order: &str) -> String {
     let query =
@@ -68,7 +74,7 @@ async fn show_withdraw(
     query: web::Query<WithdrawQuery>,
 ) -> Result<HttpResponse, PageError> {
     check_offered(&visit)?;
-    let known = visit.shopper.withdrawal.as_ref();
+    let known = visit.shopper.withdrawing(&query.order);
     let form = WithdrawForm::new(&visit.portal, known, &query.order);
     let response = show(&visit, form, &Failed::without_lookup(StatusCode::OK))?;
     if visit.has_language_in_url { visit.with_cookie(&app, response) } else { Ok(response) }
@@ -89,7 +95,7 @@ async fn withdraw(
     match look_up(&visit, &body).await {
         Ok(found) => {
             let (name, email) = (form.name.value, form.email.value);
-            visit.shopper.withdrawal = Some(Withdrawal { name, email });
+            visit.shopper.begin_withdrawal(&found.order_identifier, Withdrawal { name, email });
             let next = url(&visit, "/withdraw/confirm", &found.order_identifier);
             found.open(&app, visit, &next)
         }

@@ -11,21 +11,21 @@ use crate::{draft::ReturnDraft, page::Page, refusal};
 
 /// The response of rma-engine to a return whose terms have changed.
 #[derive(Debug, Deserialize)]
-pub(super) struct Conflict {
+pub(crate) struct Conflict {
     #[serde(default)]
-    pub(super) changes: Vec<Change>,
-    pub(super) quote: Quote,
+    pub(crate) changes: Vec<Change>,
+    pub(crate) quote: Quote,
 }
 
 impl Conflict {
     /// `None` for another response.
-    pub(super) fn of(body: &ErrorBody) -> Option<Self> {
+    pub(crate) fn of(body: &ErrorBody) -> Option<Self> {
         serde_json::from_value(Value::Object(body.rest.clone())).ok()
     }
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Change {
+pub(crate) struct Change {
     unit: Option<ChangedUnit>,
     field: String,
     #[serde(default)]
@@ -42,15 +42,15 @@ struct ChangedUnit {
 
 /// The changes in words.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Changed {
+pub(crate) struct Changed {
     /// Sentences with the old and the new amount.
-    pub(super) amounts: Vec<String>,
+    pub(crate) amounts: Vec<String>,
     /// Sentences about the items that cannot be returned now.
-    pub(super) refused: Vec<String>,
+    pub(crate) refused: Vec<String>,
 }
 
 impl Changed {
-    pub(super) fn new(page: &Page, changes: &[Change], quote: &Quote) -> Self {
+    pub(crate) fn new(page: &Page, changes: &[Change], quote: &Quote) -> Self {
         let costs = changes.iter().filter(|it| it.field == "return_shipping_cost_cents");
         let costs = costs.map(|change| {
             let [old, new] = amounts(page, quote, &change.quoted, &change.current);

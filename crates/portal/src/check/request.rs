@@ -3,7 +3,10 @@
 
 use std::time::Duration;
 
-use domain::{merchant::Sealed, returns::Variant};
+use domain::{
+    merchant::Sealed,
+    returns::{Variant, Withdrawal},
+};
 use futures_util::future::try_join_all;
 use pages::api::{ApiError, Service};
 use reqwest::Method;
@@ -23,39 +26,42 @@ use crate::{
 };
 
 /// A confirmation writes more than other requests.
-pub(crate) const CONFIRMATION_DEADLINE: Duration = Duration::from_secs(10);
+const CONFIRMATION_DEADLINE: Duration = Duration::from_secs(10);
 /// Quotes need the address of a giftee, who gives it on the page with the quote.
 const NO_EMAIL: &str = "giftee@example.invalid";
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Request {
-    pub(super) method: String,
-    pub(super) is_gift: bool,
-    pub(super) items: Vec<RequestItem>,
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) is_gift: bool,
+    pub(crate) items: Vec<RequestItem>,
+    /// The person who withdraws from the contract.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) withdrawal: Option<Withdrawal>,
 }
 
 /// The units of one line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct RequestItem {
-    pub(super) order: String,
-    pub(super) line: String,
-    pub(super) units: Vec<i32>,
-    pub(super) reason: String,
-    pub(super) resolution: String,
-    pub(super) variant: Option<Variant>,
+pub(crate) struct RequestItem {
+    pub(crate) order: String,
+    pub(crate) line: String,
+    pub(crate) units: Vec<i32>,
+    pub(crate) reason: String,
+    pub(crate) resolution: String,
+    pub(crate) variant: Option<Variant>,
     /// The price in the shop, to compare the variant with.
-    pub(super) unit_price: Option<i64>,
+    pub(crate) unit_price: Option<i64>,
 }
 
 /// A return that was created.
 #[derive(Deserialize)]
-pub(super) struct Created {
-    pub(super) rma_identifier: String,
+pub(crate) struct Created {
+    pub(crate) rma_identifier: String,
 }
 
 impl Request {
     /// The request for the chosen items. `None` if a resolution is not possible.
-    pub(super) async fn new(
+    pub(crate) async fn new(
         visit: &Visit,
         draft: &ReturnDraft,
         items: &[Item],
@@ -72,14 +78,14 @@ impl Request {
         let items = try_join_all(items.iter().map(|item| RequestItem::load(visit, item))).await?;
         let items: Option<Vec<_>> = items.into_iter().collect();
         let method = draft.method.clone().unwrap_or_default();
-        Ok(items.map(|items| Self { method, is_gift, items }))
+        Ok(items.map(|items| Self { method, is_gift, items, withdrawal: None }))
     }
 
     fn context(visit: &Visit) -> String {
         format!("return request at {}", visit.merchant())
     }
 
-    pub(super) fn seal(&self, app: &App, visit: &Visit) -> Result<String, PageError> {
+    pub(crate) fn seal(&self, app: &App, visit: &Visit) -> Result<String, PageError> {
         let sealed = app.sealer.seal(&Self::context(visit), &json!(self).to_string());
         sealed.map(|sealed| sealed.0).map_err(|error| {
             tracing::error!(%error, "a request cannot be sealed");
@@ -87,20 +93,20 @@ impl Request {
         })
     }
 
-    pub(super) fn open(app: &App, visit: &Visit, text: &str) -> Result<Self, PageError> {
+    pub(crate) fn open(app: &App, visit: &Visit, text: &str) -> Result<Self, PageError> {
         let opened = app.sealer.open(&Self::context(visit), &Sealed(text.to_owned())).ok();
         let request = opened.and_then(|text| serde_json::from_str(text.expose_secret()).ok());
         request.ok_or(PageError::BadForm)
     }
 
-    pub(super) async fn quote(&self, visit: &Visit) -> Result<Quote, ApiError> {
+    pub(crate) async fn quote(&self, visit: &Visit) -> Result<Quote, ApiError> {
         let (merchant, body) = (Some(visit.merchant()), self.body(NO_EMAIL));
         let path = "v1/returns/quote";
         visit.api.send_json(Service::RmaEngine, Method::POST, merchant, path, &body).await
     }
 
     /// Creates the return, or finds the one that the same form created before.
-    pub(super) async fn send(
+    pub(crate) async fn send(
         &self,
         visit: &Visit,
         quote: &str,
@@ -123,6 +129,9 @@ impl Request {
         if let Some(members) = body.as_object_mut().filter(|_| self.is_gift) {
             members.insert("gift_refund_only".to_owned(), json!(true));
             members.insert("giftee_email".to_owned(), json!(email));
+        }
+        if let (Some(members), Some(person)) = (body.as_object_mut(), &self.withdrawal) {
+            members.insert("withdrawal".to_owned(), json!(person));
         }
         body
     }
@@ -172,10 +181,10 @@ impl RequestItem {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    pub(in crate::check) fn request(resolution: &str, variant: Option<i64>) -> Request {
+    pub(crate) fn request(resolution: &str, variant: Option<i64>) -> Request {
         let variant = variant.map(|price| Variant {
             sku: "M-B".to_owned(),
             title: "Shirt M blue".to_owned(),
@@ -191,7 +200,12 @@ pub(super) mod tests {
             variant,
             unit_price: Some(5000),
         };
-        Request { method: "mail-back".to_owned(), is_gift: false, items: vec![item] }
+        Request {
+            method: "mail-back".to_owned(),
+            is_gift: false,
+            items: vec![item],
+            withdrawal: None,
+        }
     }
 
     #[test]

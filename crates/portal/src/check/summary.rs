@@ -11,7 +11,7 @@ use crate::{basket::bonus, method, page::Page};
 #[derive(Debug)]
 pub(super) struct Summary {
     pub(super) items: Vec<ItemSummary>,
-    /// Label and amount; the last is the sum. Empty for a giftee.
+    /// Label and amount; the last is the sum. Empty for a giftee and for a return that is not possible.
     pub(super) amounts: Vec<(String, String)>,
     pub(super) method: String,
     /// The steps after the confirmation.
@@ -30,9 +30,11 @@ pub(super) struct ItemSummary {
 
 impl Summary {
     pub(super) fn new(page: &Page, request: &Request, quote: &Quote) -> Self {
+        // Nobody gets the amounts of a return that is not possible.
+        let is_shown = quote.possible && !request.is_gift;
         Self {
             items: request.items.iter().map(|item| summary(page, item, quote)).collect(),
-            amounts: if request.is_gift { Vec::new() } else { amounts(page, request, quote) },
+            amounts: if is_shown { amounts(page, request, quote) } else { Vec::new() },
             method: page.t(method::text_id(&quote.return_method)),
             next: next(page, request),
             is_possible: quote.possible,
@@ -77,7 +79,8 @@ fn value(item: &RequestItem, quote: &Quote) -> Option<i64> {
     units.map(|unit| unit.refund_financials.estimated_refund_amount_cents).sum()
 }
 
-fn amounts(page: &Page, request: &Request, quote: &Quote) -> Vec<(String, String)> {
+/// The amounts with their labels; the last is the sum.
+pub(crate) fn amounts(page: &Page, request: &Request, quote: &Quote) -> Vec<(String, String)> {
     let currency = &quote.currency;
     let money = |cents: i64| page.money(&cents, currency);
     let refund = quote.shopper_refund_amount_cents.unwrap_or_default();

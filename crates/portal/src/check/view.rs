@@ -34,8 +34,9 @@ struct CheckPage {
     email: Option<Field>,
     form: ConfirmForm,
     back: String,
-    /// The pages on which the shopper can choose something else.
-    choose: String,
+    /// The page with the items that can be returned; absent if there are none.
+    choose: Option<String>,
+    /// The page on which the shopper can choose something else.
     resolution_url: String,
     /// A remark above the amounts.
     note: Option<String>,
@@ -117,7 +118,7 @@ impl<'a> Check<'a> {
             email: self.request.is_gift.then_some(email),
             form: ConfirmForm::new(visit, draft, &sealed, &self.quote.quote, Uuid::new_v4()),
             back: draft.url(visit, "/method"),
-            choose: possible.url(visit, "/choose"),
+            choose: (!possible.choices.is_empty()).then(|| possible.url(visit, "/choose")),
             resolution_url: draft.url(visit, "/resolution"),
             note: self.note,
             page,

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The number of units that a shopper can return at once.
-const MAX_UNITS: u32 = 500;
+pub(crate) const MAX_UNITS: u32 = 500;
 
 /// The place of the counts and reasons: the choices of the URL, or the fields of the form.
 #[derive(Clone, Copy)]

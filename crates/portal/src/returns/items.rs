@@ -67,6 +67,10 @@ impl Item {
         page.t2("item-count", "count", self.count, "title", &self.unit.title)
     }
 
+    pub(crate) fn is_canceled(&self) -> bool {
+        self.unit.canceled_at.is_some()
+    }
+
     pub(crate) fn image<'a>(&'a self, page: &'a Page) -> Option<&'a str> {
         page.portal.image(self.unit.image_url.as_deref())
     }

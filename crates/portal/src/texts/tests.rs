@@ -139,3 +139,14 @@ fn pseudo_texts_are_marked_and_have_no_plain_letters() {
     let date = Texts::of(Language::Pseudo).day(&day);
     assert!(!date.contains(|c: char| c.is_ascii_alphabetic()), "{date}");
 }
+
+#[test]
+fn a_giftee_learns_that_the_giver_can_see_the_return() {
+    let portals = ["portal", "Portal", "portail"];
+    for language in Language::TRANSLATED {
+        for id in ["find-gift-hint", "check-email-hint"] {
+            let text = Texts::of(language).t(id);
+            assert!(portals.iter().any(|portal| text.contains(portal)), "{text}");
+        }
+    }
+}

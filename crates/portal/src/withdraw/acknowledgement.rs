@@ -6,10 +6,12 @@ use actix_web::{
     web,
 };
 use askama::Template;
+use chrono::{DateTime, Utc};
 use domain::returns::Withdrawal;
 
 use crate::{
     error::PageError,
+    method,
     page::{Page, html},
     returns::{Item, Return, items, return_url},
     visit::{Proven, Visit},
@@ -64,12 +66,39 @@ impl Acknowledgement {
 
     /// The date and the time of receipt at the merchant's place.
     fn received(&self) -> String {
-        let at = &self.rma.created_at;
+        self.with_time("withdrawn-received", &self.rma.created_at)
+    }
+
+    /// The date and the time at which the last unit was canceled, if none is left.
+    fn canceled(&self) -> Option<String> {
+        let at = self.rma.units.iter().map(|unit| unit.canceled_at).max()??;
+        let is_canceled = self.rma.active_units().next().is_none();
+        is_canceled.then(|| self.with_time("withdrawn-canceled", &at))
+    }
+
+    /// A sentence with a date and a time at the merchant's place.
+    fn with_time(&self, id: &str, at: &DateTime<Utc>) -> String {
         let local = self.page.portal.local(at);
         let (time, offset) = (local.format("%H:%M:%S"), local.format("%:z"));
         let time =
             self.page.t2("withdrawn-time", "time", time.to_string(), "offset", offset.to_string());
-        self.page.t2("withdrawn-received", "date", self.page.date(at), "time", time)
+        self.page.t2(id, "date", self.page.date(at), "time", time)
+    }
+
+    /// The sentence before the content.
+    fn content(&self) -> String {
+        let is_valid = self.rma.active_units().next().is_some();
+        self.page.t(if is_valid { "withdrawn-content" } else { "withdrawn-content-canceled" })
+    }
+
+    /// The title of an item, with a remark if it is canceled.
+    fn item(&self, item: &Item) -> String {
+        let title = item.title(&self.page);
+        if item.is_canceled() {
+            format!("{title} ({})", self.page.t("withdrawn-item-canceled"))
+        } else {
+            title
+        }
     }
 
     /// The facts of the withdrawal: the id of each name, and the value.
@@ -80,17 +109,29 @@ impl Acknowledgement {
         }
         facts.extend(self.rma.orders().into_iter().map(|it| ("withdrawn-order", it.to_owned())));
         facts.push(("return-number", self.rma.rma_identifier.clone()));
+        facts.push(("withdrawn-method", self.page.t(method::text_id(&self.rma.return_method))));
+        facts.extend(self.cost().map(|cost| ("withdrawn-cost", cost)));
         facts
+    }
+
+    /// The cost of sending the items back; absent if there is nothing to send.
+    fn cost(&self) -> Option<String> {
+        let cents = self.rma.return_shipping_cost_cents.filter(|_| !self.rma.is_kept())?;
+        Some(match cents {
+            0 => self.page.t("method-free"),
+            cents => self.page.money(&cents, &self.rma.currency),
+        })
     }
 
     /// The acknowledgement as a text file, with one fact on each line.
     fn text(&self) -> String {
         let page = &self.page;
         let mut lines = vec![page.t("withdrawn-title"), String::new(), self.received()];
-        lines.extend([page.t("withdrawn-content"), String::new()]);
+        lines.extend(self.canceled());
+        lines.extend([self.content(), String::new()]);
         lines.extend(self.facts().iter().map(|(name, value)| format!("{} {value}", page.t(name))));
         lines.extend([String::new(), page.t("withdrawn-items")]);
-        lines.extend(self.items.iter().map(|item| format!("- {}", item.title(page))));
+        lines.extend(self.items.iter().map(|item| format!("- {}", self.item(item))));
         let lines = lines.iter().map(|line| line.replace(char::is_control, " "));
         lines.map(|line| format!("{line}\r\n")).collect()
     }
@@ -132,10 +173,36 @@ mod tests {
             "- 2 × Tee, L\r\n",
             "- Hat\r\n",
             "Acme\r\n",
+            "Return method: By parcel\r\n",
+            "Cost of sending the items back: €5.00\r\n",
         ] {
             assert!(text.contains(part), "{part} in {text}");
         }
         assert!(!text.replace("\r\n", "").contains(['\r', '\n']), "{text}");
+    }
+
+    #[test]
+    fn a_canceled_withdrawal_says_so() {
+        let canceled_at = |hour: u32| json!({ "canceled_at": format!("2026-11-17T{hour}:00:00Z") });
+        let with_units = |units: &[serde_json::Value]| {
+            let mut acknowledgement = acknowledgement("en", Some("Ada"));
+            acknowledgement.rma = rma(units);
+            acknowledgement.items = items(&acknowledgement.rma);
+            let page = acknowledgement.render().unwrap();
+            [page, acknowledgement.text()]
+        };
+        for text in with_units(&[canceled_at(10), canceled_at(11)]) {
+            for part in ["was canceled on 17 November 2026 at 12:00:00", "Tee, L (canceled)"] {
+                assert!(text.contains(part), "{part} in {text}");
+            }
+            for part in ["You withdraw from the contract", "How to send the items back"] {
+                assert!(!text.contains(part), "{part} in {text}");
+            }
+        }
+        for text in with_units(&[canceled_at(10), json!({})]) {
+            assert!(text.contains("You withdraw from the contract"), "{text}");
+            assert!(text.contains("Tee, L (canceled)") && !text.contains("was canceled"), "{text}");
+        }
     }
 
     #[test]

@@ -1,31 +1,33 @@
-//! The second step of a withdrawal: the shopper sees the units and confirms.
+//! The second step of a withdrawal: the shopper sees the person, the units, the method and every amount, and
+//! confirms.
+//!
+//! The form holds the sealed request, the quote that the shopper saw and an idempotency key, like that of
+//! the check page. A form with other units or another method leads to the page once more, with their amounts.
 
 use actix_web::{HttpResponse, get, http::StatusCode, post, web};
 use askama::Template;
 use domain::returns::Withdrawal;
 use pages::{
-    api::{ApiError, Service},
+    api::{ApiError, ErrorBody},
     form::Fields,
 };
-use reqwest::Method;
-use serde::Deserialize;
-use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    WithdrawQuery, check_offered,
-    units::{WithdrawLine, lines, requested},
+    WithdrawQuery, check_offered, digest,
+    units::{self, WithdrawLine, is_as_shown},
     url,
 };
 use crate::{
     App,
-    check::CONFIRMATION_DEADLINE,
+    check::{Changed, Conflict, Request, amounts},
+    draft::ReturnDraft,
     error::PageError,
-    merchant::Portal,
-    order::{self, Order},
-    page::{Page, html_with, redirect},
+    method::{self, MethodOption},
+    order,
+    page::{Page, html, html_with, redirect},
     returns::return_url,
-    sent::Form,
+    sent::{Form, Problem},
     visit::Visit,
 };
 
@@ -36,17 +38,30 @@ struct ConfirmPage {
     order: String,
     person: Withdrawal,
     lines: Vec<WithdrawLine>,
-    /// The amount that was paid for all units that can be returned.
-    paid: Option<String>,
-    methods: Vec<MethodChoice>,
-    /// Makes a form that is sent twice one withdrawal.
-    key: String,
-    /// The reason why nothing was sent.
-    message: Option<String>,
+    /// Whether the order has more units than the page shows.
+    is_truncated: bool,
+    methods: Vec<MethodOption>,
+    problems: Vec<Problem>,
+    changed: Changed,
+    /// A remark above the form.
+    note: Option<String>,
+    /// The sealed request.
+    request: String,
+    /// Absent if the withdrawal is not possible with these units and this method.
+    terms: Option<Terms>,
     /// The path of this page.
     action: String,
     /// The path of the first step, to correct the data.
     back: String,
+}
+
+/// The terms that the shopper confirms.
+struct Terms {
+    quote: String,
+    /// Label and amount; the last is the sum.
+    amounts: Vec<(String, String)>,
+    /// Makes a form that is sent twice one withdrawal.
+    key: String,
 }
 
 /// The page of a confirmation with an unknown result.
@@ -59,34 +74,44 @@ struct AgainPage {
     action: String,
 }
 
-/// A return method that every unit can have.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct MethodChoice {
-    method: String,
-    /// Absent if the return is free.
-    cost: Option<String>,
-    cost_cents: i64,
-    is_chosen: bool,
-}
-
-#[derive(Deserialize)]
-struct NewReturn {
-    rma_identifier: String,
+/// The page of a withdrawal that was confirmed, for Back.
+#[derive(Template)]
+#[template(path = "withdraw_received.html")]
+struct ReceivedPage {
+    page: Page,
+    /// The path of the acknowledgement.
+    url: String,
+    /// The path of the first step, to withdraw from other items.
+    more: String,
 }
 
 /// Why the page is shown, and the form that it keeps.
-struct Shown<'a> {
-    status: StatusCode,
-    message: Option<&'static str>,
+#[derive(Default)]
+struct Cause<'a> {
     sent: Option<&'a Fields>,
+    /// The id of the remark.
+    note: Option<&'static str>,
+    /// The response to a confirmation that was not possible.
+    refusal: Option<&'a ErrorBody>,
 }
 
 #[get("/{merchant}/withdraw/confirm")]
 pub(super) async fn show_confirm(
+    app: web::Data<App>,
     visit: Visit,
     query: web::Query<WithdrawQuery>,
 ) -> Result<HttpResponse, PageError> {
-    show(&visit, &query.order, Shown { status: StatusCode::OK, message: None, sent: None }).await
+    check_offered(&visit)?;
+    let order = &query.order;
+    let is_proven = visit.proofs().iter().any(|proof| proof.order == *order && !proof.is_gift);
+    if let Some(person) = visit.shopper.withdrawing(order).filter(|_| is_proven) {
+        return show(&app, &visit, order, person.clone(), Cause::default()).await;
+    }
+    match visit.shopper.confirmed(digest(order)) {
+        Some(rma) => show_received(&visit, order, rma),
+        // Without the data of the first step, the shopper starts there.
+        None => Ok(redirect(&url(&visit, "/withdraw", order))),
+    }
 }
 
 #[post("/{merchant}/withdraw/confirm")]
@@ -95,42 +120,43 @@ pub(super) async fn confirm(
     mut visit: Visit,
     sent: Form<Fields>,
 ) -> Result<HttpResponse, PageError> {
-    let sent = sent.0;
+    let sent = &sent.0;
     check_offered(&visit)?;
-    let order = sent.text("order");
-    let units = requested(&sent).ok_or(PageError::BadForm)?;
-    if units.is_empty() {
-        let (status, message) = (StatusCode::UNPROCESSABLE_ENTITY, Some("withdraw-none"));
-        return show(&visit, order, Shown { status, message, sent: Some(&sent) }).await;
+    let (order, quote) = (sent.text("order"), sent.text("quote"));
+    let request = Request::open(&app, &visit, sent.text("request"))?;
+    let person = request.withdrawal.clone().ok_or(PageError::BadForm)?;
+    let is_update = sent.is_checked("update");
+    if is_update || quote.is_empty() || !is_as_shown(sent, &request) {
+        let note = (!is_update).then_some("withdraw-chosen");
+        let cause = Cause { sent: Some(sent), note, refusal: None };
+        return show(&app, &visit, order, person, cause).await;
     }
-    let Ok(key) = sent.text("key").parse() else { return Err(PageError::BadForm) };
-    let Some(person) = &visit.shopper.withdrawal else {
-        return Ok(redirect(&url(&visit, "/withdraw", order)));
-    };
-    let body =
-        json!({ "return_method": sent.text("method"), "units": units, "withdrawal": person });
-    match send(&visit, key, &body).await {
-        Ok(made) => {
+    let key = Uuid::parse_str(sent.text("key")).map_err(|_not_ours| PageError::BadForm)?;
+    match request.send(&visit, quote, "", key).await {
+        Ok(created) => {
             // The return has the person now.
-            visit.shopper.withdrawal = None;
-            let next = return_url(&visit, &made.rma_identifier, "/withdrawal");
+            visit.shopper.end_withdrawal(order);
+            visit.shopper.remember(digest(order), &created.rma_identifier);
+            let next = return_url(&visit, &created.rma_identifier, "/withdrawal");
             visit.with_cookie(&app, redirect(&next))
         }
-        Err(ApiError::Unavailable { .. }) => show_unknown(&visit, order, &sent),
+        Err(ApiError::Unavailable { .. }) => show_unknown(&visit, order, sent),
         Err(ApiError::Conflict(refusal) | ApiError::Invalid(refusal)) => {
             tracing::info!(message = refusal.message, "a withdrawal was not possible");
-            let (status, message) = (StatusCode::CONFLICT, Some("withdraw-changed"));
-            show(&visit, order, Shown { status, message, sent: None }).await
+            let cause = Cause { sent: Some(sent), note: None, refusal: Some(&refusal) };
+            show(&app, &visit, order, person, cause).await
         }
         Err(error) => Err(error.into()),
     }
 }
 
-async fn send(visit: &Visit, key: Uuid, body: &Value) -> Result<NewReturn, ApiError> {
-    let api = visit.api.clone().with_deadline(CONFIRMATION_DEADLINE);
-    let api = api.with_header("idempotency-key", key.to_string());
-    let merchant = Some(visit.merchant());
-    api.send_json(Service::RmaEngine, Method::POST, merchant, "v1/returns", body).await
+fn show_received(visit: &Visit, order: &str, rma: &str) -> Result<HttpResponse, PageError> {
+    let template = ReceivedPage {
+        page: Page::new(visit, None),
+        url: return_url(visit, rma, "/withdrawal"),
+        more: url(visit, "/withdraw", order),
+    };
+    html(&template.page, &template)
 }
 
 /// Asks the shopper to send the same form again, because the withdrawal may have been saved.
@@ -141,116 +167,99 @@ fn show_unknown(visit: &Visit, order: &str, sent: &Fields) -> Result<HttpRespons
     html_with(StatusCode::SERVICE_UNAVAILABLE, &template.page, &template)
 }
 
-/// Shows the page. Without the data of the first step, the shopper starts there.
-async fn show(visit: &Visit, order: &str, shown: Shown<'_>) -> Result<HttpResponse, PageError> {
-    check_offered(visit)?;
-    let back = url(visit, "/withdraw", order);
-    let is_proven = visit.proofs().iter().any(|proof| proof.order == order && !proof.is_gift);
-    let Some(person) = visit.shopper.withdrawal.clone().filter(|_| is_proven) else {
-        return Ok(redirect(&back));
-    };
+/// Shows the page with the current units and amounts.
+async fn show(
+    app: &App,
+    visit: &Visit,
+    order: &str,
+    person: Withdrawal,
+    cause: Cause<'_>,
+) -> Result<HttpResponse, PageError> {
     let found = order::load(visit, order).await?;
-    let page = Page::new(visit, None);
-    let chosen = shown.sent.map(|sent| sent.text("method"));
-    let paid: Option<i64> =
-        found.lines.iter().flat_map(|line| &line.free).map(|unit| unit.paid).sum();
-    let template = ConfirmPage {
-        paid: paid.map(|cents| page.money(&cents, &found.currency)),
-        methods: methods(&page, &found, chosen),
+    let mut template = ConfirmPage {
+        page: Page::new(visit, None),
+        is_truncated: found.is_truncated,
         order: found.identifier,
-        lines: lines(found.lines, shown.sent),
         person,
-        key: Uuid::new_v4().to_string(),
-        message: shown.message.map(|message| page.t(message)),
+        lines: units::lines(found.lines, cause.sent),
+        methods: Vec::new(),
+        problems: Vec::new(),
+        changed: Changed::default(),
+        note: None,
+        request: String::new(),
+        terms: None,
         action: url(visit, "/withdraw/confirm", order),
-        back,
-        page,
+        back: url(visit, "/withdraw", order),
     };
-    html_with(shown.status, &template.page, &template)
+    let chosen = cause.sent.map(|sent| sent.text("method")).filter(|method| !method.is_empty());
+    if cause.refusal.is_some() {
+        template.lines.iter_mut().for_each(WithdrawLine::limit);
+    }
+    template.complete(app, visit, chosen).await?;
+    template.explain(&cause);
+    let is_wrong = cause.sent.is_some() && !template.problems.is_empty();
+    let status = match cause.refusal {
+        Some(_) => StatusCode::CONFLICT,
+        None if is_wrong => StatusCode::UNPROCESSABLE_ENTITY,
+        None => StatusCode::OK,
+    };
+    html_with(status, &template.page, &template)
 }
 
-/// The merchant's methods that every unit can have. One of them is chosen, by default the cheapest.
-fn methods(page: &Page, order: &Order, chosen: Option<&str>) -> Vec<MethodChoice> {
-    let Portal { methods, currency, .. } = page.portal.as_ref();
-    let is_possible = |method: &str| {
-        let mut lines = order.lines.iter().filter(|line| !line.free.is_empty());
-        lines.all(|line| line.refusal(method).is_none())
-    };
-    let possible = methods.iter().filter(|offer| is_possible(&offer.method));
-    let choice = |offer: &crate::merchant::MethodOffer| {
-        let cents = offer.shipping_cost_cents;
-        // Orders in another currency are returned without a cost.
-        let has_cost = cents > 0 && *currency == order.currency;
-        let cost = has_cost.then(|| page.money(&cents, currency));
-        MethodChoice {
-            cost,
-            cost_cents: if has_cost { cents } else { 0 },
-            is_chosen: chosen == Some(offer.method.as_str()),
-            method: offer.method.clone(),
+impl ConfirmPage {
+    /// Adds the methods for the chosen units, and the terms if they can be confirmed.
+    async fn complete(
+        &mut self,
+        app: &App,
+        visit: &Visit,
+        chosen: Option<&str>,
+    ) -> Result<(), PageError> {
+        if self.lines.is_empty() {
+            return Ok(());
         }
-    };
-    let mut choices: Vec<_> = possible.map(choice).collect();
-    let is_open = choices.iter().all(|choice| !choice.is_chosen);
-    if let Some(cheapest) = choices.iter_mut().filter(|_| is_open).min_by_key(|it| it.cost_cents) {
-        cheapest.is_chosen = true;
-    }
-    choices
-}
-
-impl MethodChoice {
-    /// The id of the name.
-    fn name(&self) -> &'static str {
-        match self.method.as_str() {
-            "express-returns" => "withdraw-method-express",
-            "customer-keep" => "withdraw-method-keep",
-            _ => "withdraw-method-mail",
+        self.problems = units::check(&self.page, &mut self.lines);
+        let items: Vec<_> = self.lines.iter().filter_map(WithdrawLine::item).collect();
+        if !items.is_empty() {
+            self.methods = method::methods(&self.page, &items, chosen, false);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use actix_web::test::TestRequest;
-
-    use super::*;
-    use crate::order::tests::{order, unit};
-
-    fn page() -> Page {
-        let mut page = Page::without_merchant(&TestRequest::get().to_http_request());
-        let portal = json!({
-            "merchant": "a", "version": 1, "name": "A", "currency": "EUR",
-            "methods": [
-                { "method": "express-returns", "shipping_cost_cents": 0 },
-                { "method": "mail-back", "shipping_cost_cents": 595 },
-            ],
-        });
-        page.portal = serde_json::from_value::<Portal>(portal).unwrap().into();
-        page
-    }
-
-    fn chosen(choices: &[MethodChoice]) -> Vec<&str> {
-        choices.iter().filter(|it| it.is_chosen).map(|it| it.method.as_str()).collect()
+        let is_open = self.methods.iter().any(|method| method.refusals.is_empty());
+        let method = self.methods.iter().find(|method| method.is_chosen);
+        let method = method.map(|method| method.value.clone());
+        if is_open && method.is_none() {
+            let (id, text) = ("methods".to_owned(), self.page.t("method-missing"));
+            self.problems.push(Problem { id, text });
+        }
+        let choices = items.iter().map(|item| item.choice.clone()).collect();
+        let draft = ReturnDraft { choices, method: method.clone() };
+        let request = Request::new(visit, &draft, &items, false).await?;
+        let mut request = request.ok_or(PageError::Changed)?;
+        request.withdrawal = Some(self.person.clone());
+        if self.problems.is_empty() && method.is_some() {
+            let quote = request.quote(visit).await?;
+            self.changed = Changed::new(&self.page, &[], &quote);
+            let amounts = amounts(&self.page, &request, &quote);
+            let key = Uuid::new_v4().to_string();
+            self.terms = quote.possible.then(|| Terms { quote: quote.quote, amounts, key });
+        }
+        self.request = request.seal(app, visit)?;
+        Ok(())
     }
 
-    #[test]
-    fn the_cheapest_method_is_proposed() {
-        let page = page();
-        let choices = methods(&page, &order(&[unit("1", 1)]), None);
-        assert_eq!(chosen(&choices), ["express-returns"]);
-        let costs: Vec<_> = choices.iter().map(|choice| choice.cost.as_deref()).collect();
-        assert_eq!(costs, [None, Some("€5.95")]);
-        assert_eq!(
-            chosen(&methods(&page, &order(&[]), Some("customer-keep"))),
-            ["express-returns"]
-        );
+    /// Adds the differences from the quote that was confirmed, or another remark.
+    fn explain(&mut self, cause: &Cause<'_>) {
+        let conflict = cause.refusal.and_then(Conflict::of);
+        if let Some(conflict) = conflict {
+            self.changed = Changed::new(&self.page, &conflict.changes, &conflict.quote);
+        }
+        let is_explained = !self.changed.amounts.is_empty() || !self.changed.refused.is_empty();
+        let refused = cause.refusal.filter(|_| !is_explained).map(|_| "withdraw-changed");
+        let note = cause.note.filter(|_| self.terms.is_some()).or(refused);
+        self.note = note.map(|note| self.page.t(note));
     }
 
-    #[test]
-    fn a_method_must_be_possible_for_every_unit() {
-        let mut heavy = unit("2", 1);
-        heavy["unavailable_methods"] =
-            json!([{ "method": "express-returns", "code": "too_heavy_for_express" }]);
-        let choices = methods(&page(), &order(&[unit("1", 1), heavy]), Some("express-returns"));
-        assert_eq!((choices.len(), chosen(&choices)), (1, vec!["mail-back"]));
+    /// Whether no method of the merchant is possible for the chosen units.
+    fn has_no_method(&self) -> bool {
+        let is_refused = |method: &MethodOption| !method.refusals.is_empty();
+        self.problems.is_empty() && self.methods.iter().all(is_refused)
     }
 }

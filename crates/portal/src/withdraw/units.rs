@@ -1,122 +1,178 @@
-//! The units of a withdrawal in the fields of its form.
-//!
-//! The form names the units themselves, so that a form that is sent twice is the same request, which makes
-//! one return.
+//! The units of a withdrawal: a number for each line of the order.
 
-use pages::form::Fields;
-use percent_encoding::percent_decode_str;
-use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
-use crate::{draft::line_key, order::Line};
+use domain::merchant::WITHDRAWAL;
+use pages::form::{Field, Fields};
 
-/// A line of the order with the number of units to withdraw from.
+use crate::{
+    basket::Item,
+    check::Request,
+    choose::MAX_UNITS,
+    draft::{Choice, Resolution, line_key},
+    order::Line,
+    page::Page,
+    sent::Problem,
+};
+
+/// A line with units that can be returned, and the number of units to withdraw from.
 pub(super) struct WithdrawLine {
     pub(super) line: Line,
-    pub(super) chosen: usize,
-}
-
-impl WithdrawLine {
-    /// The value of the field that names the line's units: `ORDER~LINE~1,2,3`.
-    pub(super) fn value(&self) -> String {
-        let units: Vec<_> = self.line.free.iter().map(|unit| unit.number.to_string()).collect();
-        format!("{}~{}", line_key(&self.line.order, &self.line.identifier), units.join(","))
-    }
+    /// The line in the name of its field.
+    pub(super) key: String,
+    pub(super) count: Field,
 }
 
 /// The lines with units that can be returned. All units are chosen, or as many as the form says.
 pub(super) fn lines(lines: Vec<Line>, sent: Option<&Fields>) -> Vec<WithdrawLine> {
-    let with_choice = |(number, line): (usize, Line)| {
-        let all = line.free.len();
-        let chosen = match sent {
-            None => all,
-            Some(sent) => count(sent, number).unwrap_or_default().min(all),
-        };
-        WithdrawLine { line, chosen }
-    };
     let returnable = lines.into_iter().filter(|line| !line.free.is_empty());
-    (1..).zip(returnable).map(with_choice).collect()
+    let with_count = |line: Line| {
+        let key = line_key(&line.order, &line.identifier);
+        let count = match sent.map(|sent| sent.text(&format!("count.{key}"))) {
+            None => line.free_count().to_string(),
+            // A box that is not ticked.
+            Some("") => "0".to_owned(),
+            Some(text) => text.to_owned(),
+        };
+        WithdrawLine { line, key, count: Field::new(count) }
+    };
+    returnable.map(with_count).collect()
 }
 
-/// The units of a form as rma-engine wants them. `None` for a form that the page does not write.
-pub(super) fn requested(sent: &Fields) -> Option<Vec<Value>> {
-    let mut requested = Vec::new();
-    for number in (1..).take_while(|number| sent.has(&format!("line-{number}"))) {
-        let text = sent.text(&format!("line-{number}"));
-        let parts: Option<Vec<String>> = text.split('~').map(decode).collect();
-        let [order, line, units] = <[String; 3]>::try_from(parts?).ok()?;
-        for unit in units.split(',').take(count(sent, number)?) {
-            requested.push(json!({
-                "order_identifier": order, "order_line_item_identifier": line,
-                "unit": unit.parse::<i32>().ok()?,
-                "return_reason": "withdrawal", "resolution": "refund",
-            }));
+impl WithdrawLine {
+    /// The number of chosen units; zero if it is not a possible number.
+    pub(super) fn units(&self) -> u32 {
+        let count = self.count.value.parse().ok();
+        count.filter(|count| *count <= self.line.free_count()).unwrap_or(0)
+    }
+
+    /// Reduces the number to the units that are left.
+    pub(super) fn limit(&mut self) {
+        let count = self.count.value.parse().unwrap_or(u32::MAX);
+        self.count = Field::new(count.min(self.line.free_count()).to_string());
+    }
+
+    /// The chosen units, if there are any.
+    pub(super) fn item(&self) -> Option<Item> {
+        let choice = Choice {
+            order: self.line.order.clone(),
+            line: self.line.identifier.clone(),
+            count: self.units(),
+            reason: WITHDRAWAL.to_owned(),
+            resolution: Some(Resolution::Refund),
+            variant: String::new(),
+        };
+        (choice.count > 0).then(|| Item::refunded(choice, self.line.clone()))
+    }
+
+    fn check(&mut self, page: &Page, number: usize) -> Option<Problem> {
+        let (title, max) = (&self.line.title, self.line.free_count());
+        if self.count.value.parse::<u32>().is_ok_and(|count| count <= max) {
+            return None;
         }
-    }
-    Some(requested)
-}
-
-/// The number of units of a line. An empty field and a box that is not ticked are none.
-fn count(sent: &Fields, number: usize) -> Option<usize> {
-    match sent.text(&format!("count-{number}")) {
-        "" => Some(0),
-        text => text.parse().ok(),
+        let text = page.t2("choose-count-wrong", "title", title, "max", max);
+        self.count.reject(&text);
+        Some(Problem { id: format!("count-{number}"), text })
     }
 }
 
-fn decode(part: &str) -> Option<String> {
-    Some(percent_decode_str(part).decode_utf8().ok()?.into_owned())
+/// The errors of the numbers. Each is beside its field, too.
+pub(super) fn check(page: &Page, lines: &mut [WithdrawLine]) -> Vec<Problem> {
+    let numbered = (1..).zip(lines.iter_mut());
+    let mut problems: Vec<_> =
+        numbered.filter_map(|(number, line)| line.check(page, number)).collect();
+    let units = lines.iter().map(WithdrawLine::units).fold(0, u32::saturating_add);
+    let text = match units {
+        0 if problems.is_empty() => page.t("withdraw-none"),
+        0..=MAX_UNITS => return problems,
+        _ => page.t1("choose-too-many", "count", MAX_UNITS),
+    };
+    problems.push(Problem { id: "count-1".to_owned(), text });
+    problems
+}
+
+/// Whether the form has the units and the method that its page showed.
+pub(super) fn is_as_shown(sent: &Fields, shown: &Request) -> bool {
+    let items = shown.items.iter();
+    let items: BTreeSet<_> =
+        items.map(|item| (line_key(&item.order, &item.line), Some(item.units.len()))).collect();
+    let count = |text: &str| if text.is_empty() { Some(0) } else { text.parse().ok() };
+    let counts = sent.pairs().iter().filter_map(|(name, value)| {
+        Some((name.strip_prefix("count.")?.to_owned(), count(value.trim())))
+    });
+    let counts: BTreeSet<_> = counts.filter(|(_, count)| *count != Some(0)).collect();
+    counts == items && sent.text("method") == shown.method
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
-    use crate::order::tests::{order, unit};
+    use crate::{
+        basket::tests::page,
+        check::tests::request,
+        order::tests::{order, unit},
+    };
 
     fn fields(pairs: &[(&str, &str)]) -> Fields {
         pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
     }
 
-    fn units(sent: &Fields) -> Option<Vec<(String, i64)>> {
-        let number = |unit: &Value| {
-            assert_eq!(unit["return_reason"], "withdrawal");
-            let line = unit["order_line_item_identifier"].as_str().unwrap().to_owned();
-            (line, unit["unit"].as_i64().unwrap())
-        };
-        Some(requested(sent)?.iter().map(number).collect())
-    }
-
-    #[test]
-    fn a_form_names_the_units_themselves() {
-        let sent = fields(&[
-            ("line-1", "A-1~10%7E~2,4,5"),
-            ("count-1", "2"),
-            ("line-2", "A-1~11~1"),
-            ("line-3", "A-1~12~1"),
-            ("count-3", "1"),
-        ]);
-        let line = |name: &str, unit| (name.to_owned(), unit);
-        assert_eq!(units(&sent), Some(vec![line("10~", 2), line("10~", 4), line("12", 1)]));
-        assert_eq!(units(&fields(&[])), Some(Vec::new()));
-    }
-
-    #[test]
-    fn forms_that_the_page_does_not_write_are_rejected() {
-        for [line, count] in [["A~1", "1"], ["A~1~x", "1"], ["A~1~1", "-1"], ["A~1~1~1", "1"]] {
-            let sent = fields(&[("line-1", line), ("count-1", count)]);
-            assert_eq!(units(&sent), None, "{line} {count}");
-        }
-    }
-
-    #[test]
-    fn a_line_comes_back_as_it_was_written() {
+    fn shown(sent: Option<&Fields>) -> Vec<WithdrawLine> {
         let mut sold = unit("none", 1);
         sold["returnable"] = json!(false);
-        let found = order(&[unit("ü 10", 3), unit("ü 10", 7), sold]).lines;
-        let shown = lines(found.clone(), None);
-        assert_eq!((shown.len(), shown[0].chosen), (1, 2));
-        let sent = fields(&[("line-1", &shown[0].value()), ("count-1", "9")]);
-        assert_eq!(units(&sent).unwrap(), [("ü 10".to_owned(), 3), ("ü 10".to_owned(), 7)]);
-        let again = lines(found, Some(&fields(&[("count-1", "1")])));
-        assert_eq!(again[0].chosen, 1);
+        lines(order(&[unit("ü 10", 3), unit("ü 10", 7), unit("2", 1), sold]).lines, sent)
+    }
+
+    #[test]
+    fn all_units_that_can_be_returned_are_chosen_at_first() {
+        let mut lines = shown(None);
+        assert!(check(&page(), &mut lines).is_empty());
+        let units: Vec<_> =
+            lines.iter().filter_map(WithdrawLine::item).map(|it| it.units()).collect();
+        assert_eq!(units, [vec![3, 7], vec![1]]);
+    }
+
+    #[test]
+    fn a_wrong_number_has_an_error_at_its_field() {
+        for wrong in ["1.5", "abc", "-1", "3", "99999999999"] {
+            let sent = fields(&[("count.A-1~%C3%BC%2010", wrong), ("count.A-1~2", "1")]);
+            let mut lines = shown(Some(&sent));
+            let problems = check(&page(), &mut lines);
+            let ids: Vec<_> = problems.iter().map(|problem| problem.id.as_str()).collect();
+            assert_eq!(ids, ["count-1"], "{wrong}");
+            assert!(problems[0].text.contains("from 0 to 2"), "{problems:?}");
+            assert_eq!(lines[0].count.value, wrong);
+            assert!(!lines[0].count.is_valid() && lines[1].count.is_valid());
+        }
+        let problems = check(&page(), &mut shown(Some(&fields(&[]))));
+        assert_eq!(problems[0].text, page().t("withdraw-none"));
+    }
+
+    #[test]
+    fn a_number_is_reduced_to_the_units_that_are_left() {
+        let mut lines = shown(Some(&fields(&[("count.A-1~2", "2")])));
+        lines.iter_mut().for_each(WithdrawLine::limit);
+        let counts: Vec<_> = lines.iter().map(WithdrawLine::units).collect();
+        assert_eq!(counts, [0, 1]);
+    }
+
+    #[test]
+    fn other_units_and_another_method_were_not_shown() {
+        // The request is for two units of the line 1.
+        let request = request("refund", None);
+        for (pairs, expected) in [
+            (vec![("count.A-1~1", "2"), ("method", "mail-back")], true),
+            (vec![("count.A-1~1", " 2 "), ("count.A-1~2", "0"), ("method", "mail-back")], true),
+            (vec![("count.A-1~1", "2"), ("count.A-1~2", ""), ("method", "mail-back")], true),
+            (vec![("count.A-1~1", "1"), ("method", "mail-back")], false),
+            (vec![("count.A-1~1", "x"), ("method", "mail-back")], false),
+            (vec![("count.A-1~1", "2"), ("count.A-1~2", "1"), ("method", "mail-back")], false),
+            (vec![("count.A-1~1", "2"), ("method", "express-returns")], false),
+            (vec![("method", "mail-back")], false),
+        ] {
+            assert_eq!(is_as_shown(&fields(&pairs), &request), expected, "{pairs:?}");
+        }
     }
 }
