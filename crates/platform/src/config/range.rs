@@ -72,7 +72,7 @@ where
     D: Deserializer<'de>,
 {
     let size = ByteSize::deserialize(deserializer)
-        .map_err(|_| D::Error::custom("must be a size such as 512KiB or 64MiB"))?;
+        .map_err(|error| D::Error::custom(format!("must be a size such as 64MiB: {error}")))?;
     let in_range = Some(size.as_u64()).filter(|size| (MIN..=MAX).contains(size));
     in_range.and_then(|size| N::try_from(size).ok()).ok_or_else(|| {
         let [min, max] = [MIN, MAX].map(ByteSize);

@@ -74,11 +74,11 @@ pub(crate) fn bind(
     let ServerState { limits, verifier, health } = state;
     let listener = listen(settings)?;
     let address = listener.local_addr()?;
+    let workers = if settings.workers == 0 { cores() } else { settings.workers };
     let document = web::Data::new(document);
     let operations = web::Data::new(Operations::new(&document));
     let connections = Connections::start(settings, limits.clone(), tasks);
     let verifier = web::Data::from(verifier);
-    let health = web::Data::new(health);
     let http_settings = web::Data::new(settings.clone());
     let body_limits =
         BodyLimits { max_bytes: settings.max_body_bytes, timeout: settings.body_timeout };
@@ -89,7 +89,7 @@ pub(crate) fn bind(
             .wrap(from_fn(observe))
             .into_utoipa_app()
             .app_data(verifier.clone())
-            .app_data(health.clone())
+            .app_data(web::Data::new(health.clone()))
             .app_data(http_settings.clone())
             .app_data(body_limits)
             .app_data(limits.clone())
@@ -114,7 +114,6 @@ pub(crate) fn bind(
             .configure(|app| share(app))
             .default_service(web::to(not_found))
     };
-    let workers = if settings.workers == 0 { cores() } else { settings.workers };
     let server = HttpServer::new(factory)
         .disable_signals()
         .workers(workers)

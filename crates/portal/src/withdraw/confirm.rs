@@ -239,7 +239,7 @@ impl ConfirmPage {
             self.changed = Changed::new(&self.page, &[], &quote);
             let amounts = amounts(&self.page, &request, &quote);
             let key = Uuid::new_v4().to_string();
-            self.terms = quote.possible.then(|| Terms { quote: quote.quote, amounts, key });
+            self.terms = quote.possible.then_some(Terms { quote: quote.quote, amounts, key });
         }
         self.request = request.seal(app, visit)?;
         Ok(())
