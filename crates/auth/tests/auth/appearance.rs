@@ -63,10 +63,10 @@ async fn a_host_name_belongs_to_one_merchant() {
     let message = "host name shop.acme.example is already used by the portal of another merchant";
     assert_eq!(body["message"], message);
     let new =
-        json!({"identifier": "new", "name": "New", "appearance": names(&["shop.acme.example"])});
+        json!({"identifier": "third", "name": "New", "appearance": names(&["shop.acme.example"])});
     let (status, body) = app.call(Method::POST, "/v1/merchants", Some(new)).await;
     assert_eq!((status, &body["message"]), (StatusCode::CONFLICT, &json!(message)));
-    let (status, _) = app.call(Method::GET, "/v1/merchants/new", None).await;
+    let (status, _) = app.call(Method::GET, "/v1/merchants/third", None).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
 
     // A merchant keeps its names when something else changes.
