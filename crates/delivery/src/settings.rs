@@ -113,7 +113,7 @@ mod tests {
             ("DISPATCH_BATCH", "0", "must be a whole number above 0, not 0"),
             ("PREFETCH", "0", "must be a whole number above 0, not 0"),
             ("MAX_INFLIGHT", "0", "must be a size from 1 B to 1.0 TiB, not 0 B"),
-            ("MAX_INFLIGHT", "lots", "must be a size such as 64MiB"),
+            ("MAX_INFLIGHT", "lots", "must be a size such as 64MiB, not \"lots\""),
             ("RETENTION", "36h", "must be whole days from 1 to 36500, not 1day 12h"),
             ("ATTEMPT_TIMEOUT", "0s", "must be a duration from 100ms to 1h, not 0s"),
             ("CONNECT_TIMEOUT", "0s", "must be a duration from 100ms to 1h, not 0s"),

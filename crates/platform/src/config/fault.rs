@@ -194,6 +194,7 @@ fn must_be(expected: &str, found: &str) -> String {
         "a string" => "a text",
         "an unsigned 16 bit integer" | "u16" => "a whole number from 0 to 65535",
         "an unsigned 32 bit integer" => "a whole number up to 4294967295",
+        "parsable string" => "a size such as 64MiB",
         _ if expected.starts_with("a nonzero") => "a whole number above 0",
         _ if expected.contains("unsigned") => "a whole number that is not negative",
         _ if expected.contains("integer") => "a whole number",

@@ -71,8 +71,7 @@ where
     N: TryFrom<u64>,
     D: Deserializer<'de>,
 {
-    let size = ByteSize::deserialize(deserializer)
-        .map_err(|error| D::Error::custom(format!("must be a size such as 64MiB: {error}")))?;
+    let size = ByteSize::deserialize(deserializer)?;
     let in_range = Some(size.as_u64()).filter(|size| (MIN..=MAX).contains(size));
     in_range.and_then(|size| N::try_from(size).ok()).ok_or_else(|| {
         let [min, max] = [MIN, MAX].map(ByteSize);
