@@ -194,6 +194,15 @@ async fn errors_are_shown_in_full() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_empty_identifier_is_wrong_usage() {
+    let app = TestApp::start().await;
+    app.set("RMA_URL", "http://127.0.0.1:1");
+    // The last argument is empty.
+    let stderr = app.error("returns show --merchant acme ", 2).await;
+    assert_eq!(stderr, "error: an identifier is empty\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_secret_from_standard_input_is_used_for_two_services() {
     let app = TestApp::start().await;
     app.set("RMA_URL", "http://127.0.0.1:1");

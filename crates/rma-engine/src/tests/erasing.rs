@@ -127,6 +127,24 @@ async fn a_giftee_is_found_by_the_digest_of_the_address() {
 }
 
 #[tokio::test]
+async fn a_late_erasure_keeps_a_newer_return_of_a_giftee() {
+    let app = TestApp::alone().await;
+    app.store("acme", &bodies_order("B")).await;
+    let mut body = refund_of("B", &[1]);
+    body["gift_refund_only"] = json!(true);
+    body["giftee_email"] = json!("planted@mail.example");
+    let rma = app.start_return(&body).await;
+    let an_hour_ago = Clock::system().now() - chrono::TimeDelta::hours(1);
+    let event_of_then = erased(&[], true);
+    let mut envelope = Envelope::new("order-intake", an_hour_ago, &event_of_then);
+    envelope.sequence = Some(format!("{:019}", 1000));
+    app.service.publish_envelope(&envelope).await;
+    let confirmed: ErasureConfirmed = event(&app, "order-intake", |_| true).await;
+    assert_eq!((confirmed.counts.records, confirmed.kept_returns.len()), (0, 0));
+    assert_eq!(app.show(&rma).await["giftee_email"], "planted@mail.example");
+}
+
+#[tokio::test]
 async fn the_person_who_withdrew_is_found_by_the_address_of_the_withdrawal() {
     let app = TestApp::with_settings(&[], |acme| acme.settings.appearance.withdrawal = true).await;
     app.store("acme", &bodies_order("B")).await;
