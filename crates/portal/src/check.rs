@@ -67,7 +67,7 @@ async fn show_check(
     }
     let items = basket::load(&visit, &draft).await;
     if let Some(rma) = visit.shopper.confirmed(draft.digest())
-        && !sent.fields.is_checked("more")
+        && sent.fields.text("more") != rma
     {
         return confirmed::show(&visit, &draft, rma, matches!(items, Ok(Some(_))));
     }

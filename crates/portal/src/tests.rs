@@ -35,15 +35,20 @@ async fn send(request: TestRequest) -> Shown {
     send_as(&shopper(), request).await
 }
 
-async fn send_as(shopper: &Shopper, request: TestRequest) -> Shown {
-    let app = App {
+/// The portal while no service responds.
+pub(crate) async fn app() -> App {
+    App {
         access: access::tests::without_services().await,
         portals: merchant::tests::shown().await,
         sealer: sealer(),
         public_url: "https://portal.test".parse().unwrap(),
         pseudo_languages: false,
         clock: Clock::from_fn(|| "2026-11-16T09:00:00Z".parse().unwrap()),
-    };
+    }
+}
+
+async fn send_as(shopper: &Shopper, request: TestRequest) -> Shown {
+    let app = app().await;
     let cookie = shopper.cookie(&app.sealer).unwrap();
     let pages = actix_web::App::new().app_data(web::Data::new(app)).configure(routes::configure);
     let request = request.insert_header(("accept-language", "en")).cookie(cookie).to_request();
@@ -162,10 +167,16 @@ async fn choices_that_were_confirmed_lead_to_their_return() {
     assert_eq!(status, StatusCode::OK);
     assert_contains(&page, &["You confirmed this: RMA-7", "href=\"/acme/returns/RMA-7\""]);
     // The shopper asks for one more, or for another item.
-    for other in [&format!("{query}&more=1"), "i=A-1~11~1~SMALL~refund&method=mail-back"] {
+    let one_more = format!("{query}&more=RMA-7");
+    for other in [&one_more, "i=A-1~11~1~SMALL~refund&method=mail-back"] {
         let (status, ..) = send_as(&shopper, check(other)).await;
         assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{other}");
     }
+    // Back after one more leads to that return.
+    shopper.remember(draft::ReturnDraft::parse(query).unwrap().digest(), "RMA-8");
+    let (status, _, page) = send_as(&shopper, check(&one_more)).await;
+    assert_eq!(status, StatusCode::OK);
+    assert_contains(&page, &["You confirmed this: RMA-8"]);
 }
 
 #[actix_web::test]
