@@ -2,7 +2,7 @@
 //! `/acme/choose`.
 
 use actix_web::{
-    HttpMessage as _,
+    HttpMessage as _, HttpRequest,
     body::MessageBody,
     dev::{ServiceRequest, ServiceResponse},
     http::{
@@ -55,8 +55,7 @@ pub(crate) async fn rewrite(
 /// merchant has them.
 async fn merchant(request: &ServiceRequest) -> Result<Option<String>, PageError> {
     let app = request.app_data::<web::Data<App>>().ok_or(PageError::NotFound)?;
-    let header = request.headers().get(HOST).and_then(|value| value.to_str().ok());
-    let Some(host) = request.uri().host().or(header) else { return Ok(None) };
+    let Some(host) = requested_host(request.request())? else { return Ok(None) };
     let Some(host) = host_name(host)? else { return Ok(None) };
     if app.public_url.host_str() == Some(host.as_str()) {
         return Ok(None);
@@ -64,6 +63,28 @@ async fn merchant(request: &ServiceRequest) -> Result<Option<String>, PageError>
     let address = ClientIp::of(request.request()).0;
     let portal = app.portals.find(&app.access, address, &host).await?;
     portal.map(|portal| Some(portal.merchant.clone())).ok_or(PageError::NotFound)
+}
+
+/// The host and the port that a request names, in its target or in its only `Host` header.
+fn requested_host(request: &HttpRequest) -> Result<Option<&str>, PageError> {
+    let mut headers = request.headers().get_all(HOST);
+    let header = headers.next().map(|value| value.to_str()).transpose();
+    let header = header.map_err(|_not_a_host| PageError::BadHost)?;
+    if headers.next().is_some() {
+        return Err(PageError::BadHost);
+    }
+    Ok(request.uri().authority().map(Authority::as_str).or(header))
+}
+
+/// The start of URLs of this site that leave the browser: with the merchant's own host name if the request names it,
+/// else the portal's.
+pub(crate) fn origin(app: &App, request: &HttpRequest) -> Result<String, PageError> {
+    let own = request.extensions().get::<OwnHost>().copied();
+    let scheme = app.public_url.scheme();
+    match own.and(requested_host(request)?) {
+        Some(host) => Ok(format!("{scheme}://{host}")),
+        None => Ok(app.public_url.origin().ascii_serialization()),
+    }
 }
 
 /// The host name of a `Host` header in lower case. Addresses and names without a dot, such as
@@ -133,6 +154,34 @@ mod tests {
         ] {
             assert_eq!(host_name(header), Err(PageError::BadHost), "{header}");
         }
+    }
+
+    #[test]
+    fn a_request_names_one_host() {
+        let host = |request: TestRequest| {
+            requested_host(&request.to_http_request()).map(|host| host.map(str::to_owned))
+        };
+        let get = TestRequest::get;
+        assert_eq!(host(get()), Ok(None));
+        assert_eq!(host(get().insert_header((HOST, "a.test:1"))), Ok(Some("a.test:1".to_owned())));
+        let two = get().append_header((HOST, "a.test")).append_header((HOST, "b.test"));
+        assert_eq!(host(two), Err(PageError::BadHost));
+        let letters: &[u8] = b"a\xff.test";
+        assert_eq!(host(get().insert_header((HOST, letters))), Err(PageError::BadHost));
+        let target = get().uri("http://a.test@b.test/choose");
+        assert_eq!(host_name(&host(target).unwrap().unwrap()), Err(PageError::BadHost));
+    }
+
+    #[actix_web::test]
+    async fn urls_that_leave_the_browser_have_no_host_of_other_headers() {
+        let app = crate::tests::app().await;
+        let request = TestRequest::get()
+            .insert_header((HOST, "returns.acme.test"))
+            .insert_header(("x-forwarded-host", "evil.test"))
+            .to_http_request();
+        assert_eq!(origin(&app, &request).unwrap(), "https://portal.test");
+        request.extensions_mut().insert(OwnHost);
+        assert_eq!(origin(&app, &request).unwrap(), "https://returns.acme.test");
     }
 
     #[test]

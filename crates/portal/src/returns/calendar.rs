@@ -8,7 +8,7 @@ use actix_web::{
 use chrono::{DateTime, NaiveDate, Utc};
 
 use super::{model::Return, return_url};
-use crate::{error::PageError, page::Page, visit::Proven};
+use crate::{App, error::PageError, hosts, page::Page, visit::Proven};
 
 /// The longest line in bytes, without the line break.
 const MAX_LINE_BYTES: usize = 75;
@@ -27,6 +27,7 @@ struct Event<'a> {
 
 #[get("/{merchant}/returns/{rma}/drop-off.ics")]
 pub(super) async fn show_drop_off(
+    app: web::Data<App>,
     Proven(visit): Proven,
     path: web::Path<(String, String)>,
     request: HttpRequest,
@@ -37,8 +38,7 @@ pub(super) async fn show_drop_off(
         return Err(PageError::NotFound);
     }
     let page = Page::new(&visit, None);
-    let connection = request.connection_info();
-    let (scheme, host) = (connection.scheme(), connection.host());
+    let origin = hosts::origin(&app, &request)?;
     let event = Event {
         uid: format!("{}@{}", rma.rma_identifier, visit.merchant()),
         made_at: visit.now,
@@ -46,7 +46,7 @@ pub(super) async fn show_drop_off(
         language: page.language.code(),
         summary: page.t1("calendar-summary", "shop", &page.portal.name),
         description: page.t1("calendar-description", "rma", &rma.rma_identifier),
-        url: format!("{scheme}://{host}{}", return_url(&visit, &rma.rma_identifier, "")),
+        url: format!("{origin}{}", return_url(&visit, &rma.rma_identifier, "")),
     };
     Ok(HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/calendar; charset=utf-8"))
