@@ -1,12 +1,13 @@
-//! A signed-in person for unit tests. No service responds to the calls of the pages.
+//! A signed-in person for unit tests, to whose calls no service responds, and a stand-in for auth.
 
 use std::{collections::BTreeMap, net::Ipv4Addr};
 
-use pages::api::Api;
+use actix_web::{HttpRequest, HttpResponse, HttpServer, rt, web};
+use pages::api::{Api, Service};
 use platform::Clock;
 use serde_json::{Value, json};
 
-use crate::{Page, Section, SignedIn};
+use crate::{App, Page, Section, SignedIn};
 
 /// A person with this role. `changes` are further fields of the person.
 pub(crate) fn signed_in(role: &str, merchant: Option<&str>, changes: &Value) -> SignedIn {
@@ -27,4 +28,56 @@ pub(crate) fn signed_in(role: &str, merchant: Option<&str>, changes: &Value) -> 
 
 pub(crate) fn page(signed_in: &SignedIn) -> Page {
     signed_in.page(Section::Account)
+}
+
+/// The console with an auth whose merchant `acme` has version 2, because another person has just changed it.
+pub(crate) fn app_with_changed_merchant() -> App {
+    let auth = HttpServer::new(|| {
+        let merchant = web::resource("/v1/merchants/acme")
+            .route(web::get().to(show_merchant))
+            .route(web::patch().to(change));
+        let warehouse = web::resource("/v1/merchants/acme/warehouses/reno")
+            .route(web::get().to(show_warehouse))
+            .route(web::put().to(change));
+        let token = web::resource("/v1/sessions/token").route(web::post().to(issue_token));
+        let client = web::resource("/v1/clients/bh_1").route(web::get().to(show_client));
+        actix_web::App::new().service(token).service(merchant).service(warehouse).service(client)
+    });
+    let auth = auth.workers(1).bind(("127.0.0.1", 0)).unwrap();
+    let url = format!("http://{}", auth.addrs()[0]).parse().unwrap();
+    rt::spawn(auth.run());
+    let api = Api::new(BTreeMap::from([(Service::Auth, url)])).unwrap();
+    App { api, clock: Clock::system() }
+}
+
+async fn issue_token() -> HttpResponse {
+    let person = json!({ "email": "a@b.c", "name": "A", "role": "operator", "merchant": null });
+    HttpResponse::Ok().json(json!({ "access_token": "t", "person": person }))
+}
+
+async fn show_client() -> HttpResponse {
+    HttpResponse::Ok().json(json!({ "client_id": "bh_1", "name": "Shop" }))
+}
+
+async fn show_merchant() -> HttpResponse {
+    HttpResponse::Ok().json(json!({
+        "identifier": "acme", "version": 2, "name": "Acme", "time_zone": "Europe/Berlin",
+        "appearance": { "name": "Brand one" }, "created_at": "2026-11-16T08:00:00Z",
+    }))
+}
+
+async fn show_warehouse() -> HttpResponse {
+    HttpResponse::Ok().json(json!({
+        "identifier": "reno", "external_identifier": null, "settings": {},
+        "address": { "name": "Dock 7", "street": "7 Dock Street", "city": "Reno", "zip": "89501" },
+    }))
+}
+
+async fn change(request: HttpRequest) -> HttpResponse {
+    let version = request.headers().get("if-match").and_then(|it| it.to_str().ok());
+    match version {
+        Some("\"2\"") => HttpResponse::Ok().json(json!({})),
+        _ => HttpResponse::PreconditionFailed()
+            .json(json!({ "message": "changed", "code": "changed" })),
+    }
 }

@@ -142,57 +142,15 @@ fn preview_style(colors: &Colors) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use actix_web::{HttpRequest, HttpServer, cookie::Cookie, rt, test};
-    use pages::api::Api;
-    use platform::Clock;
-    use serde_json::json;
+    use actix_web::{cookie::Cookie, test};
 
     use super::*;
-    use crate::App;
-
-    /// Auth with a merchant of version 2, whose name another person has just changed.
-    fn start_auth() -> App {
-        let token = || async {
-            let person =
-                json!({ "email": "a@b.c", "name": "A", "role": "operator", "merchant": null });
-            HttpResponse::Ok().json(json!({ "access_token": "t", "person": person }))
-        };
-        let show = || async {
-            HttpResponse::Ok().json(json!({
-                "identifier": "acme", "version": 2, "name": "Acme", "time_zone": "Europe/Berlin",
-                "appearance": { "name": "Brand one" }, "created_at": "2026-11-16T08:00:00Z",
-            }))
-        };
-        let change = |request: HttpRequest| async move {
-            let version = request.headers().get("if-match").and_then(|it| it.to_str().ok());
-            match version {
-                Some("\"2\"") => HttpResponse::Ok().json(json!({})),
-                _ => HttpResponse::PreconditionFailed()
-                    .json(json!({ "message": "changed", "code": "changed" })),
-            }
-        };
-        let merchant = move || {
-            web::resource("/v1/merchants/acme")
-                .route(web::get().to(show))
-                .route(web::patch().to(change))
-        };
-        let auth = HttpServer::new(move || {
-            let token = web::resource("/v1/sessions/token").route(web::post().to(token));
-            actix_web::App::new().service(token).service(merchant())
-        });
-        let auth = auth.workers(1).bind(("127.0.0.1", 0)).unwrap();
-        let url = format!("http://{}", auth.addrs()[0]).parse().unwrap();
-        rt::spawn(auth.run());
-        let api = Api::new(BTreeMap::from([(Service::Auth, url)])).unwrap();
-        App { api, clock: Clock::system() }
-    }
+    use crate::fixtures::app_with_changed_merchant;
 
     #[actix_web::test]
     async fn a_form_that_another_person_overtook_saves_nothing_and_shows_both_values() {
-        let app = actix_web::App::new().app_data(web::Data::new(start_auth())).configure(routes);
-        let app = test::init_service(app).await;
+        let app = actix_web::App::new().app_data(web::Data::new(app_with_changed_merchant()));
+        let app = test::init_service(app.configure(routes)).await;
         for (version, status) in [("1", StatusCode::CONFLICT), ("2", StatusCode::SEE_OTHER)] {
             let request = test::TestRequest::post()
                 .uri("/merchants/acme/appearance")

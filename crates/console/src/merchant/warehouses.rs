@@ -1,6 +1,6 @@
 //! The warehouses of a merchant.
 
-use actix_web::{get, post, web};
+use actix_web::{get, http::StatusCode, post, web};
 use askama::Template;
 use domain::warehouse::{ReceiverAddress, Warehouse};
 use futures_util::future::join;
@@ -13,12 +13,16 @@ use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Frame, Merchant, Tab, page, require_manage};
+use super::{
+    Frame, Merchant, Tab, page, require_manage,
+    version::{Version, is_outdated},
+};
 use crate::{
     Notice, Page, PageError, PageResult, Posted, SignedIn,
+    changes::{self, Change},
     confirm::Confirmation,
     form::{Form, Input, null_if_empty},
-    html,
+    html, html_with,
     listing::Records,
     markup::{button, or_dash, row, text, text_or_dash},
     person::NoFields,
@@ -84,6 +88,9 @@ struct WarehousePage {
     /// Whether the warehouse exists.
     is_set: bool,
     form: Form,
+    version: Version,
+    /// The values that differ, if another person changed the merchant in the meantime.
+    changes: Vec<Change>,
 }
 
 pub(super) fn routes(app: &mut web::ServiceConfig) {
@@ -139,8 +146,14 @@ async fn form_page(
     form: Form,
 ) -> Result<WarehousePage, PageError> {
     let found = Merchant::load(signed_in, merchant).await?;
-    let merchant = Frame::new(&signed_in.person, &found, Tab::Warehouses);
-    Ok(WarehousePage { page: page(signed_in), merchant, is_set, form })
+    Ok(WarehousePage {
+        page: page(signed_in),
+        merchant: Frame::new(&signed_in.person, &found, Tab::Warehouses),
+        is_set,
+        form,
+        version: Version::of(&found),
+        changes: Vec::new(),
+    })
 }
 
 #[get("/merchants/{merchant}/new-warehouse")]
@@ -165,19 +178,36 @@ async fn set_warehouse(posted: Posted<Fields>, merchant: web::Path<String>) -> P
     let Posted { signed_in, form: fields } = posted;
     let id = signed_in.merchant(&merchant)?;
     require_manage(&signed_in)?;
+    let version = Version::read(&fields);
     let mut form = Form::read(INPUTS, &fields);
     // A URL cannot end with an empty identifier. Auth rejects a space together with the faults of other fields.
     let identifier = Some(form.value("identifier")).filter(|text| !text.is_empty());
     let url = path!("v1", "merchants", id, "warehouses", identifier.unwrap_or(" "));
     let body = body(&mut form);
     let set: Result<Value, _> =
-        signed_in.api.send_json(Service::Auth, Method::PUT, None, &url, &body).await;
+        version.api(&signed_in).send_json(Service::Auth, Method::PUT, None, &url, &body).await;
     match set {
         Ok(_) => return Ok(Notice::WarehouseSet.redirect(&list_url(id))),
+        Err(error) if is_outdated(&error) => return outdated(&signed_in, id, &url, form).await,
         Err(ApiError::Invalid(body) | ApiError::Conflict(body)) => form.reject_all(&body),
         Err(error) => return Err(error.into()),
     }
-    rejected(&form_page(&signed_in, id, fields.is_checked("is_set"), form).await?)
+    let shown = form_page(&signed_in, id, fields.is_checked("is_set"), form).await?;
+    rejected(&WarehousePage { version, ..shown })
+}
+
+/// Shows the values of the warehouse that are stored now beside those of the form. Saving again replaces them.
+async fn outdated(signed_in: &SignedIn, merchant: &str, url: &str, mut form: Form) -> PageResult {
+    let stored = match signed_in.api.get::<Value>(Service::Auth, url, &[]).await {
+        Ok(stored) => Some(Form::of(INPUTS, &stored)),
+        Err(ApiError::NotFound) => None,
+        Err(error) => return Err(error.into()),
+    };
+    let differ = stored.as_ref().map(|stored| changes::between(stored.facts(), form.facts()));
+    form.message = Some(changes::message("merchant"));
+    let shown = form_page(signed_in, merchant, stored.is_some(), form).await?;
+    let changes = differ.unwrap_or_default();
+    html_with(StatusCode::CONFLICT, &WarehousePage { changes, ..shown })
 }
 
 #[get("/merchants/{merchant}/warehouses/{warehouse}/delete")]
@@ -211,7 +241,38 @@ async fn delete_warehouse(posted: Posted<NoFields>, path: WarehousePath) -> Page
 
 #[cfg(test)]
 mod tests {
+    use actix_web::{
+        cookie::Cookie,
+        test::{TestRequest, call_service, init_service, read_body},
+    };
+
     use super::*;
+    use crate::fixtures::app_with_changed_merchant;
+
+    #[actix_web::test]
+    async fn a_warehouse_that_another_person_changed_is_not_replaced() {
+        let app = actix_web::App::new().app_data(web::Data::new(app_with_changed_merchant()));
+        let app = init_service(app.configure(routes)).await;
+        for (version, status) in [("1", StatusCode::CONFLICT), ("2", StatusCode::SEE_OTHER)] {
+            let fields = [("version", version), ("identifier", "reno"), ("city", "Sparks")];
+            let request = TestRequest::post()
+                .uri("/merchants/acme/warehouses")
+                .cookie(Cookie::new("__Host-session", "s"))
+                .set_form(fields);
+            let response = call_service(&app, request.to_request()).await;
+            assert_eq!(response.status(), status, "version {version}");
+            let page = read_body(response).await;
+            let page = String::from_utf8_lossy(&page);
+            if status == StatusCode::CONFLICT {
+                for part in
+                    ["Nothing was saved", "Stored now", "Reno", "Sparks", "Change the wareh"]
+                {
+                    assert!(page.contains(part), "{part} in {page}");
+                }
+                assert!(page.contains(r#"name="version" value="2""#), "{page}");
+            }
+        }
+    }
 
     #[test]
     fn a_stored_warehouse_is_sent_back_unchanged() {
