@@ -5,6 +5,7 @@
 //! HTTP with the token of the signed-in person, so a page can show and do only what that person may.
 
 mod account;
+mod actors;
 mod audit;
 mod changes;
 mod confirm;

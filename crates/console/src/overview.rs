@@ -21,7 +21,7 @@ use crate::{
     listing::Records,
     markup::{link, text},
     parts::{Loaded, each},
-    replays::{Replay, ReplayEntry},
+    replays::{Replay, ReplayEntry, name_clients},
     table::Table,
 };
 
@@ -83,13 +83,15 @@ async fn show_overview(signed_in: &SignedIn) -> PageResult {
     let running = replays.entries.into_iter().flat_map(|(service, list)| {
         list.records.into_iter().map(move |replay| ReplayEntry { service, replay })
     });
+    let mut running: Vec<_> = running.collect();
+    name_clients(&signed_in, running.iter_mut().map(|entry| &mut entry.replay).collect()).await;
     html(&OverviewPage {
         figures,
         services: services::table(&services, &page),
         queues: Loaded { missing: backlogs.missing, entries: QueueRow::list(backlogs.entries) },
         traffic,
         traffic_missing: hours.missing,
-        replays: replay_table(&running.collect::<Vec<_>>(), &page),
+        replays: replay_table(&running, &page),
         replays_missing: replays.missing,
         endpoints: endpoint_table(&worst_of(endpoints.entries), &page),
         endpoints_missing: endpoints.missing,

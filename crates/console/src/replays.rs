@@ -28,7 +28,7 @@ use crate::{
     table::{Columns, Table},
 };
 
-pub(crate) use wire::Replay;
+pub(crate) use wire::{Replay, name_clients};
 
 /// The number of replays on a page.
 const SHOWN: usize = 50;
@@ -105,6 +105,7 @@ async fn list_replays(signed_in: SignedIn, query: web::Query<Fields>) -> PageRes
     entries.sort_by_key(|entry| Reverse(entry.replay.id));
     has_more |= entries.len() > SHOWN;
     entries.truncate(SHOWN);
+    name_clients(&signed_in, entries.iter_mut().map(|entry| &mut entry.replay).collect()).await;
     let page = signed_in.page(Section::Replays);
     let last = entries.last().filter(|_| has_more);
     html(&ReplaysPage {

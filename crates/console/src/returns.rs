@@ -18,6 +18,7 @@ use serde::Deserialize;
 
 use crate::{
     Page, PageResult, Section, SignedIn,
+    actors::ClientNames,
     discrepancies::Discrepancy,
     exchange_orders::{self, exchange_order_table},
     html,
@@ -126,8 +127,10 @@ async fn show_return(
     .await;
     let (rma, currency) = rma?;
     let currency = currency.as_deref();
+    let entries = timeline.iter().flat_map(|timeline| &timeline.records);
+    let names = ClientNames::load(&signed_in, entries.map(timeline::Entry::actor)).await;
     let steps = timeline.map(|Records { records, next }| {
-        (timeline::steps(records, &deliveries.unwrap_or_default(), &page), next)
+        (timeline::steps(records, &deliveries.unwrap_or_default(), &names, &page), next)
     });
     let label = "Exchange orders of the return";
     let exchange_orders =

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::wire::Replay;
+use super::wire::{Replay, name_clients};
 use crate::{
     Notice, Page, PageError, PageResult, Posted, Section, SignedIn, confirm::Confirmation,
     delivery::delivering_service, error::sentence, html_with,
@@ -85,7 +85,11 @@ async fn show(
     let page = signed_in.page(Section::Replays);
     let others = others(&together.also).ok_or(PageError::NotFound)?;
     let loaded = join_all([own].into_iter().chain(others).map(async |(service, id)| {
-        let replay = signed_in.api.get(service, &path!("v1", "replays", id.to_string()), &[]).await;
+        let path = path!("v1", "replays", id.to_string());
+        let mut replay = signed_in.api.get(service, &path, &[]).await;
+        if let Ok(replay) = &mut replay {
+            name_clients(signed_in, vec![replay]).await;
+        }
         Part::new(replay.map(|replay| Progress { service, replay }))
     }))
     .await;

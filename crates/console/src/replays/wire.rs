@@ -6,11 +6,15 @@ use serde::Deserialize;
 use uuid::Uuid;
 
 use super::filter::ReplayFilter;
+use crate::{SignedIn, actors::ClientNames};
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Replay {
     pub(crate) id: Uuid,
     pub(crate) requested_by: String,
+    /// The person or client that last paused, resumed or stopped the replay.
+    #[serde(default)]
+    pub(crate) changed_by: Option<String>,
     pub(crate) state: String,
     #[serde(default)]
     pub(crate) filter: ReplayFilter,
@@ -30,6 +34,17 @@ pub(crate) struct Replay {
     pub(crate) created_at: DateTime<Utc>,
     #[serde(default)]
     pub(crate) finished_at: Option<DateTime<Utc>>,
+}
+
+/// Replaces the ids of clients by their names.
+pub(crate) async fn name_clients(signed_in: &SignedIn, mut replays: Vec<&mut Replay>) {
+    let actors = replays.iter().flat_map(|it| [Some(&it.requested_by), it.changed_by.as_ref()]);
+    let names = ClientNames::load(signed_in, actors.flatten().map(String::as_str)).await;
+    let name = |actor: &str| names.name(actor).to_owned();
+    for replay in &mut replays {
+        replay.requested_by = name(&replay.requested_by);
+        replay.changed_by = replay.changed_by.as_deref().map(name);
+    }
 }
 
 impl Replay {

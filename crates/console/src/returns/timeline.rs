@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::{
     Page, SignedIn,
+    actors::ClientNames,
     error::sentence,
     listing::{Records, load, web_url, words},
 };
@@ -73,14 +74,25 @@ impl Deliveries {
     }
 }
 
-pub(super) fn steps(entries: Vec<Entry>, deliveries: &Deliveries, page: &Page) -> Vec<Step> {
+impl Entry {
+    pub(super) fn actor(&self) -> &str {
+        &self.actor
+    }
+}
+
+pub(super) fn steps(
+    entries: Vec<Entry>,
+    deliveries: &Deliveries,
+    names: &ClientNames,
+    page: &Page,
+) -> Vec<Step> {
     let step = |entry: Entry| {
         let known = entry.delivery.and_then(|id| deliveries.0.get(&id));
         let message = entry.delivery.map(|id| sent_message(id, &entry.event, known));
         Step {
             at: page.moment(entry.at),
             headline: headline(&entry.event, &entry.detail),
-            who: who(&entry.actor),
+            who: who(names.name(&entry.actor)),
             notes: notes(&entry.detail),
             label_url: web_url(text(&entry.detail, "label_url")).map(str::to_owned),
             tone: message.as_ref().map_or("", |message| message.tone),
