@@ -100,6 +100,11 @@ impl Eraser {
             .await;
         match (current, erased) {
             (Some(id), Err(error)) => self.postpone(id, &error),
+            (None, Ok(Step::Idle)) => {
+                // Those that are due again are no longer running: another replica has erased them.
+                self.failed.retain(|_, failure| failure.next_attempt_at > now);
+                return Ok(Step::Idle);
+            }
             (None, erased) => return erased,
             (Some(id), Ok(_)) => {
                 self.failed.remove(&id);

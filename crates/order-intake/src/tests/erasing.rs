@@ -280,6 +280,27 @@ async fn an_erasure_that_a_confirmation_has_locked_is_tried_again_soon() {
 }
 
 #[tokio::test]
+async fn an_erasure_that_failed_here_and_ended_in_another_replica_is_not_waited_for() {
+    let (database, mut eraser) = running_erasure().await;
+    database.execute_raw("ALTER TABLE erasure_orders RENAME TO away").await;
+    assert_eq!(eraser.step().await.unwrap(), Step::Done);
+    assert_eq!(eraser.failed.len(), 1);
+    database.execute_raw("ALTER TABLE away RENAME TO erasure_orders").await;
+    let Eraser { pool, clock, outbox, wake, .. } = &eraser;
+    let (pool, clock, outbox, wake) = (pool.clone(), clock.clone(), outbox.clone(), wake.clone());
+    let mut other = Eraser { pool, clock, outbox, wake, failed: HashMap::new() };
+    assert_eq!(other.step().await.unwrap(), Step::Done);
+    // The task would read the table again without a pause while it waits for an attempt that is due.
+    let eraser = tokio::sync::Mutex::new(eraser);
+    testkit::eventually("no attempt is due", SOON, || async {
+        let mut eraser = eraser.lock().await;
+        assert_eq!(eraser.step().await.unwrap(), Step::Idle);
+        eraser.failed.is_empty().then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_snapshot_that_waits_for_the_erasure_of_an_unknown_order_is_later_than_the_erasure() {
     let app = TestApp::alone().await;
     let orders = planted_orders(1);
