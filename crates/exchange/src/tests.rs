@@ -9,6 +9,7 @@ mod reading;
 mod search_plans;
 mod settling;
 mod shoppers;
+mod stale_plans;
 mod turns;
 mod undeliverable;
 mod variants;

@@ -7,6 +7,7 @@ mod outbound;
 mod reading;
 mod receipt_batches;
 mod receipts;
+mod stale_plans;
 mod volume;
 
 use std::collections::HashMap;

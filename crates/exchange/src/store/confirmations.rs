@@ -100,7 +100,7 @@ pub(crate) async fn claim(
         .bind::<BigInt, _>(capacity.slots)
         .bind::<BigInt, _>(capacity.bytes)
         .bind::<Array<Text>, _>(&capacity.busy);
-    let rows: Vec<ClaimedRow> = prepared(claim).load(conn).await?;
+    let rows: Vec<ClaimedRow> = claim.load(conn).await?;
     let mut claimed = Vec::with_capacity(rows.len());
     for row in rows {
         match from_json(&row.document) {
@@ -129,7 +129,8 @@ pub(crate) async fn claim(
 ///
 /// A skip scan of the index finds the merchants. Each contributes at most its share of the slots, so
 /// that the backlog of one merchant does not slow the query. A subquery for each row finds the exchange
-/// order, because a join might read the whole table.
+/// order, because a join might read the whole table. The statement is planned each time: a plan that was made while the
+/// tables were empty would read all confirmations of the merchant.
 const CLAIM: &str = include_str!("claim_confirmations.sql");
 
 platform::rows! { struct Waiting { waiting: bool } }

@@ -1,5 +1,8 @@
 //! Exchange orders: added once for each original order, then settled by the merchant's response or
 //! abandoned by an operator.
+//!
+//! Statements with conditions are planned each time: a plan that was made while the table was empty would read all
+//! orders of the merchant.
 
 use diesel::OptionalExtension as _;
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
@@ -116,7 +119,7 @@ pub(crate) async fn lock(
     )
     .bind::<Text, _>(merchant.as_str())
     .bind::<Text, _>(original_order_id);
-    let row: Option<LockedRow> = prepared(lock).get_result(conn).await.optional()?;
+    let row: Option<LockedRow> = lock.get_result(conn).await.optional()?;
     row.map(|row| Ok((parse(&row.state)?, row.delivery))).transpose()
 }
 
@@ -164,7 +167,7 @@ async fn place_as(
     .bind::<Nullable<BigInt>, _>(amounts.total_amount_cents)
     .bind::<Nullable<BigInt>, _>(amounts.tax_amount_cents)
     .bind::<Nullable<BigInt>, _>(amounts.shipping_amount_cents);
-    let row: Option<SettledRow> = prepared(update).get_result(conn).await.optional()?;
+    let row: Option<SettledRow> = update.get_result(conn).await.optional()?;
     row.map(SettledRow::read).transpose()
 }
 
@@ -181,7 +184,7 @@ pub(crate) async fn rename(
     .bind::<Text, _>(&renamed.original_order_id)
     .bind::<Text, _>(&renamed.rejected_identifier)
     .bind::<Text, _>(&renamed.exchange_order_identifier);
-    prepared(update).execute(conn).await?;
+    update.execute(conn).await?;
     Ok(())
 }
 
@@ -203,7 +206,7 @@ pub(crate) async fn fail(
     .bind::<Timestamptz, _>(now)
     .bind::<diesel::sql_types::Array<Text>, _>(before)
     .bind::<Text, _>(after.as_str());
-    let row: Option<SettledRow> = prepared(update).get_result(conn).await.optional()?;
+    let row: Option<SettledRow> = update.get_result(conn).await.optional()?;
     row.map(SettledRow::read).transpose()
 }
 
@@ -222,6 +225,6 @@ pub(crate) async fn abandon(
     .bind::<Timestamptz, _>(now)
     .bind::<Text, _>(&abandonment.by)
     .bind::<Text, _>(&abandonment.note);
-    let row: Option<SettledRow> = prepared(update).get_result(conn).await.optional()?;
+    let row: Option<SettledRow> = update.get_result(conn).await.optional()?;
     row.map(SettledRow::read).transpose()
 }
