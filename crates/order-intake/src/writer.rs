@@ -14,8 +14,6 @@ use std::sync::Arc;
 use diesel_async::AsyncPgConnection;
 use diesel_async::pooled_connection::PoolableConnection as _;
 use domain::order::OrderOutcome;
-use futures_util::StreamExt as _;
-use futures_util::stream::FuturesOrdered;
 use messaging::Outbox;
 use platform::chain;
 use platform::database::{DatabaseError, Pool, transaction};
@@ -27,10 +25,8 @@ use self::publish_error::{is_timeout, may_affect_one_write};
 use self::save::{QueuedWrites, publications, write_checked, write_optimistic};
 use crate::store::{self, WriteError};
 use crate::write_batch::Publication;
-use platform::batching::{Job as _, QueuedWrite, WriteQueue};
+use platform::batching::{QueuedWrite, WriteQueue};
 
-/// Batches sent to PostgreSQL: the one that it executes and the next.
-const MAX_IN_FLIGHT: usize = 2;
 /// Retries of a batch after conflicts, before its publications are written one by one.
 const BATCH_RETRIES: usize = 2;
 /// Retries of a single publication after conflicts, before it fails.
@@ -62,79 +58,9 @@ impl Writer {
 
     /// Stores batches until `stop` is canceled, then drains the queue.
     pub(crate) async fn run(mut self, stop: CancellationToken) {
-        loop {
-            let writes = tokio::select! {
-                () = stop.cancelled() => break,
-                writes = self.queue.next_batch(1) => writes,
-            };
-            self.store_all(writes, &stop).await;
+        while let Some(writes) = self.queue.next_batch(&stop).await {
+            self.store_batch(writes).await;
         }
-        loop {
-            let writes = self.queue.take_batch();
-            if writes.is_empty() {
-                return;
-            }
-            self.store_all(writes, &stop).await;
-        }
-    }
-
-    /// Stores a batch and the batches that arrive meanwhile.
-    async fn store_all(&mut self, writes: QueuedWrites, stop: &CancellationToken) {
-        if !self.optimistic {
-            return self.store_batch(writes).await;
-        }
-        match self.connection().await {
-            Ok(conn) => {
-                let (failed, is_usable) = self.store_optimistically(&conn, writes, stop).await;
-                self.conn = Some(conn).filter(|_| is_usable);
-                for (writes, error) in failed {
-                    match error {
-                        WriteError::Conflict => self.store_batch(writes).await,
-                        error => self.store_individually(writes, error).await,
-                    }
-                }
-            }
-            Err(error) => reject(writes, WriteError::from(error).into()),
-        }
-    }
-
-    /// Stores this batch and the following ones in [`store::WriteMode::Optimistic`], until one fails. Returns the
-    /// batches that were not stored, and whether the connection can be used again.
-    ///
-    /// The next batch is sent before the current one is committed, once it is as large. PostgreSQL is
-    /// never idle, and batches do not shrink.
-    async fn store_optimistically(
-        &self,
-        conn: &AsyncPgConnection,
-        first: QueuedWrites,
-        stop: &CancellationToken,
-    ) -> (Vec<(QueuedWrites, WriteError)>, bool) {
-        let mut failed = Vec::new();
-        let mut is_usable = true;
-        let mut in_flight = FuturesOrdered::new();
-        let mut wanted = weight(&first);
-        in_flight.push_back(write_optimistic(conn, &self.outbox, first));
-        while !in_flight.is_empty() {
-            let accepts_more = failed.is_empty() && is_usable && !stop.is_cancelled();
-            let done = tokio::select! {
-                biased;
-                Some(done) = in_flight.next() => done,
-                writes = self.queue.next_batch(wanted),
-                    if accepts_more && in_flight.len() < MAX_IN_FLIGHT =>
-                {
-                    wanted = weight(&writes);
-                    in_flight.push_back(write_optimistic(conn, &self.outbox, writes));
-                    continue;
-                }
-                else => break,
-            };
-            is_usable &= !matches!(&done, (_, Err(WriteError::Database(_))));
-            match done {
-                (writes, Ok(results)) => self.finish(writes, results),
-                (writes, Err(error)) => failed.push((writes, error)),
-            }
-        }
-        (failed, is_usable)
     }
 
     fn finish(&self, writes: QueuedWrites, results: Vec<PublishResult>) {
@@ -143,15 +69,27 @@ impl Writer {
     }
 
     async fn store_batch(&mut self, writes: QueuedWrites) {
-        let max_retries = if writes.len() > 1 { BATCH_RETRIES } else { SINGLE_RETRIES };
-        match self.store(&publications(&writes), max_retries).await {
-            Ok(results) => {
-                let mut outcomes = results.iter().flatten().flatten();
-                self.optimistic = outcomes.all(|outcome| *outcome == OrderOutcome::Stored);
-                self.finish(writes, results);
-            }
+        match self.store_together(&publications(&writes)).await {
+            Ok(results) => self.finish(writes, results),
             Err(error) => self.store_individually(writes, error).await,
         }
+    }
+
+    async fn store_together(
+        &mut self,
+        publications: &[&Publication],
+    ) -> Result<Vec<PublishResult>, WriteError> {
+        if self.optimistic {
+            match self.store_optimistically(publications).await {
+                Err(WriteError::Conflict) => {}
+                stored => return stored,
+            }
+        }
+        let max_retries = if publications.len() > 1 { BATCH_RETRIES } else { SINGLE_RETRIES };
+        let results = self.store(publications, max_retries).await?;
+        let mut outcomes = results.iter().flatten().flatten();
+        self.optimistic = outcomes.all(|outcome| *outcome == OrderOutcome::Stored);
+        Ok(results)
     }
 
     /// Stores the publications of a failed batch one by one, unless all of them would fail again.
@@ -176,6 +114,16 @@ impl Writer {
                 }
             }
         }
+    }
+
+    async fn store_optimistically(
+        &mut self,
+        publications: &[&Publication],
+    ) -> Result<Vec<PublishResult>, WriteError> {
+        let conn = self.connection().await?;
+        let stored = write_optimistic(&conn, &self.outbox, publications).await;
+        self.conn = Some(conn).filter(|_| !matches!(stored, Err(WriteError::Database(_))));
+        stored
     }
 
     /// Stores publications in [`store::WriteMode::Checked`], with retries after conflicts.
@@ -214,10 +162,6 @@ impl Writer {
             None => self.pool.dedicated().await,
         }
     }
-}
-
-fn weight(writes: &QueuedWrites) -> usize {
-    writes.iter().map(|write| write.job.weight()).sum()
 }
 
 fn reject(

@@ -126,18 +126,7 @@ impl<H: BatchHandler> Batches<H> {
 
     /// Processes batches until `stop` is canceled, then drains the queue.
     async fn work(&self, stop: CancellationToken) {
-        loop {
-            let batch = tokio::select! {
-                () = stop.cancelled() => break,
-                batch = self.queue.next_batch(1) => batch,
-            };
-            self.process(batch).await;
-        }
-        loop {
-            let batch = self.queue.take_batch();
-            if batch.is_empty() {
-                return;
-            }
+        while let Some(batch) = self.queue.next_batch(&stop).await {
             self.process(batch).await;
         }
     }

@@ -18,26 +18,21 @@ pub(super) fn publications(writes: &QueuedWrites) -> Vec<&Publication> {
     writes.iter().map(|write| &write.job).collect()
 }
 
-fn orders(writes: &QueuedWrites) -> usize {
-    writes.iter().map(|write| write.job.orders.len()).sum()
-}
-
 /// Writes a batch without loading the stored state. Nearly all batches hold only new orders or newer
 /// snapshots, and take one round trip.
 pub(super) async fn write_optimistic(
     conn: &AsyncPgConnection,
     outbox: &Outbox,
-    writes: QueuedWrites,
-) -> (QueuedWrites, Result<Vec<PublishResult>, WriteError>) {
-    let publications = publications(&writes);
+    publications: &[&Publication],
+) -> Result<Vec<PublishResult>, WriteError> {
     let mut batch = WriteBatch::new(Stored::default());
-    let results = apply(&mut batch, &publications);
-    let saved = if batch.rows().len() == orders(&writes) {
-        save(conn, outbox, &publications, &batch, WriteMode::Optimistic).await
-    } else {
-        Err(WriteError::Conflict)
-    };
-    (writes, saved.map(|()| results))
+    let results = apply(&mut batch, publications);
+    let orders = publications.iter().map(|publication| publication.orders.len()).sum();
+    if batch.rows().len() != orders {
+        return Err(WriteError::Conflict);
+    }
+    save(conn, outbox, publications, &batch, WriteMode::Optimistic).await?;
+    Ok(results)
 }
 
 /// Loads the stored state, decides and writes: two round trips for any number of orders. The write is

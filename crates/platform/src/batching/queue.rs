@@ -1,9 +1,7 @@
 //! A bounded queue of writes that a writer takes in batches.
 //!
 //! Jobs that arrive while the writer is busy form the next batch. The writer never waits for a batch
-//! to fill up when it is idle; while a batch is in flight it can wait for one of a given weight. Writers that
-//! share a queue must all want the weight 1, because the queue keeps a single wanted weight. A job gets its
-//! result after its batch was written. A full queue rejects jobs immediately.
+//! to fill up. A job gets its result after its batch was written. A full queue rejects jobs immediately.
 //!
 //! Owners take turns, so an owner with thousands of jobs delays only its own.
 
@@ -11,6 +9,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{Notify, oneshot};
+use tokio_util::sync::CancellationToken;
 
 use crate::{ErrorKind, Failure};
 
@@ -44,8 +43,6 @@ struct Queues<J, A> {
     /// Owners in the order of their turns, each once.
     turns: VecDeque<String>,
     weight: usize,
-    /// The weight at which the writer is notified.
-    wanted: usize,
 }
 
 /// A job and the channel for its result.
@@ -92,52 +89,43 @@ impl Failure for SubmitError {
 
 impl<J: Job, A> WriteQueue<J, A> {
     pub fn new(limits: QueueLimits) -> Self {
-        let waiting =
-            Queues { queues: HashMap::new(), turns: VecDeque::new(), weight: 0, wanted: 1 };
+        let waiting = Queues { queues: HashMap::new(), turns: VecDeque::new(), weight: 0 };
         Self { waiting: Mutex::new(waiting), ready: Notify::new(), limits }
     }
 
     /// Queues a job and waits for its result. Returns the job too.
     pub async fn submit(&self, job: J) -> Result<(J, A), SubmitError> {
         let (result, receiver) = oneshot::channel();
-        let enough = {
+        {
             let mut waiting = self.lock();
             // An empty queue accepts any job, so that a job above the limit can be processed.
             if waiting.weight > 0 && waiting.weight + job.weight() > self.limits.max_queued {
                 return Err(SubmitError::Full);
             }
             waiting.push(QueuedWrite { job, result });
-            waiting.weight >= waiting.wanted
-        };
-        if enough {
-            self.ready.notify_one();
         }
+        self.ready.notify_one();
         receiver.await.map_err(|_gone| SubmitError::WriterStopped)
     }
 
-    /// Waits until the queued jobs have the wanted weight, then takes the next batch. Cancel safe.
-    pub async fn next_batch(&self, wanted: usize) -> Vec<QueuedWrite<J, A>> {
+    /// Waits for jobs and takes the next batch. After `stop` is canceled, returns the jobs that are left, then
+    /// `None`.
+    pub async fn next_batch(&self, stop: &CancellationToken) -> Option<Vec<QueuedWrite<J, A>>> {
         loop {
-            if self.has(wanted) {
-                let batch = self.take_batch();
-                if !batch.is_empty() {
-                    return batch;
-                }
+            let is_stopping = stop.is_cancelled();
+            let batch = self.take_batch();
+            if is_stopping || !batch.is_empty() {
+                return Some(batch).filter(|batch| !batch.is_empty());
             }
-            self.ready.notified().await;
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = self.ready.notified() => {}
+            }
         }
     }
 
-    /// Whether the queued jobs have the wanted weight. If not, [`submit`](Self::submit) notifies the
-    /// writer when they do.
-    fn has(&self, wanted: usize) -> bool {
-        let mut waiting = self.lock();
-        waiting.wanted = wanted;
-        waiting.weight >= wanted
-    }
-
     /// Takes the next batch, which is empty when the queue is. Abandoned jobs are dropped.
-    pub fn take_batch(&self) -> Vec<QueuedWrite<J, A>> {
+    fn take_batch(&self) -> Vec<QueuedWrite<J, A>> {
         let mut waiting = self.lock();
         let mut batch = Vec::new();
         let mut weight = 0;

@@ -84,22 +84,36 @@ async fn a_heavy_job_keeps_its_turn() {
 }
 
 #[tokio::test]
-async fn a_batch_is_ready_once_it_has_the_wanted_weight() {
+async fn a_batch_is_ready_with_its_first_job() {
     let jobs = queue(10, 100);
-    submit(&jobs, "a", 2).await;
-    let mut next = pin!(jobs.next_batch(4));
+    let stop = CancellationToken::new();
+    let mut next = pin!(jobs.next_batch(&stop));
     assert!(poll!(next.as_mut()).is_pending());
-    submit(&jobs, "b", 1).await;
-    assert!(poll!(next.as_mut()).is_pending());
-    submit(&jobs, "c", 1).await;
-    assert_eq!(names(&next.await), ["a", "b", "c"]);
+    submit(&jobs, "a", 1).await;
+    assert_eq!(names(&next.await.unwrap()), ["a"]);
+}
+
+#[tokio::test]
+async fn jobs_that_are_left_are_taken_before_the_end() {
+    let jobs = queue(1, 100);
+    let stop = CancellationToken::new();
+    let mut waiting = pin!(jobs.next_batch(&stop));
+    assert!(poll!(waiting.as_mut()).is_pending());
+    stop.cancel();
+    assert!(waiting.await.is_none());
+    for job in ["a", "b"] {
+        submit(&jobs, job, 1).await;
+    }
+    assert_eq!(names(&jobs.next_batch(&stop).await.unwrap()), ["a"]);
+    assert_eq!(names(&jobs.next_batch(&stop).await.unwrap()), ["b"]);
+    assert!(jobs.next_batch(&stop).await.is_none());
 }
 
 #[tokio::test]
 async fn each_job_gets_its_own_result() {
     let jobs = queue(10, 100);
     let (a, b) = (submit(&jobs, "a", 1).await, submit(&jobs, "b", 1).await);
-    for write in jobs.next_batch(1).await {
+    for write in jobs.take_batch() {
         let result = format!("{} is done", write.job.0);
         write.finish(result);
     }
@@ -124,7 +138,7 @@ async fn abandoned_jobs_are_dropped() {
     let _waiting = submit(&jobs, "waiting", 1).await;
     gone.abort();
     yield_now().await;
-    assert_eq!(names(&jobs.next_batch(1).await), ["waiting"]);
+    assert_eq!(names(&jobs.take_batch()), ["waiting"]);
     assert_eq!(jobs.depth(), 0);
 }
 
