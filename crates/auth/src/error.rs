@@ -109,7 +109,7 @@ pub(crate) enum Error {
     NotAPerson,
     #[error("too many failed attempts, try again later")]
     LockedOut(Duration),
-    #[error("too many passwords are being checked")]
+    #[error("too many passwords are being checked, try again")]
     TooManyPasswords,
     #[error("there is no signing key yet")]
     NoSigningKey,
@@ -182,10 +182,8 @@ impl Failure for Error {
             | Self::InvitationsDisabled
             | Self::NoRole(_)
             | Self::NotAPerson => ErrorKind::Denied,
-            Self::LockedOut(_) => ErrorKind::Limited,
-            Self::TooManyPasswords | Self::NoSigningKey | Self::OidcProvider(_) => {
-                ErrorKind::Unavailable
-            }
+            Self::LockedOut(_) | Self::TooManyPasswords => ErrorKind::Limited,
+            Self::NoSigningKey | Self::OidcProvider(_) => ErrorKind::Unavailable,
             Self::BadQuery(..) => ErrorKind::Malformed,
             Self::Invalid(_) | Self::NotSigned(_) => ErrorKind::Invalid,
             Self::Sealing(_)

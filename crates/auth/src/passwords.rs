@@ -150,6 +150,8 @@ mod tests {
         },
     };
 
+    use platform::{ErrorKind, Failure as _};
+
     use super::*;
 
     fn secret(text: &str) -> SecretString {
@@ -200,8 +202,9 @@ mod tests {
         let mut waiting: Vec<_> =
             (0..MAX_WAITING).map(|_| Box::pin(passwords.run(|| ()))).collect();
         assert!(waiting.iter_mut().all(|request| poll_once(request).is_none()));
-        let rejected = passwords.run(|| ()).await;
-        assert!(matches!(rejected, Err(Error::TooManyPasswords)));
+        let rejected = passwords.run(|| ()).await.unwrap_err();
+        assert!(matches!(rejected, Error::TooManyPasswords));
+        assert_eq!(rejected.kind(), ErrorKind::Limited);
         release.send(()).unwrap();
         running.await.unwrap().unwrap();
         for request in waiting {

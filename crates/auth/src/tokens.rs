@@ -48,6 +48,8 @@ pub(crate) enum OauthError {
     LockedOut { client_id: Option<String>, remaining: Duration },
     #[error("the client revokes too many tokens, try again later")]
     TooManyRevocations(Duration),
+    #[error("too many bytes are in flight, try again later")]
+    Overloaded,
     #[error("temporarily unavailable, try again later")]
     Unavailable,
     #[error("internal error")]

@@ -84,8 +84,7 @@ pub(crate) fn read_setup(body: &Object<'_>) -> Option<ShowTotpSetupRequest> {
     request_body(content = ChangePasswordRequest, example = json!({ "current_password": "a-long-password", "new_password": "a-longer-password" })),
     responses(
         (status = 204), (status = 401, description = "No valid token, or the session ended after wrong passwords", body = ErrorBody), (status = 403, description = "Not the token of a person", body = ErrorBody),
-        (status = 429, description = "Too many failures from this address or of this person", body = ErrorBody),
-        (status = 503, description = "Too many passwords are being checked", body = ErrorBody),
+        (status = 429, description = "Too many failures from this address or of this person, or too many passwords are being checked", body = ErrorBody),
     )
 )]
 #[post("/v1/password")]
@@ -111,8 +110,7 @@ pub(crate) async fn change_password(
     responses(
         (status = 201, body = RecoveryCodes), (status = 401, description = "No valid token, or the session ended after wrong passwords", body = ErrorBody), (status = 403, description = "Not the token of a person", body = ErrorBody),
         (status = 409, description = "The person has no TOTP", body = ErrorBody),
-        (status = 429, description = "Too many failures from this address or of this person", body = ErrorBody),
-        (status = 503, description = "Too many passwords are being checked", body = ErrorBody),
+        (status = 429, description = "Too many failures from this address or of this person, or too many passwords are being checked", body = ErrorBody),
     )
 )]
 #[post("/v1/recovery_codes")]
@@ -162,8 +160,7 @@ pub(crate) async fn show_totp_setup(
         (status = 201, body = RecoveryCodes),
         (status = 401, description = "No valid token, or the session ended after wrong passwords", body = ErrorBody),
         (status = 403, description = "Not the token of a person", body = ErrorBody),
-        (status = 429, description = "Too many failures from this address or of this person", body = ErrorBody),
-        (status = 503, description = "Too many passwords are being checked", body = ErrorBody),
+        (status = 429, description = "Too many failures from this address or of this person, or too many passwords are being checked", body = ErrorBody),
     )
 )]
 #[post("/v1/totp")]

@@ -98,8 +98,7 @@ pub(crate) async fn show_invitation(
     responses(
         (status = 201, body = AcceptedInvitation), (status = 403, description = "Passwords are switched off", body = ErrorBody),
         (status = 404, description = "The invitation does not exist, was used or replaced, or has expired", body = ErrorBody),
-        (status = 429, description = "Too many failures from this address", body = ErrorBody),
-        (status = 503, description = "Too many passwords are being checked", body = ErrorBody),
+        (status = 429, description = "Too many failures from this address, or too many passwords are being checked", body = ErrorBody),
     )
 )]
 #[post("/v1/invitations/accept")]

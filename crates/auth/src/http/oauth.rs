@@ -3,7 +3,7 @@
 mod request;
 
 use actix_web::{
-    HttpRequest, HttpResponse,
+    HttpRequest, HttpResponse, ResponseError as _,
     http::{StatusCode, header},
     post, web,
 };
@@ -154,7 +154,10 @@ fn missing_token() -> OauthError {
 }
 
 fn read(request: &HttpRequest, body: Result<Body, Problem>) -> Result<OauthRequest, OauthError> {
-    let Body(bytes) = body.map_err(|problem| OauthError::InvalidRequest(problem.to_string()))?;
+    let Body(bytes) = body.map_err(|problem| match problem.status_code() {
+        StatusCode::TOO_MANY_REQUESTS => OauthError::Overloaded,
+        _ => OauthError::InvalidRequest(problem.to_string()),
+    })?;
     OauthRequest::read(request, &bytes).map_err(OauthError::InvalidRequest)
 }
 
@@ -183,7 +186,7 @@ fn respond<T: Serialize>(request: &HttpRequest, result: Result<T, OauthError>) -
         OauthError::TooManyRevocations(remaining) => {
             response.insert_header((header::RETRY_AFTER, (remaining.as_secs() + 1).to_string()));
         }
-        OauthError::Unavailable => {
+        OauthError::Overloaded | OauthError::Unavailable => {
             response.insert_header((header::RETRY_AFTER, "1"));
         }
         _ => {}
@@ -208,9 +211,9 @@ fn status(error: &OauthError) -> StatusCode {
         | OauthError::UnsupportedGrantType
         | OauthError::InvalidScope => StatusCode::BAD_REQUEST,
         OauthError::InvalidClient { .. } => StatusCode::UNAUTHORIZED,
-        OauthError::LockedOut { .. } | OauthError::TooManyRevocations(_) => {
-            StatusCode::TOO_MANY_REQUESTS
-        }
+        OauthError::LockedOut { .. }
+        | OauthError::TooManyRevocations(_)
+        | OauthError::Overloaded => StatusCode::TOO_MANY_REQUESTS,
         OauthError::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         OauthError::Internal => StatusCode::INTERNAL_SERVER_ERROR,
     }
@@ -224,6 +227,7 @@ fn code(error: &OauthError) -> &'static str {
         OauthError::InvalidScope => "invalid_scope",
         OauthError::LockedOut { .. }
         | OauthError::TooManyRevocations(_)
+        | OauthError::Overloaded
         | OauthError::Unavailable => "temporarily_unavailable",
         OauthError::Internal => "server_error",
     }

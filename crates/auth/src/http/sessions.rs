@@ -87,8 +87,7 @@ pub(super) fn record_rejection(request: &HttpRequest, error: &Error) {
     responses(
         (status = 201, body = StartedSession), (status = 401, description = "The e-mail address, the password or the code is wrong", body = ErrorBody),
         (status = 403, description = "Passwords are switched off", body = ErrorBody),
-        (status = 429, description = "Too many failures from this address or for this person", body = ErrorBody),
-        (status = 503, description = "Too many passwords are being checked", body = ErrorBody),
+        (status = 429, description = "Too many failures from this address or for this person, or too many passwords are being checked", body = ErrorBody),
     )
 )]
 #[post("/v1/sessions")]

@@ -4,8 +4,11 @@ use std::time::Instant;
 
 use reqwest::{Method, RequestBuilder, Response, StatusCode, header};
 use serde_json::{Value, json};
+use testkit::eventually;
 
-use crate::app::{NO_LOCKOUT, OPERATOR, OPERATOR_SECRET, TestApp, form, send, token_request};
+use crate::app::{
+    NO_LOCKOUT, OPERATOR, OPERATOR_SECRET, TIMEOUT, TestApp, form, send, token_request,
+};
 
 const GRANT: &str = "grant_type=client_credentials";
 
@@ -163,6 +166,37 @@ async fn requests_of_an_address_are_limited_per_minute() {
     assert_eq!(rejected.status(), StatusCode::TOO_MANY_REQUESTS);
     assert!(rejected.headers().contains_key(header::RETRY_AFTER));
     assert_eq!(call("/oauth/token", "192.0.2.2").await.status(), StatusCode::OK);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_request_without_memory_for_its_body_can_be_sent_again() {
+    let settings = [
+        ("HTTP__MAX_BODY", "65536"),
+        // Memory for one body of the largest size.
+        ("HTTP__MAX_INFLIGHT", "0"),
+        ("HTTP__BODY_TIMEOUT", "2m"),
+        ("HTTP__REQUEST_TIMEOUT", "2m"),
+    ];
+    let app = TestApp::start_with(&settings).await;
+    let head = "POST /oauth/token HTTP/1.1\r\nHost: auth\r\nContent-Length: 65536\r\n\r\n";
+    let waiting = app.service.raw_connection(head).await;
+    let rejected = eventually("the memory is used up", TIMEOUT, async || {
+        let request = app.request(Method::POST, "/oauth/token");
+        let response = request.json(&token_request(OPERATOR, OPERATOR_SECRET)).send().await;
+        response.ok().filter(|response| response.status() != StatusCode::OK)
+    })
+    .await;
+    assert_eq!(rejected.status(), StatusCode::TOO_MANY_REQUESTS);
+    assert_eq!(rejected.headers()[header::RETRY_AFTER], "1");
+    let body: Value = rejected.json().await.unwrap();
+    assert_eq!(body["error"], "temporarily_unavailable");
+    drop(waiting);
+    eventually("memory is free again", TIMEOUT, async || {
+        let (status, _) = app.request_token(OPERATOR, OPERATOR_SECRET).await;
+        (status == StatusCode::OK).then_some(())
+    })
+    .await;
     app.stop().await;
 }
 
