@@ -165,8 +165,10 @@ async fn plans_made_while_tables_were_empty_read_few_rows_of_full_ones() {
     database.execute_raw(&fill()).await;
     let exchange = async |order, rma, delivery: &str| {
         let of_order = format!("FROM exchange_orders WHERE original_order_id = '{order}'");
-        let set = format!("UPDATE exchange_orders SET delivery = '{delivery}' \
-             WHERE original_order_id = '{order}'");
+        let set = format!(
+            "UPDATE exchange_orders SET delivery = '{delivery}' \
+             WHERE original_order_id = '{order}'"
+        );
         database.execute_raw(&set).await;
         let position = database.count(&format!("SELECT confirmation {of_order}")).await;
         Exchange { position, order, rma, delivery: delivery.parse().unwrap() }
