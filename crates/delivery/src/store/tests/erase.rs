@@ -178,3 +178,17 @@ async fn no_dead_letter_expires_by_a_clock_that_is_ahead() {
     assert!(min_id_at(expected - tolerance) < oldest, "{oldest}");
     assert!(oldest < min_id_at(expected + tolerance), "{oldest}");
 }
+
+#[tokio::test]
+async fn no_partition_is_dropped_by_a_clock_that_is_ahead() {
+    let now = Clock::system().now();
+    let (_database, pool) = database(now).await;
+    let mut conn = pool.get().await.unwrap();
+    let first_day = "SELECT count(*)::text AS text FROM pg_inherits, pg_class \
+                     WHERE pg_class.oid = inhrelid AND relname = 'delivery_messages_' \
+                         || to_char(now() AT TIME ZONE 'UTC', 'YYYYMMDD')";
+    let partitions = Partitions { retention_days: 30 };
+    let ahead = partitions.maintain(&mut conn, now + TimeDelta::days(32)).await.unwrap_err();
+    assert!(ahead.to_string().contains("differ by more than an hour"), "{ahead}");
+    assert_eq!(query_text(&mut conn, first_day).await, "1");
+}
