@@ -11,7 +11,7 @@ use serde_json::Value;
 
 pub(crate) use details::{details, named_texts, paragraph, wrapped_message};
 pub(crate) use layout::Layout;
-pub(crate) use shell::shell_word;
+pub(crate) use shell::command;
 use table::take_left_out;
 pub(crate) use table::{
     Column, computed, exact_time, id, table, time, time_at, value, with_shown, without,

@@ -14,7 +14,7 @@ use url::Url;
 
 use crate::api_client::ApiClient;
 use crate::connection::OperatorArgs;
-use crate::output::{Column, computed, count, items, join, table, text_at, value};
+use crate::output::{Column, command, computed, count, items, join, table, text_at, value};
 use crate::service_urls::{self, AUTH, EXCHANGE, ORDERS, RETURNS, WAREHOUSE, resolve};
 use crate::settings::{Setting, Settings};
 
@@ -181,7 +181,8 @@ fn describe(response: &Value) -> String {
         let found = endpoints(state);
         if found > 0 {
             let found = count(found, &format!("{state} endpoint"));
-            lines.push(format!("{found}: backhaul endpoint backlog --state {state}"));
+            let list = command(&["endpoint", "backlog", "--state", state]);
+            lines.push(format!("{found}: {list}"));
         }
     }
     text.push('\n');

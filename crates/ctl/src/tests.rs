@@ -165,3 +165,19 @@ fn only_the_terminal_writer_writes_to_the_terminal() {
     }
     assert!(files.len() > 80, "{} files", files.len());
 }
+
+/// A command with a value is made by `output::command`, which quotes the value.
+#[test]
+fn suggested_commands_have_no_values_that_are_not_quoted() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    sources(&root, &mut files);
+    let allowed = ["output/shell.rs", "tests.rs"].map(|path| root.join(path));
+    for file in files.iter().filter(|file| !allowed.contains(file)) {
+        let text = fs::read_to_string(file).unwrap();
+        let lines = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        for (_, suggested) in lines.filter_map(|line| line.split_once("backhaul ")) {
+            assert!(!suggested.contains('{'), "{}: {suggested}", file.display());
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::output::{count, shell_word, text_at, time_at};
+use crate::output::{command, count, text_at, time_at};
 
 pub(crate) fn describe(delivery: &Value) -> String {
     match text_at(delivery, "/state").as_str() {
@@ -20,7 +20,7 @@ fn dead(delivery: &Value) -> String {
         "already_exists" => "because the merchant has this exchange order already".to_owned(),
         _ => format!("after {}: {}", count(attempts(delivery), "attempt"), cause(delivery)),
     };
-    let replay = format!("backhaul deliveries replay {}", shell_word(&text_at(delivery, "/id")));
+    let replay = command(&["deliveries", "replay", &text_at(delivery, "/id")]);
     let next = match text_at(delivery, "/superseded_by").as_str() {
         "-" => format!("{replay} sends it again"),
         newer => format!(
@@ -32,20 +32,17 @@ fn dead(delivery: &Value) -> String {
 }
 
 fn pending(delivery: &Value) -> String {
-    let [merchant, kind] =
-        ["/merchant", "/kind"].map(|pointer| shell_word(&text_at(delivery, pointer)));
+    let [merchant, kind] = ["/merchant", "/kind"].map(|pointer| text_at(delivery, pointer));
     let detail = text_at(delivery, "/waiting/detail");
     match text_at(delivery, "/waiting/reason").as_str() {
         "endpoint_paused" => {
-            format!(
-                "it waits because {detail}; backhaul endpoint resume {merchant} {kind} sends it"
-            )
+            let resume = command(&["endpoint", "resume", &merchant, &kind]);
+            format!("it waits because {detail}; {resume} sends it")
         }
         "behind_another" => {
-            let key = shell_word(&text_at(delivery, "/ordering_key"));
-            format!(
-                "it waits because {detail}; backhaul deliveries list --ordering-key {key} shows them"
-            )
+            let key = text_at(delivery, "/ordering_key");
+            let list = command(&["deliveries", "list", "--ordering-key", &key]);
+            format!("it waits because {detail}; {list} shows them")
         }
         "next_attempt" => next_attempt(delivery),
         _ => detail,

@@ -11,7 +11,7 @@ use super::superseded::{suggest_force, superseded_by};
 use super::wait::{wait_for_delivery, wait_for_replays};
 use crate::api_client::ApiClient;
 use crate::delivery_services::{call_each, find, with_service};
-use crate::output::{Format, count, items, text_at};
+use crate::output::{Format, command, count, items, text_at};
 use crate::{short_id, usage_error};
 
 #[derive(Args)]
@@ -139,18 +139,20 @@ impl Replay {
 
     /// The command that lists the messages of started replays.
     fn list_command(&self, replays: &[Value]) -> String {
-        let mut command = "backhaul deliveries list".to_owned();
+        let mut words = vec!["deliveries", "list"];
         if let Some(merchant) = &self.filter.merchant {
-            command.push_str(&format!(" --merchant {merchant}"));
+            words.extend(["--merchant", merchant.as_str()]);
         }
         if let Some(kind) = &self.filter.kind {
-            command.push_str(&format!(" --kind {kind}"));
+            words.extend(["--kind", kind]);
         }
         let created = replays.iter().filter_map(|it| it.get("oldest_created_at")?.as_str());
-        if let Some(oldest) = created.filter_map(|at| at.parse::<Timestamp>().ok()).min() {
-            command.push_str(&format!(" --from {}", oldest.format("%Y-%m-%dT%H:%M:%SZ")));
+        let oldest = created.filter_map(|at| at.parse::<Timestamp>().ok()).min();
+        let from = oldest.map(|at| at.format("%Y-%m-%dT%H:%M:%SZ").to_string());
+        if let Some(from) = &from {
+            words.extend(["--from", from]);
         }
-        command
+        command(&words)
     }
 
     fn body(&self, dry_run: bool) -> Value {
@@ -177,7 +179,8 @@ impl Replay {
             return wait_for_delivery(services, id, format).await;
         }
         format.print(&json!({ "replayed": id }), |_| {
-            format!("The message is due now. Follow it with: backhaul deliveries show {id}\n")
+            let show = command(&["deliveries", "show", id]);
+            format!("The message is due now. Follow it with: {show}\n")
         })
     }
 }
@@ -190,10 +193,10 @@ fn describe_started(response: &Value) -> String {
     let lines = started.iter().map(|replay| {
         let matched = replay.get("matched").and_then(Value::as_u64).unwrap_or_default();
         format!(
-            "Started to replay {}, {} per second. Follow it with: backhaul replays show {}\n",
+            "Started to replay {}, {} per second. Follow it with: {}\n",
             count(matched, "message"),
             text_at(replay, "/per_second"),
-            text_at(replay, "/id"),
+            command(&["replays", "show", &text_at(replay, "/id")]),
         )
     });
     lines.collect()

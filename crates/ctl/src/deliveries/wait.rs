@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::Interrupted;
 use crate::api_client::ApiClient;
 use crate::delivery_services::find;
-use crate::output::{Format, count, text_at, time_at};
+use crate::output::{Format, command, count, text_at, time_at};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -31,7 +31,8 @@ pub(super) async fn wait_for_replays(
         let has_ended = |replay: &Value| matches!(state(replay), "finished" | "stopped");
         Ok(replays.iter().all(has_ended).then_some(replays))
     };
-    let left = format!("the replay continues: backhaul replays show {}", ids.join(" and "));
+    let shown: Vec<_> = ids.iter().map(|id| command(&["replays", "show", id])).collect();
+    let left = format!("the replay continues: {}", shown.join(" and "));
     let ended = poll_until(poll, &left).await;
     progress.finish_and_clear();
     let ended = ended?;
@@ -66,7 +67,8 @@ pub(super) async fn wait_for_delivery(
         progress.tick();
         Ok((state(&delivery) != "pending").then_some(delivery))
     };
-    let left = format!("the message is still sent: backhaul deliveries show {id}");
+    let show = command(&["deliveries", "show", id]);
+    let left = format!("the message is still sent: {show}");
     let settled = poll_until(poll, &left).await;
     progress.finish_and_clear();
     let settled = settled?;
@@ -75,7 +77,7 @@ pub(super) async fn wait_for_delivery(
         if is_delivered { "The message was delivered.\n".to_owned() } else { String::new() }
     })?;
     if !is_delivered {
-        bail!("the message was not delivered: backhaul deliveries show {id} has every attempt");
+        bail!("the message was not delivered: {show} has every attempt");
     }
     Ok(())
 }

@@ -1,8 +1,13 @@
-//! Words of suggested commands.
+//! Suggested commands.
 
-/// A text as one word of a command for a POSIX shell. Merchants choose identifiers, and readers paste the
-/// commands.
-pub(crate) fn shell_word(text: &str) -> String {
+/// A command of this program for a POSIX shell. Merchants choose identifiers, and readers paste the commands.
+pub(crate) fn command(words: &[&str]) -> String {
+    let words: Vec<_> = words.iter().map(|word| shell_word(word)).collect();
+    format!("backhaul {}", words.join(" "))
+}
+
+/// A text as one word of a command.
+fn shell_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+,".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {
         return text.to_owned();
@@ -38,9 +43,15 @@ mod tests {
             "=ls",
             "ä",
         ] {
-            let command = format!("printf %s {}", shell_word(text));
-            let output = Command::new("sh").args(["-c", &command]).output().unwrap();
+            let printed = format!("printf %s {}", shell_word(text));
+            let output = Command::new("sh").args(["-c", &printed]).output().unwrap();
             assert_eq!(String::from_utf8(output.stdout).unwrap(), text);
         }
+    }
+
+    #[test]
+    fn each_word_of_a_command_is_quoted() {
+        let suggested = command(&["deliveries", "show", "a;b"]);
+        assert_eq!(suggested, "backhaul deliveries show 'a;b'");
     }
 }
