@@ -68,8 +68,7 @@ fn escaped(json: &str) -> String {
 
 /// Whether a terminal could interpret a character: control and bidirectional characters.
 fn is_unsafe(c: char) -> bool {
-    let is_bidirectional =
-        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let is_bidirectional = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || is_bidirectional
 }
 
@@ -80,9 +79,9 @@ mod tests {
     use super::*;
 
     /// One character of each range.
-    const UNSAFE: [char; 12] = [
-        '\u{0}', '\u{1b}', '\r', '\t', '\u{7f}', '\u{80}', '\u{9b}', '\u{9f}', '\u{200e}',
-        '\u{202a}', '\u{202e}', '\u{2069}',
+    const UNSAFE: [char; 13] = [
+        '\u{0}', '\u{1b}', '\r', '\t', '\u{7f}', '\u{80}', '\u{9b}', '\u{9f}', '\u{61c}',
+        '\u{200e}', '\u{202a}', '\u{202e}', '\u{2069}',
     ];
 
     #[test]
