@@ -1,9 +1,10 @@
 # shellcheck shell=bash
-# The PostgreSQL and RabbitMQ to use: those of the environment variables, or private ones.
+# The PostgreSQL and RabbitMQ to use: those of the environment variables, or private ones in $server_folder.
 # Requires $root (the checkout).
 # shellcheck disable=SC2034,SC2154
 
 provisioned=()
+server_folder=$root/.run/servers
 
 # find_missing: sets wanted to the required private servers and provisioned to those that are not running.
 find_missing() {
@@ -12,7 +13,7 @@ find_missing() {
     [[ -n ${BACKHAUL_POSTGRES_URL:-} ]] || wanted+=(postgres)
     [[ -n ${BACKHAUL_AMQP_URL:-} ]] || wanted+=(rabbitmq)
     for server in "${wanted[@]}"; do
-        "$root/scripts/servers" status "$server" >/dev/null || provisioned+=("$server")
+        "$root/scripts/servers" status "$server" --dir "$server_folder" >/dev/null || provisioned+=("$server")
     done
 }
 
@@ -36,7 +37,7 @@ provision() {
         RABBITMQ_PASSWORD=$(decoded "${BASH_REMATCH[2]}")
     fi
     ((${#wanted[@]})) || return 0
-    lines=$("$root/scripts/servers" start "${wanted[@]}") || exit 1
+    lines=$("$root/scripts/servers" start "${wanted[@]}" --dir "$server_folder") || exit 1
     eval "$lines"
 }
 

@@ -1,47 +1,38 @@
-//! Benchmarks of the services, most of them compared with a baseline in the same run.
+//! Benchmarks of the running services through their front doors, compared with a bare loop in the same run.
 //!
-//! Timings on a shared machine are noisy. A benchmark therefore alternates between the service and its
-//! baseline, and measures the CPU time of each process. `bars.rs` has the limits of the figures.
+//! scripts/bench starts the services, and passes the environment of the stack.
 
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
-mod auth;
-mod auth_process;
-mod bars;
+mod bare_loop;
 mod benches;
-mod cpu;
-mod delivery;
-mod echo;
+mod front_doors;
+mod http;
 mod idle;
-mod import;
-mod intake;
-mod intake_process;
+mod latencies;
 mod load;
 mod machine;
-mod merchant;
-mod notifier_process;
+mod merchants;
+mod orders;
+mod poll;
 mod postgres;
-mod proc_stat;
-mod process;
+mod processes;
 mod rabbitmq;
-mod raw_http;
+mod receiver;
 mod report;
 mod republish;
-mod returns;
-mod sandbox_process;
 mod size;
-mod totals;
+mod stack;
 mod variants;
-mod warehouse;
 
-use std::{path::PathBuf, process::ExitCode, time::Instant};
+use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::benches::{Bench, selected};
-use crate::machine::Machine;
-use crate::report::{BenchResult, Judgement, markdown};
+use crate::benches::selected;
+use crate::report::{Goal, Report, goals_table};
 use crate::size::Size;
+use crate::stack::Stack;
 
 #[derive(Parser)]
 #[command(about = "Benchmarks the services of Backhaul", version)]
@@ -52,17 +43,11 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run benchmarks and compare their figures with the bars
+    /// Run benchmarks and compare their figures with the goals
     Run(Run),
-    /// The process of the delivery engine
+    /// The process of the bare loop
     #[command(hide = true)]
-    DeliveryEngine,
-    /// The baseline of deliveries: consume, post, acknowledge
-    #[command(hide = true)]
-    BareLoop,
-    /// The baseline of token requests: a JSON echo server
-    #[command(hide = true)]
-    Echo,
+    BareLoop { receiver: String, messages: usize },
 }
 
 #[derive(Args)]
@@ -70,92 +55,79 @@ struct Run {
     /// Name of a benchmark, or all
     #[arg(default_value = "all")]
     name: String,
-    /// Run one part of the benchmark of deliveries
+    /// Messages of a closed loop
     #[arg(long)]
-    only: Option<delivery::Part>,
-    #[arg(long, default_value = "full")]
-    size: Size,
-    /// Print JSON objects instead of tables
+    messages: Option<usize>,
+    /// Some seconds for each part, to see that it works
     #[arg(long)]
-    json: bool,
-    /// File for a Markdown report
+    small: bool,
+    /// Measure without a judgement of the goals
+    #[arg(long)]
+    unjudged: bool,
+    /// File for the report
     #[arg(long)]
     report: Option<PathBuf>,
-    /// Load of the machine before the build, above which bars are not judged [default: now]
+    /// Load of the machine before the build
     #[arg(long)]
-    load_before: Option<f64>,
+    load_before: f64,
 }
 
-fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let done = match cli.command {
-        Command::Run(run) => return run.run().unwrap_or_else(|error| fail(&error)),
-        Command::Echo => block_on(echo::serve()),
-        Command::DeliveryEngine => block_on(delivery::run_engine()),
-        Command::BareLoop => block_on(delivery::run_bare_loop()),
+#[tokio::main]
+async fn main() -> ExitCode {
+    let result = match Cli::parse().command {
+        Command::Run(run) => run.run().await,
+        Command::BareLoop { receiver, messages } => print_bare_loop(&receiver, messages).await,
     };
-    done.map_or_else(|error| fail(&error), |()| ExitCode::SUCCESS)
+    result.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
 }
 
-fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(work)
-}
-
-fn fail(error: &anyhow::Error) -> ExitCode {
-    eprintln!("error: {error:#}");
-    ExitCode::FAILURE
+async fn print_bare_loop(receiver: &str, messages: usize) -> anyhow::Result<ExitCode> {
+    let cost = bare_loop::run(receiver, messages).await?;
+    println!("{}", serde_json::to_string(&cost)?);
+    Ok(ExitCode::SUCCESS)
 }
 
 impl Run {
-    fn run(&self) -> anyhow::Result<ExitCode> {
+    /// Runs benchmarks, each after a failure of another too. Succeeds if none failed and all judged goals are met.
+    async fn run(&self) -> anyhow::Result<ExitCode> {
         let benches = selected(&self.name)?;
-        anyhow::ensure!(
-            self.only.is_none() || benches.iter().all(|bench| bench.name == "delivery"),
-            "--only selects a part of the benchmark delivery"
-        );
-        let machine = block_on(Machine::read(self.load_before))?;
-        let minutes: u64 = benches.iter().map(|bench| bench.minutes).sum();
-        let gigabytes = benches.iter().map(|bench| bench.gigabytes).max().unwrap_or_default();
-        eprint!("{}", machine.describe());
-        if self.size == Size::Full {
-            eprintln!("- takes up to {minutes} minutes and {gigabytes} GB of disk space");
+        let mut stack = Stack::connect().await?;
+        let conditions = machine::describe(&stack, self.load_before).await?;
+        eprint!("{conditions}");
+        let size = Size::new(self.small, self.messages);
+        let mut text = format!("# Benchmark report\n\n{conditions}\n");
+        let mut goals = Vec::new();
+        let mut has_failed = false;
+        for bench in benches {
+            let mut report = Report::default();
+            let outcome = bench.run(&mut stack, &mut report, size).await;
+            let mut printed = report.markdown();
+            if let Err(error) = outcome {
+                has_failed = true;
+                printed += &format!("**{} failed: {error:#}**\n\n", bench.name());
+            }
+            println!("{printed}");
+            text += &printed;
+            goals.extend(report.goals);
         }
-        machine.check_disk_space(self.size, gigabytes)?;
-        let (judgement, started) = (self.judgement(&machine), Instant::now());
-        let results: Vec<_> = benches.iter().map(|bench| self.measure(bench, judgement)).collect();
+        let printed = self.compare(&goals);
+        println!("{printed}");
+        text += &printed;
         if let Some(file) = &self.report {
-            let minutes = started.elapsed().as_secs().div_ceil(60);
-            let conditions = machine.describe() + &format!("- duration: {minutes} minutes\n");
-            std::fs::write(file, markdown(&conditions, &results, judgement))?;
+            std::fs::write(file, text)?;
             eprintln!("wrote {}", file.display());
         }
-        let is_success = results.iter().all(|result| result.is_success(judgement));
-        Ok(if is_success { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        let has_missed = !self.unjudged && !goals.iter().all(Goal::is_met);
+        Ok(if has_failed || has_missed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 
-    fn judgement(&self, machine: &Machine) -> Judgement {
-        if self.size == Size::Small {
-            Judgement::NotJudged("the size was small")
-        } else if machine.is_busy() {
-            Judgement::NotJudged("the machine was busy: the load was above the number of cores")
-        } else {
-            Judgement::Judged
-        }
-    }
-
-    /// Runs a benchmark and prints its figures. A panic, such as that of a wait without success, fails only
-    /// this benchmark.
-    fn measure(&self, bench: &Bench, judgement: Judgement) -> BenchResult {
-        eprintln!("==> bench {}: {}", bench.name, bench.about);
-        let run = || block_on((bench.run)(self.size, self.only));
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run))
-            .unwrap_or_else(|_panic| Err(anyhow::anyhow!("panicked, see above")));
-        let result = BenchResult { name: bench.name, is_complete: self.only.is_none(), outcome };
-        if self.json {
-            println!("{}", result.json());
-        } else {
-            println!("{}", result.table(judgement));
-        }
-        result
+    fn compare(&self, goals: &[Goal]) -> String {
+        let reason = if self.small { "the size was small" } else { "the machine was busy" };
+        let note =
+            if self.unjudged { format!("**Not judged: {reason}.**\n") } else { String::new() };
+        goals_table(goals).markdown() + &note
     }
 }

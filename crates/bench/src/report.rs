@@ -1,168 +1,99 @@
-//! Figures, their bars, and the one table in which they are printed.
+//! Tables of figures, and the goals that some of them must meet.
 
-use serde_json::{Map, Value};
-
-use crate::bars::{BARS, Bar};
-use crate::load::Round;
-
-const HEADINGS: [&str; 6] = ["measure", "figure", "unit", "bar", "ratio", "result"];
-
-/// The figures of one benchmark by name.
-#[derive(Default)]
-pub(crate) struct Report {
-    figures: Vec<Figure>,
+/// A Markdown table with aligned columns, which is also readable in a terminal. The first column has names, the
+/// others have numbers.
+pub(crate) struct Table {
+    title: String,
+    rows: Vec<Vec<String>>,
+    note: String,
 }
 
-struct Figure {
-    name: String,
-    value: f64,
-    unit: &'static str,
+/// A limit of a figure.
+pub(crate) struct Goal {
+    pub(crate) figure: String,
+    pub(crate) value: f64,
+    pub(crate) at_most: f64,
+}
+
+/// The tables and goals of one benchmark.
+#[derive(Default)]
+pub(crate) struct Report {
+    tables: Vec<Table>,
+    pub(crate) goals: Vec<Goal>,
 }
 
 impl Report {
-    pub(crate) fn figure(&mut self, name: &str, value: f64, unit: &'static str) {
-        self.figures.push(Figure { name: name.to_owned(), value, unit });
+    pub(crate) fn table(&mut self, table: Table) {
+        self.tables.push(table);
     }
 
-    /// Median and 99th percentile, as `<name>_p50` and `<name>_p99`.
-    pub(crate) fn latencies(&mut self, name: &str, round: &Round) {
-        for (suffix, quantile) in [("p50", 0.50), ("p99", 0.99)] {
-            self.figure(&format!("{name}_{suffix}"), round.millis(quantile), "ms");
-        }
-    }
-}
-
-/// One benchmark that ran.
-pub(crate) struct BenchResult {
-    pub(crate) name: &'static str,
-    /// Whether all parts ran, so that each bar must have a figure.
-    pub(crate) is_complete: bool,
-    pub(crate) outcome: anyhow::Result<Report>,
-}
-
-/// Whether bars are judged, and otherwise the reason.
-#[derive(Clone, Copy)]
-pub(crate) enum Judgement {
-    Judged,
-    NotJudged(&'static str),
-}
-
-impl BenchResult {
-    fn figures(&self) -> &[Figure] {
-        self.outcome.as_ref().map_or(&[], |report| &report.figures)
+    pub(crate) fn goal(&mut self, goal: Goal) {
+        self.goals.push(goal);
     }
 
-    /// The names of bars that a complete run did not measure.
-    fn unmeasured(&self) -> impl Iterator<Item = &'static str> {
-        let (name, figures) = (self.name, self.figures());
-        let is_expected = self.is_complete && self.outcome.is_ok();
-        BARS.iter().filter_map(move |(bar, _)| {
-            let figure = bar.strip_prefix(name)?.strip_prefix('.')?;
-            let is_measured = figures.iter().any(|measured| measured.name == figure);
-            (is_expected && !is_measured).then_some(*bar)
-        })
-    }
-
-    fn rows(&self, judgement: Judgement) -> Vec<[String; 6]> {
-        let unmeasured = self
-            .unmeasured()
-            .map(|bar| [bar, "not measured", "", "", "", "missed"].map(str::to_owned));
-        self.figures()
-            .iter()
-            .map(|figure| figure.row(self.name, judgement))
-            .chain(unmeasured)
-            .collect()
-    }
-
-    /// Whether the benchmark ran, and met its bars if they are judged.
-    pub(crate) fn is_success(&self, judgement: Judgement) -> bool {
-        self.outcome.is_ok() && !self.rows(judgement).iter().any(|[.., result]| result == "missed")
-    }
-
-    /// The figures as a table. An error replaces them.
-    pub(crate) fn table(&self, judgement: Judgement) -> String {
-        match &self.outcome {
-            Ok(_) => table(&self.rows(judgement)),
-            Err(error) => format!("{} failed: {error:#}\n", self.name),
-        }
-    }
-
-    pub(crate) fn json(&self) -> Value {
-        let figure = |figure: &Figure| (figure.full_name(self.name), Value::from(figure.value));
-        Value::Object(self.figures().iter().map(figure).collect::<Map<_, _>>())
+    pub(crate) fn markdown(&self) -> String {
+        self.tables.iter().map(Table::markdown).collect()
     }
 }
 
-impl Figure {
-    fn full_name(&self, bench: &str) -> String {
-        format!("{bench}.{}", self.name)
+impl Goal {
+    pub(crate) fn is_met(&self) -> bool {
+        self.value <= self.at_most
+    }
+}
+
+/// The goals with their figures.
+pub(crate) fn goals_table(goals: &[Goal]) -> Table {
+    let mut table = Table::new("Goals", &["figure", "measured", "at most", "result"]);
+    for goal in goals {
+        let result = if goal.is_met() { "met" } else { "missed" };
+        table.row(&goal.figure, [number(goal.value), number(goal.at_most), result.to_owned()]);
+    }
+    table
+}
+
+impl Table {
+    pub(crate) fn new(title: &str, headings: &[&str]) -> Self {
+        let headings = headings.iter().map(|heading| (*heading).to_owned()).collect();
+        Self { title: title.to_owned(), rows: vec![headings], note: String::new() }
     }
 
-    fn row(&self, bench: &str, judgement: Judgement) -> [String; 6] {
-        let name = self.full_name(bench);
-        let (bar, ratio, result) = match Bar::of(&name) {
-            None => (String::new(), String::new(), ""),
-            Some(bar) => {
-                let word = if matches!(bar, Bar::AtMost(_)) { "at most" } else { "at least" };
-                let result = match judgement {
-                    Judgement::NotJudged(_) => "not judged",
-                    Judgement::Judged if bar.is_met(self.value) => "met",
-                    Judgement::Judged => "missed",
-                };
-                let limit = bar.limit();
-                (format!("{word} {}", number(limit)), number(self.value / limit), result)
-            }
+    pub(crate) fn row(&mut self, name: &str, cells: impl IntoIterator<Item = String>) {
+        self.rows.push([name.to_owned()].into_iter().chain(cells).collect());
+    }
+
+    /// A line below the table.
+    pub(crate) fn note(&mut self, note: &str) {
+        self.note = format!("\n{note}\n");
+    }
+
+    pub(crate) fn markdown(&self) -> String {
+        let columns = self.rows.first().map_or(0, Vec::len);
+        let width = |column: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
-        [name, number(self.value), self.unit.to_owned(), bar, ratio, result.to_owned()]
+        let widths: Vec<_> = (0..columns).map(width).collect();
+        let line = |row: &Vec<String>| {
+            let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
+                if column == 0 { format!("{cell:width$}") } else { format!("{cell:>width$}") }
+            });
+            format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
+        };
+        let separator = widths.iter().enumerate().map(|(column, width)| {
+            let dashes = "-".repeat(width.saturating_sub(1));
+            if column == 0 { format!("-{dashes}") } else { format!("{dashes}:") }
+        });
+        let separator = line(&separator.collect());
+        let mut lines = self.rows.iter().map(line);
+        let headings = lines.next().unwrap_or_default();
+        let rest: String = lines.collect();
+        format!("## {}\n\n{headings}{separator}{rest}{}\n", self.title, self.note)
     }
-}
-
-/// The Markdown report of a whole run: its conditions, the figures with bars, and the others.
-pub(crate) fn markdown(conditions: &str, results: &[BenchResult], judgement: Judgement) -> String {
-    let rows: Vec<_> = results.iter().flat_map(|result| result.rows(judgement)).collect();
-    let (with_bar, others): (Vec<_>, Vec<_>) =
-        rows.into_iter().partition(|[.., result]| !result.is_empty());
-    let with = |result| with_bar.iter().filter(|row| row[5] == result).count();
-    let mut text = format!("# Benchmark report\n\n{conditions}\n");
-    text += &match judgement {
-        Judgement::Judged => {
-            format!("{} bars are met, {} are missed.\n", with("met"), with("missed"))
-        }
-        Judgement::NotJudged(reason) => format!("**Not judged: {reason}.**\n"),
-    };
-    for result in results.iter().filter(|result| result.outcome.is_err()) {
-        text += &format!("- {}", result.table(judgement));
-    }
-    text + "\n## Bars\n\nThe ratio is the figure divided by the bar.\n\n"
-        + &table(&with_bar)
-        + "\n## Other figures\n\n"
-        + &table(&others)
-}
-
-/// A Markdown table with aligned columns, which is also readable in a terminal.
-pub(crate) fn table(rows: &[[String; 6]]) -> String {
-    let headings = HEADINGS.map(str::to_owned);
-    let rows = || std::iter::once(&headings).chain(rows);
-    let widths: [usize; 6] = std::array::from_fn(|column| {
-        rows().filter_map(|row| row.get(column)).map(String::len).max().unwrap_or(0)
-    });
-    let line = |cells: [String; 6]| format!("| {} |\n", cells.join(" | "));
-    let mut lines = rows().map(|row| {
-        line(std::array::from_fn(|column| pad(row.get(column), widths.get(column), column)))
-    });
-    let first = lines.next().unwrap_or_default();
-    let separator = line(widths.map(|width| "-".repeat(width)));
-    first + &separator + &lines.collect::<String>()
-}
-
-/// Numbers are aligned to the right.
-fn pad(cell: Option<&String>, width: Option<&usize>, column: usize) -> String {
-    let (cell, width) = (cell.map_or("", String::as_str), width.copied().unwrap_or(0));
-    if matches!(column, 1 | 4) { format!("{cell:>width$}") } else { format!("{cell:width$}") }
 }
 
 /// Three or more significant digits.
-fn number(value: f64) -> String {
+pub(crate) fn number(value: f64) -> String {
     if value.abs() >= 100.0 { format!("{value:.0}") } else { format!("{value:.2}") }
 }
 
@@ -170,49 +101,24 @@ fn number(value: f64) -> String {
 mod tests {
     use super::*;
 
-    fn result(figures: &[(&str, f64)], is_complete: bool) -> BenchResult {
-        let mut report = Report::default();
-        figures.iter().for_each(|(name, value)| report.figure(name, *value, "CPU-us"));
-        BenchResult { name: "auth", is_complete, outcome: Ok(report) }
+    #[test]
+    fn columns_are_aligned() {
+        let mut table = Table::new("receipts", &["load", "CPU µs"]);
+        table.row("ten merchants", [number(1_234.0)]);
+        table.note("bare loop: 160 µs");
+        let expected = "## receipts\n\n\
+            | load          | CPU µs |\n\
+            | ------------- | -----: |\n\
+            | ten merchants |   1234 |\n\n\
+            bare loop: 160 µs\n\n";
+        assert_eq!(table.markdown(), expected);
     }
 
     #[test]
-    fn a_figure_is_printed_with_its_bar_and_the_ratio() {
-        let result =
-            result(&[("grant.cpu", 65.0), ("grant.cpu_in_echoes", 3.0), ("echo.cpu", 9.5)], true);
-        let rows = result.rows(Judgement::Judged);
-        assert_eq!(
-            rows[0],
-            ["auth.grant.cpu", "65.00", "CPU-us", "at most 50.00", "1.30", "missed"]
-        );
-        assert_eq!(rows[1][5], "met");
-        assert_eq!(rows[2], ["auth.echo.cpu", "9.50", "CPU-us", "", "", ""]);
-        assert!(!result.is_success(Judgement::Judged));
-        assert!(result.table(Judgement::Judged).lines().all(|line| line.starts_with("| ")));
-    }
-
-    #[test]
-    fn a_bar_without_a_figure_is_missed_unless_only_a_part_ran() {
-        let measured = [("grant.cpu", 40.0)];
-        assert!(!result(&measured, true).is_success(Judgement::Judged));
-        assert!(result(&measured, false).is_success(Judgement::Judged));
-    }
-
-    #[test]
-    fn nothing_is_missed_on_a_busy_machine() {
-        let busy = Judgement::NotJudged("the machine was busy");
-        let results = [result(&[("grant.cpu", 65.0), ("grant.cpu_in_echoes", 3.0)], true)];
-        assert!(results[0].is_success(busy));
-        let report = markdown("- cores: 2\n", &results, busy);
-        assert!(report.contains("**Not judged: the machine was busy.**"), "{report}");
-        assert!(report.contains("not judged"), "{report}");
-    }
-
-    #[test]
-    fn a_failed_benchmark_is_named_in_the_report() {
-        let outcome = Err(anyhow::anyhow!("no server"));
-        let failed = BenchResult { name: "auth", is_complete: true, outcome };
-        assert!(!failed.is_success(Judgement::Judged));
-        assert!(markdown("", &[failed], Judgement::Judged).contains("- auth failed: no server"));
+    fn a_goal_is_met_at_its_limit() {
+        let goal = |value| Goal { figure: "p50 ms".to_owned(), value, at_most: 100.0 };
+        assert!(goal(100.0).is_met());
+        assert!(!goal(100.1).is_met());
+        assert!(goals_table(&[goal(101.0)]).markdown().contains("missed"));
     }
 }

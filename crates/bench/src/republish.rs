@@ -1,73 +1,73 @@
-//! A republish of all merchants from auth to a service that delivers messages at the same time.
+//! A republish of all merchants, while receipts arrive at a fixed rate.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use testkit::Namespace;
 
-use crate::auth_process::Auth;
-use crate::delivery::{DEFAULT_SETTINGS, Fixture};
-use crate::postgres::Postgres;
-use crate::report::Report;
+use crate::front_doors::{Door, SLOW};
+use crate::merchants::REPLICAS;
+use crate::poll::poll;
+use crate::report::{Goal, Report, Table, number};
 use crate::size::Size;
+use crate::stack::Stack;
 
 const MERCHANTS: usize = 100_000;
-/// Messages at 50 per second, before and during the republish.
-const MESSAGES: usize = 1_000;
-const TIMEOUT: Duration = Duration::from_secs(300);
-const POLL_INTERVAL: Duration = Duration::from_millis(200);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
-pub(crate) async fn run(size: Size) -> anyhow::Result<Report> {
-    let (merchants, messages) = (size.items(MERCHANTS), size.items(MESSAGES));
-    let namespace = Arc::new(Namespace::create());
-    let auth = Auth::start_in(namespace.clone()).await?;
-    create_merchants(&auth, merchants).await?;
-    let fixture = Fixture::start(namespace, &DEFAULT_SETTINGS).await?;
-    fixture.write_batched(messages).await?;
-    let mut report = Report::default();
-    let before = fixture.pace(messages).await?;
-    report.latencies("before.commit_to_arrival", &before.from_commit);
-    let (during, seconds) =
-        tokio::join!(fixture.pace(messages), republish(&auth, &fixture, merchants));
-    let (during, seconds) = (during?, seconds?);
-    report.latencies("during.commit_to_arrival", &during.from_commit);
-    report.figure("seconds", seconds.as_secs_f64(), "s");
-    let growth = during.from_commit.millis(0.99) / before.from_commit.millis(0.99);
-    report.figure("p99_growth", growth, "times");
-    let (memory, highest) = fixture.engine.memory()?;
-    report.figure("memory", memory, "MiB");
-    report.figure("memory_highest", highest, "MiB");
-    Ok(report)
+pub(crate) async fn measure(stack: &Stack, report: &mut Report, size: Size) -> anyhow::Result<()> {
+    let merchants = size.items(MERCHANTS);
+    create_merchants(stack, merchants).await?;
+    let before = Door::Receipts.run_at(stack, "before the republish", SLOW, size).await?;
+    let (during, republished) = tokio::join!(
+        Door::Receipts.run_at(stack, "during the republish", SLOW, size),
+        republish(stack, merchants)
+    );
+    let during = during?;
+    let elapsed = republished?;
+    let mut table = Table::new("republish", &["receipts at 50 a second", "p50 ms", "p99 ms"]);
+    for (name, run) in [("before", &before), ("during the republish", &during)] {
+        table.row(name, [0.50, 0.99].map(|at| number(run.arrived.millis(at))));
+    }
+    table.note(&format!(
+        "republish of {merchants} merchants to {} services: {} s",
+        REPLICAS.len(),
+        number(elapsed.as_secs_f64())
+    ));
+    report.table(table);
+    let value = during.arrived.millis(0.99) / before.arrived.millis(0.99);
+    report.goal(Goal { figure: "republish: growth of the p99".to_owned(), value, at_most: 2.0 });
+    before.arrived.check()?;
+    during.arrived.check()
 }
 
-/// Creates a merchant and copies it in the database of auth.
-async fn create_merchants(auth: &Auth, merchants: usize) -> anyhow::Result<()> {
-    auth.create_merchant("copy-0").await?;
+/// Copies a merchant in the database of auth.
+async fn create_merchants(stack: &Stack, merchants: usize) -> anyhow::Result<()> {
+    let copied = json!({"identifier": "copied", "name": "copied"});
+    stack.operator.post(&["v1", "merchants"], &copied).await?;
     let copies = format!(
         "INSERT INTO merchants \
          SELECT (jsonb_populate_record(template, jsonb_build_object('identifier', 'copy-' || n, \
              'document', jsonb_set(template.document, '{{identifier}}', to_jsonb('copy-' || n))))).* \
-         FROM merchants AS template, generate_series(1, {merchants} - 1) AS n \
-         WHERE template.identifier = 'copy-0'"
+         FROM merchants AS template, generate_series(1, {merchants}) AS n \
+         WHERE template.identifier = 'copied'; \
+         ANALYZE merchants"
     );
-    let mut postgres = Postgres::connect(&auth.database.url()).await?;
-    postgres.execute(&copies).await?;
-    postgres.execute("VACUUM ANALYZE merchants").await
+    stack.database("auth").await?.execute(&copies).await
 }
 
-/// Time until the service has all merchants in its replica.
-async fn republish(auth: &Auth, fixture: &Fixture, merchants: usize) -> anyhow::Result<Duration> {
-    let mut postgres = Postgres::connect(&fixture.database.url()).await?;
-    let replicated = "SELECT count(*) FROM replica_merchants WHERE identifier LIKE 'copy-%'";
-    let (started, merchants) = (Instant::now(), i64::try_from(merchants)?);
-    auth.post("/v1/merchants/republish", &json!({})).await?;
-    let waiting = async {
-        while postgres.count(replicated).await? < merchants {
-            tokio::time::sleep(POLL_INTERVAL).await;
-        }
-        anyhow::Ok(())
-    };
-    tokio::time::timeout(TIMEOUT, waiting).await??;
+/// The time until all services have all merchants.
+async fn republish(stack: &Stack, merchants: usize) -> anyhow::Result<Duration> {
+    let started = Instant::now();
+    stack.operator.post(&["v1", "merchants", "republish"], &json!({})).await?;
+    let merchants = i64::try_from(merchants)?;
+    for service in REPLICAS {
+        let postgres = stack.database(service).await?;
+        poll("the services have the merchants", TIMEOUT, async || {
+            let known = "SELECT count(*) FROM replica_merchants WHERE identifier LIKE 'copy-%'";
+            let known: i64 = postgres.value(known).await?;
+            Ok((known >= merchants).then_some(()))
+        })
+        .await?;
+    }
     Ok(started.elapsed())
 }

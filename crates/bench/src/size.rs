@@ -2,41 +2,42 @@
 
 use std::time::Duration;
 
-/// The smallest number of items: two for each of 32 connections.
-const MIN_ITEMS: usize = 64;
+/// Enough for carrier events about different returns on 32 connections.
+const MIN_MESSAGES: usize = 256;
 
-#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Size {
-    /// As the bars need it
-    Full,
-    /// Some seconds for each part, to see that it works; its figures mean nothing
-    Small,
+#[derive(Clone, Copy)]
+pub(crate) struct Size {
+    /// Messages, orders or requests of a closed loop.
+    pub(crate) messages: usize,
+    /// Divides times and numbers.
+    divisor: usize,
 }
 
 impl Size {
-    pub(crate) fn items(self, full: usize) -> usize {
-        match self {
-            Self::Full => full,
-            Self::Small => (full / 100).max(MIN_ITEMS).min(full),
-        }
+    /// `messages` overrides the number of messages.
+    pub(crate) fn new(is_small: bool, messages: Option<usize>) -> Self {
+        let full = messages.unwrap_or(20_000);
+        let divisor = if is_small { 20 } else { 1 };
+        Self { messages: (full / divisor).max(MIN_MESSAGES * 10), divisor }
     }
 
-    pub(crate) fn rounds(self, full: usize) -> usize {
-        match self {
-            Self::Full => full,
-            Self::Small => 1,
-        }
+    /// A number of other items.
+    pub(crate) fn items(self, full: usize) -> usize {
+        full / self.divisor
     }
 
     pub(crate) fn time(self, full: Duration) -> Duration {
-        match self {
-            Self::Full => full,
-            Self::Small => full / 10,
-        }
+        full.div_f64(crate::processes::count(self.divisor))
     }
-}
 
-/// A number of items, to compute with.
-pub(crate) fn count(items: usize) -> f64 {
-    f64::from(u32::try_from(items).unwrap_or(u32::MAX))
+    /// The number of messages at a fixed rate for some time.
+    #[expect(
+        clippy::as_conversions,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "rates and times are small and not negative"
+    )]
+    pub(crate) fn at_rate(self, per_second: f64, full: Duration) -> usize {
+        ((per_second * self.time(full).as_secs_f64()) as usize).max(MIN_MESSAGES)
+    }
 }
