@@ -121,15 +121,69 @@ await runJourneys({
     assert.equal((await returnable(order.identifier)).units[0].returnable, false);
   },
 
-  async "the back button after one of two units"(portal) {
-    const order = await publish([{ sku: "TRAIL-SHOE-NAVY-42", quantity: 2 }]);
+  async "the back button after one unit and one more"(portal) {
+    const order = await publish([{ sku: "TRAIL-SHOE-NAVY-42", quantity: 3 }]);
     await portal.find(order);
     await portal.goOn([{ title: SHOE }]);
-    const rma = await portal.confirm();
+    /** Back from a new return leads to it, and to no further one. */
+    const goBack = async (rma) => {
+      await portal.page.goBack();
+      // A browser may show the page that it kept; the same form leads to the same return.
+      if (await portal.confirmButton().isVisible()) await portal.confirmButton().click();
+      await portal.page.getByText(rma).first().waitFor();
+    };
+    const identifiers = async () => (await returnsOf(order.identifier)).map((it) => it.rma_identifier).sort();
+    const check = portal.page.url();
+    const first = await portal.confirm();
+    await goBack(first);
+    assert.deepEqual(await identifiers(), [first]);
+    await portal.page.goto(check);
+    await portal.isAt("confirmed-title", { rma: first });
+    await portal.press("confirmed-more");
+    await portal.isAt("check-title");
+    const second = await portal.confirm();
+    await goBack(second);
+    assert.deepEqual(await identifiers(), [first, second].sort());
+  },
+
+  async "the back button to the items"(portal) {
+    const order = await publish([{ sku: "TRAIL-SHOE-NAVY-42", quantity: 3 }, "COTTON-TEE-RUST-M"]);
+    await portal.find(order);
+    await portal.isAt("choose-title");
+    await portal.choose(SHOE, 2, "OTHER");
+    await portal.choose(TEE, 1, "OTHER");
+    await portal.press("form-continue");
+    await portal.isAt("resolution-title");
     await portal.page.goBack();
-    // A browser may show the page that it kept; the same form leads to the same return.
-    if (await portal.confirmButton().isVisible()) await portal.confirmButton().click();
-    await portal.page.getByText(rma).first().waitFor();
-    assert.deepEqual((await returnsOf(order.identifier)).map((it) => it.rma_identifier), [rma]);
+    await portal.isAt("choose-title");
+    assert.equal(await portal.row(SHOE).getByRole("spinbutton").inputValue(), "2");
+    assert.equal(await portal.row(TEE).getByRole("checkbox").isChecked(), true);
+    for (const title of [SHOE, TEE]) assert.equal(await portal.row(title).getByRole("combobox").inputValue(), "OTHER");
+  },
+
+  async "the back button with 120 lines"(portal) {
+    const lines = 120;
+    const order = await publish(Array.from({ length: lines }, (_, line) => ({ sku: "COTTON-TEE-RUST-M", identifier: `L-${line}` })));
+    await portal.find(order);
+    await portal.isAt("choose-title");
+    const form = portal.page.locator("#items");
+    await form.evaluate((element) => {
+      for (const box of element.querySelectorAll("input[type=checkbox]")) box.checked = true;
+      for (const reason of element.querySelectorAll("select")) reason.value = "OTHER";
+    });
+    await form.getByRole("button", { name: portal.t("form-continue"), exact: true }).click();
+    await portal.isAt("resolution-title");
+    const refunds = portal.page.getByRole("radio", { name: portal.t("resolution-refund") });
+    assert.equal(await refunds.count(), lines);
+    await refunds.evaluateAll((radios) => radios.forEach((radio) => radio.click()));
+    await portal.press("form-continue");
+    await portal.isAt("method-title");
+    await portal.page.goBack();
+    await portal.isAt("resolution-title");
+    assert.equal(await refunds.count(), lines);
+    await portal.page.goForward();
+    await portal.isAt("method-title");
+    await portal.press("form-continue");
+    await portal.isAt("check-title");
   },
 });
