@@ -135,10 +135,29 @@ await run({
       await context.close();
     }
   },
+  "unknown values of lists are explained in plain words, and long ones fit": async () => {
+    const { session } = await person(`values-${suffix}@example.com`, "operator");
+    const lists = ["deliveries", "replays", "exchange-orders", "discrepancies", "audit", "warehouse/receipts"];
+    const long = "x".repeat(2000);
+    const texts = [`lookup?q=${long}`, `deliveries?text=${long}`, `audit?actor=${long}`, `merchants?q=${long}`];
+    await inWindow(session, async (page) => {
+      await page.setViewportSize({ width: 375, height: 800 });
+      for (const path of [...lists.map((list) => `${list}?state=zombie&kind=zombie&after=zzz`), ...texts]) {
+        await page.goto(`/${path}`);
+        const shown = await page.locator("main").innerText();
+        assert.doesNotMatch(shown, /deserialize|parsing|variant|UUID|query/i, path);
+        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), path);
+      }
+    });
+  },
   "results of an operator's forms": async () => {
     const { session } = await person(`results-${suffix}@example.com`, "operator");
     await everyResult(session, [
       ["no page", 404, (page) => page.goto("/no-such-page")],
+      ["no delivery", 404, async (page) => {
+        await page.goto("/deliveries/exchange/mistyped");
+        await page.getByRole("navigation", { name: "Main" }).waitFor();
+      }],
       ["no merchant", 404, (page) => page.goto("/merchants/no-such-merchant")],
       ["no merchant with NUL", 404, (page) => page.goto("/merchants/%00")],
       ["rejected merchant", 422, (page) => send(page, "/new-merchant", { "[name=identifier]": "Not valid", "[name=name]": "" }, "Create")],

@@ -16,6 +16,7 @@ use pages::{
     api::{ApiError, Service},
     form::Fields,
 };
+use uuid::Uuid;
 
 use crate::{
     Page, PageResult, Section, SignedIn,
@@ -80,6 +81,7 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
 #[get("/replays")]
 async fn list_replays(signed_in: SignedIn, query: web::Query<Fields>) -> PageResult {
     let filter = Filter::read(&signed_in, "/replays", CONDITIONS, &query);
+    let filter = filter.with_cursor_of::<Uuid>();
     if !filter.value("merchant").is_empty() {
         signed_in.merchant(filter.value("merchant"))?;
     }
