@@ -104,7 +104,7 @@ pub(crate) async fn change_password(
     let PasswordChange { proof, new } = change;
     let faults = new.faults(&signed_in.email);
     let verified = proof.verify(app, signed_in, address, faults).await?;
-    let hash = app.passwords.hash(new.into_secret()).await?;
+    let hash = app.passwords.hash(new.into_secret(), address).await?;
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
         let mut person = proof::lock(conn, signed_in, &verified).await?;

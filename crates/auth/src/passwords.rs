@@ -3,10 +3,11 @@
 //! A hash needs 19 MiB and some 20 ms of a core, so only a few are computed at the same time. Further
 //! requests wait in a queue that is limited too.
 
-use std::{num::NonZeroU16, ops::RangeInclusive, sync::Arc};
+use std::{net::IpAddr, num::NonZeroU16, ops::RangeInclusive, sync::Arc};
 
 use argon2::{Argon2, PasswordHash, PasswordHasher as _, PasswordVerifier as _, password_hash};
 use domain::json::{Field, FieldError, Object, text};
+use platform::{limits::network, shares::Shares};
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::sync::Semaphore;
 
@@ -16,6 +17,8 @@ use crate::{credentials, email::Email, error::Error};
 const LENGTHS: RangeInclusive<usize> = 8..=128;
 /// Requests that can wait for a hasher.
 const MAX_WAITING: usize = 64;
+/// Requests of one network that wait or have a hasher.
+const MAX_OF_NETWORK: usize = 16;
 /// Verified when there is no password, so that this takes as long as with one. No password has this hash.
 const NO_PASSWORD: &str = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$\
                            AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
@@ -81,8 +84,8 @@ pub(crate) fn wrong(field: &str) -> FieldError {
 /// Computes hashes, a limited number at a time.
 pub(crate) struct Passwords {
     hashers: Arc<Semaphore>,
-    /// Requests that wait or have a hasher.
-    admitted: Arc<Semaphore>,
+    /// Requests that wait or have a hasher, by the network of the caller. One caller must not fill the queue.
+    admitted: Arc<Shares<IpAddr>>,
 }
 
 impl Passwords {
@@ -90,15 +93,19 @@ impl Passwords {
         let hashers = usize::from(hashers.get());
         Self {
             hashers: Arc::new(Semaphore::new(hashers)),
-            admitted: Arc::new(Semaphore::new(hashers + MAX_WAITING)),
+            admitted: Shares::new(MAX_OF_NETWORK, hashers + MAX_WAITING),
         }
     }
 
     /// The hash of a password with a new salt, in the PHC format.
-    pub(crate) async fn hash(&self, password: SecretString) -> Result<String, Error> {
+    pub(crate) async fn hash(
+        &self,
+        password: SecretString,
+        caller: IpAddr,
+    ) -> Result<String, Error> {
         let salt = credentials::random_bytes::<16>()?;
         // The default is Argon2id with the parameters that OWASP recommends: 19 MiB, 2 passes, 1 thread.
-        let hash = self.run(move || -> Result<PasswordHash, password_hash::Error> {
+        let hash = self.run(caller, move || -> Result<PasswordHash, password_hash::Error> {
             Argon2::default().hash_password_with_salt(password.expose_secret().as_bytes(), &salt)
         });
         Ok(hash.await??.to_string())
@@ -109,9 +116,10 @@ impl Passwords {
         &self,
         password: SecretString,
         hash: Option<&str>,
+        caller: IpAddr,
     ) -> Result<bool, Error> {
         let hash = hash.unwrap_or(NO_PASSWORD).to_owned();
-        let verified = self.run(move || {
+        let verified = self.run(caller, move || {
             Argon2::default().verify_password(password.expose_secret().as_bytes(), hash.as_str())
         });
         match verified.await? {
@@ -125,10 +133,11 @@ impl Passwords {
     /// goes on when its request is cancelled.
     async fn run<T: Send + 'static>(
         &self,
+        caller: IpAddr,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Error> {
-        let admitted = self.admitted.clone().try_acquire_owned();
-        let admitted = admitted.map_err(|_full| Error::TooManyPasswords)?;
+        let admitted =
+            self.admitted.try_acquire(&network(caller)).ok_or(Error::TooManyPasswords)?;
         let hasher = self.hashers.clone().acquire_owned().await;
         let hasher = hasher.map_err(|_closed| Error::TooManyPasswords)?;
         let done = tokio::task::spawn_blocking(move || {
@@ -143,6 +152,7 @@ impl Passwords {
 mod tests {
     use std::{
         collections::HashSet,
+        net::Ipv4Addr,
         sync::{
             Barrier,
             atomic::{AtomicUsize, Ordering::SeqCst},
@@ -153,6 +163,29 @@ mod tests {
     use platform::{ErrorKind, Failure as _};
 
     use super::*;
+
+    const CALLER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    #[tokio::test]
+    async fn one_network_cannot_fill_the_queue() {
+        let passwords = passwords(1);
+        let (release, released) = mpsc::channel::<()>();
+        let mut running = Box::pin(passwords.run(CALLER, move || released.recv()));
+        assert!(poll_once(&mut running).is_none());
+        let mut waiting: Vec<_> =
+            (1..MAX_OF_NETWORK).map(|_| Box::pin(passwords.run(CALLER, || ()))).collect();
+        assert!(waiting.iter_mut().all(|request| poll_once(request).is_none()));
+        let rejected = passwords.run(CALLER, || ()).await;
+        assert!(matches!(rejected, Err(Error::TooManyPasswords)));
+        let mut other = Box::pin(passwords.run(IpAddr::from([203, 0, 113, 9]), || ()));
+        assert!(poll_once(&mut other).is_none(), "another network waits");
+        release.send(()).unwrap();
+        running.await.unwrap().unwrap();
+        for request in waiting {
+            request.await.unwrap();
+        }
+        other.await.unwrap();
+    }
 
     fn secret(text: &str) -> SecretString {
         SecretString::from(text)
@@ -165,13 +198,13 @@ mod tests {
     #[tokio::test]
     async fn only_the_hashed_password_matches() {
         let passwords = passwords(1);
-        let hash = passwords.hash(secret("correct horse")).await.unwrap();
+        let hash = passwords.hash(secret("correct horse"), CALLER).await.unwrap();
         assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
-        assert_ne!(passwords.hash(secret("correct horse")).await.unwrap(), hash);
-        assert!(passwords.matches(secret("correct horse"), Some(&hash)).await.unwrap());
-        assert!(!passwords.matches(secret("correct hors"), Some(&hash)).await.unwrap());
-        assert!(!passwords.matches(secret(""), None).await.unwrap());
-        assert!(passwords.matches(secret("x"), Some("damaged")).await.is_err());
+        assert_ne!(passwords.hash(secret("correct horse"), CALLER).await.unwrap(), hash);
+        assert!(passwords.matches(secret("correct horse"), Some(&hash), CALLER).await.unwrap());
+        assert!(!passwords.matches(secret("correct hors"), Some(&hash), CALLER).await.unwrap());
+        assert!(!passwords.matches(secret(""), None, CALLER).await.unwrap());
+        assert!(passwords.matches(secret("x"), Some("damaged"), CALLER).await.is_err());
     }
 
     #[tokio::test]
@@ -182,7 +215,7 @@ mod tests {
         let pair = Arc::new(Barrier::new(2));
         let work = || {
             let (running, most, pair) = (running.clone(), most.clone(), pair.clone());
-            passwords.run(move || {
+            passwords.run(CALLER, move || {
                 most.fetch_max(running.fetch_add(1, SeqCst) + 1, SeqCst);
                 pair.wait();
                 running.fetch_sub(1, SeqCst);
@@ -197,20 +230,28 @@ mod tests {
     async fn requests_beyond_the_queue_are_rejected() {
         let passwords = passwords(1);
         let (release, released) = mpsc::channel::<()>();
-        let mut running = Box::pin(passwords.run(move || released.recv()));
+        let mut running = Box::pin(passwords.run(CALLER, move || released.recv()));
         assert!(poll_once(&mut running).is_none());
+        // Requests of the first network beyond its share are rejected, while others still wait.
+        let own = (1..MAX_OF_NETWORK).map(|_| CALLER);
+        let others = MAX_OF_NETWORK..=MAX_WAITING;
+        let others =
+            others.map(|number| IpAddr::from([198, 51, 100, u8::try_from(number).unwrap()]));
         let mut waiting: Vec<_> =
-            (0..MAX_WAITING).map(|_| Box::pin(passwords.run(|| ()))).collect();
+            own.chain(others).map(|caller| Box::pin(passwords.run(caller, || ()))).collect();
         assert!(waiting.iter_mut().all(|request| poll_once(request).is_none()));
-        let rejected = passwords.run(|| ()).await.unwrap_err();
-        assert!(matches!(rejected, Error::TooManyPasswords));
-        assert_eq!(rejected.kind(), ErrorKind::Limited);
+        assert_eq!(waiting.len(), MAX_WAITING);
+        for caller in [CALLER, IpAddr::from([203, 0, 113, 9])] {
+            let rejected = passwords.run(caller, || ()).await.unwrap_err();
+            assert!(matches!(rejected, Error::TooManyPasswords), "{caller}");
+            assert_eq!(rejected.kind(), ErrorKind::Limited);
+        }
         release.send(()).unwrap();
         running.await.unwrap().unwrap();
         for request in waiting {
             request.await.unwrap();
         }
-        passwords.run(|| ()).await.unwrap();
+        passwords.run(CALLER, || ()).await.unwrap();
     }
 
     /// Polls a future once.

@@ -78,7 +78,7 @@ pub(crate) async fn sign_in(app: &App, credentials: SignIn) -> Result<StartedSes
     };
     // Without a person, and during the wait, this takes as long as with one.
     let hash = person.as_ref().and_then(|person| person.password_hash.as_deref());
-    let is_right = app.passwords.matches(password, hash).await?;
+    let is_right = app.passwords.matches(password, hash, address).await?;
     // Others cannot lock a person out of the address of the last sign-in: there the right credentials work
     // during the wait too. Wrong ones get the response that they get for a person who does not exist.
     let may_try = |person: &&Person| wait.is_none() || person.signed_in_last_from(address);

@@ -16,6 +16,7 @@ use messaging::{Broker, Outbox};
 use platform::database::{DatabaseError, delete_older_than, wake_after_commit};
 use platform::retry::Backoff;
 use platform::sealing::Sealer;
+use platform::shares::Shares;
 use platform::{MemoryBudget, Process, Timestamp, chain};
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -25,8 +26,7 @@ use crate::attempt::EndpointClient;
 use crate::backlog;
 use crate::dispatcher::Dispatcher;
 use crate::endpoints::Endpoints;
-use crate::engine::{Engine, reconnect_backoff};
-use crate::listeners::Listeners;
+use crate::engine::{Engine, MAX_LISTENERS, MAX_LISTENERS_OF_MERCHANT, reconnect_backoff};
 use crate::metrics::Metrics;
 use crate::observer::SettlementObserver;
 use crate::replayer::Replayer;
@@ -94,7 +94,7 @@ impl Deliveries {
             wake: Arc::new(Notify::new()),
             settled: SettledIds::default(),
             replayed: Notify::new(),
-            listeners: Listeners::default(),
+            listeners: Shares::new(MAX_LISTENERS_OF_MERCHANT, MAX_LISTENERS),
             health: process.health.clone(),
         });
         maintain_partitions(&engine, process);

@@ -3,22 +3,29 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::access::MerchantId;
 use domain::merchant::Interface;
 use domain::message_kind::MessageKind;
 use merchants::Merchants;
 use messaging::{Broker, Exchange, Outbox};
-use platform::{Clock, MemoryBudget, database::Pool, health::Health, retry::Backoff};
+use platform::{
+    Clock, MemoryBudget, database::Pool, health::Health, retry::Backoff, shares::Shares,
+};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use crate::attempt::EndpointClient;
 use crate::endpoints::Endpoints;
-use crate::listeners::Listeners;
 use crate::metrics::Metrics;
 use crate::observer::SettlementObserver;
 use crate::outcome::Schedule;
 use crate::settings::Settings;
 use crate::settled_ids::SettledIds;
+
+/// Listeners of one merchant at a replica. `backhaul listen` is one for each service.
+pub(crate) const MAX_LISTENERS_OF_MERCHANT: usize = 5;
+/// Listeners of all merchants at a replica.
+pub(crate) const MAX_LISTENERS: usize = 50;
 
 /// The default exchange, whose routing keys are names of queues.
 pub(crate) fn default_exchange() -> Exchange {
@@ -48,7 +55,8 @@ pub(crate) struct Engine {
     pub(crate) settled: SettledIds,
     /// Wakes the replayer when dead letters may be obsolete.
     pub(crate) replayed: Notify,
-    pub(crate) listeners: Listeners,
+    /// Requests that wait for messages.
+    pub(crate) listeners: Arc<Shares<MerchantId>>,
     pub(crate) health: Health,
 }
 

@@ -22,7 +22,6 @@ mod deliveries;
 mod dispatcher;
 mod engine;
 mod latency;
-mod listeners;
 mod metrics;
 mod observer;
 mod queue_message;

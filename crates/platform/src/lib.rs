@@ -16,6 +16,7 @@ pub mod rejections;
 pub mod retry;
 pub mod sealing;
 pub mod settings;
+pub mod shares;
 pub mod shopper_proof;
 pub mod signing;
 pub mod telemetry;

@@ -71,7 +71,7 @@ impl Proof {
             faults.push(FieldError { field, code: Code::MissingField, detail: None });
         }
         let hash = person.password_hash.as_deref();
-        let is_right = app.passwords.matches(self.password, hash).await?;
+        let is_right = app.passwords.matches(self.password, hash, address).await?;
         let checked = match is_right {
             true => check_code(app, &person, self.code.as_ref(), &faults).await?,
             false => Err("password"),

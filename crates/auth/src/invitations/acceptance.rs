@@ -82,7 +82,8 @@ pub(crate) async fn accept(app: &App, acceptance: Acceptance) -> Result<Accepted
         return Err(error.into());
     }
     let totp = totp.ok().flatten();
-    let chosen = Chosen { password_hash: app.passwords.hash(password.into_secret()).await?, totp };
+    let password_hash = app.passwords.hash(password.into_secret(), browser.address).await?;
+    let chosen = Chosen { password_hash, totp };
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
         let person = stored_people::lock(conn, &person.email).await?;
