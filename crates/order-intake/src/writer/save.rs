@@ -27,7 +27,7 @@ pub(super) async fn write_optimistic(
 ) -> Result<Vec<PublishResult>, WriteError> {
     let mut batch = WriteBatch::new(Stored::default());
     let results = apply(&mut batch, publications);
-    let orders = publications.iter().map(|publication| publication.orders.len()).sum();
+    let orders: usize = publications.iter().map(|publication| publication.orders.len()).sum();
     if batch.rows().len() != orders {
         return Err(WriteError::Conflict);
     }
