@@ -38,10 +38,10 @@ pub(super) fn read_either(order: &Object<'_>) -> Option<Customer> {
 }
 
 impl Customer {
-    /// The e-mail address, which some merchants send only as the identifier.
+    /// The e-mail address, which some merchants send only as the identifier, without surrounding spaces.
     pub fn email_address(&self) -> Option<&str> {
         let identifier = || Some(self.identifier.as_str()).filter(|text| text.contains('@'));
-        self.email.as_deref().or_else(identifier)
+        self.email.as_deref().or_else(identifier).map(str::trim)
     }
 
     fn read(customer: &Object<'_>) -> Option<Self> {
