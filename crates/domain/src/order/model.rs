@@ -19,14 +19,16 @@ use super::read_refund::RefundIndex;
 use super::refund::Refund;
 use super::refunded_amounts::RefundedAmounts;
 use super::sums::SumChecks;
-use crate::json::{Field, Object, array, currency, integer, object, one_of, text, timestamp};
+use crate::json::{
+    Field, Object, array, currency, integer, object, one_of, parsed, text, timestamp,
+};
 
 /// The complete state of an order at `updated_at`.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Order {
     /// The order's identifier in the merchant's systems.
-    #[schema(min_length = 1, max_length = 255)]
+    #[schema(min_length = 1, max_length = 255, pattern = r"^(?!\.{1,2}$)")]
     pub identifier: String,
     /// The order's status in the merchant's systems.
     #[schema(max_length = 255)]
@@ -93,7 +95,7 @@ impl Order {
         sums: &mut SumChecks,
         now: DateTime<Utc>,
     ) -> Option<Self> {
-        let identifier = order.required("identifier", text(IDENTIFIER));
+        let identifier = order.required("identifier", parsed(IDENTIFIER, order_identifier));
         let raw_status = order.optional("raw_status", text(OPTIONAL_TEXT));
         let status = order.required("status", one_of(&OrderStatus::TEXTS));
         let total = order.required("total_amount_cents", integer(AMOUNT));
@@ -153,6 +155,12 @@ impl Order {
             refunds: refunds?,
         })
     }
+}
+
+/// An order's identifier is a segment of URLs, from which URL libraries remove `.` and `..`, even if they are
+/// percent-encoded.
+fn order_identifier(text: &str) -> Result<String, &'static str> {
+    if matches!(text, "." | "..") { Err("must not be . or ..") } else { Ok(text.to_owned()) }
 }
 
 /// Warns the sender of a discount that no line carries.

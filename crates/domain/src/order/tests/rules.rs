@@ -87,6 +87,19 @@ fn the_shopper_can_be_under_the_alias() {
 }
 
 #[test]
+fn an_order_cannot_have_a_name_that_urls_cannot_hold() {
+    for dots in [".", ".."] {
+        check(
+            |order| order["identifier"] = json!(dots),
+            expect![[r#"
+                .identifier: invalid (must not be . or ..)
+            "#]],
+        );
+    }
+    assert_eq!(read_changed(|order| order["identifier"] = json!("...")).identifier, "...");
+}
+
+#[test]
 fn a_shopper_needs_an_identifier_or_an_email() {
     let customer = json!({ "identifier": "c-7", "email": "" });
     assert_eq!(read_changed(|order| order["customer"] = customer).customer.identifier, "c-7");
