@@ -176,6 +176,14 @@ await run({
     }
   },
 
+  "a URL with a NUL has a page": async () => {
+    for (const path of [`/${MERCHANT_ID}/%00`, `/${MERCHANT_ID}?lang=%00`]) {
+      const response = await fetch(PORTAL_URL + path);
+      assert.ok([400, 404].includes(response.status), path);
+      assert.match(response.headers.get("content-type"), /^text\/html/, path);
+    }
+  },
+
   "headers, cookie and sizes": async () => {
     const response = await fetch(`${PORTAL_URL}/${MERCHANT_ID}`);
     const page = await response.text();

@@ -8,6 +8,7 @@ use actix_web::{
     web,
 };
 use pages::{assets, security};
+use platform::http::RendersPages;
 
 use crate::{
     check, choose, error::PageError, error_page, find, hosts, language_choice, method, page,
@@ -15,7 +16,7 @@ use crate::{
 };
 
 pub(crate) fn configure(app: &mut web::ServiceConfig) {
-    app.service(
+    app.app_data(RendersPages).service(
         web::scope("")
             .wrap(from_fn(hosts::rewrite))
             .wrap(from_fn(error_page::render))
