@@ -27,8 +27,15 @@ pub(crate) struct Attempt<'a> {
 impl Attempt<'_> {
     /// The digest that is stored: a shopper may write an e-mail address or a name in place of the number.
     fn order_digest(&self) -> Option<Vec<u8>> {
-        self.order_identifier.map(|order| Digest::of_text(order).as_bytes().to_vec())
+        self.order_identifier.map(order_digest)
     }
+}
+
+/// The digest of an order's number in one spelling. All spellings of a number count together, also those of an order
+/// that does not exist: otherwise the limit would tell which orders exist.
+fn order_digest(order: &str) -> Vec<u8> {
+    let number = order.trim().trim_start_matches('#').trim().to_lowercase();
+    Digest::of_text(&number).as_bytes().to_vec()
 }
 
 /// The failures that make further look-ups wait.
@@ -114,8 +121,7 @@ pub(crate) async fn delete_of_orders(
     orders: &[String],
     before: Timestamp,
 ) -> Result<(), DatabaseError> {
-    let digests: Vec<_> =
-        orders.iter().map(|order| Digest::of_text(order).as_bytes().to_vec()).collect();
+    let digests: Vec<_> = orders.iter().map(|order| order_digest(order)).collect();
     let statement = diesel::sql_query(include_str!("delete_failures_of_orders.sql"))
         .bind::<Text, _>(merchant.as_str())
         .bind::<Array<Binary>, _>(digests)

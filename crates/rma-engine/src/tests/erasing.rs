@@ -410,7 +410,7 @@ async fn an_erasure_deletes_failed_look_ups_of_its_orders() {
     app.publish_event_at(erased(&["A"], true), Some(1000)).await;
     let _: ErasureConfirmed = event(&app, "order-intake", |_| true).await;
     let left =
-        "SELECT count(*) AS n FROM lookup_failures WHERE at > now() OR order_digest = sha256('B')";
+        "SELECT count(*) AS n FROM lookup_failures WHERE at > now() OR order_digest = sha256('b')";
     assert_eq!(app.number(left).await, 2);
     assert_eq!(app.number("SELECT count(*) AS n FROM lookup_failures").await, 2);
 }

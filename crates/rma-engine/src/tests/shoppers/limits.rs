@@ -54,6 +54,23 @@ async fn five_failures_of_an_order_make_everyone_wait_for_it() {
     assert_eq!(look_up(&app, "192.0.2.1", &right()).await.0, StatusCode::OK);
 }
 
+/// Otherwise the limit would tell which orders exist.
+#[tokio::test]
+async fn all_spellings_of_a_number_count_together_whether_the_order_exists_or_not() {
+    let app = start_with_order().await;
+    for spellings in [["A", "a", "#A", " #a"], ["No-1", "no-1", "#NO-1", " #no-1"]] {
+        for number in 0..5 {
+            let address = format!("192.0.2.{number}");
+            let (status, _) = look_up(&app, &address, &wrong(spellings[number % 4])).await;
+            assert_eq!(status, StatusCode::NOT_FOUND, "{spellings:?} {number}");
+        }
+        for spelling in spellings {
+            let (status, _) = look_up(&app, "198.51.100.1", &wrong(spelling)).await;
+            assert_eq!(status, StatusCode::TOO_MANY_REQUESTS, "{spelling}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn twenty_failures_from_an_address_make_it_wait_for_every_order() {
     let app = start_with_order().await;

@@ -147,7 +147,7 @@ async fn rows_read(conn: &mut AsyncPgConnection) -> i64 {
 const FILL: &str = "INSERT INTO lookup_failures (at, merchant, order_digest, address) \
      SELECT now() - n * interval '1 second', 'acme', sha256(('B-' || n)::bytea), '10.0.' || n FROM generate_series(1, 20000) AS n; \
      INSERT INTO lookup_failures (at, merchant, order_digest, address) \
-     SELECT now() - n * interval '1 second', 'acme', sha256('A-1'), '192.0.2.1' FROM generate_series(1, 300) AS n; \
+     SELECT now() - n * interval '1 second', 'acme', sha256('a-1'), '192.0.2.1' FROM generate_series(1, 300) AS n; \
      INSERT INTO orders SELECT 'acme', 'A-' || n, now(), 1, '{}', '{}', now() FROM generate_series(1, 5000) AS n; \
      ANALYZE lookup_failures; ANALYZE orders";
 
