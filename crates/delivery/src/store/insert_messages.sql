@@ -1,3 +1,7 @@
+-- Inserts messages, their deliveries and the counters of their ordering keys.
+-- Each message: $1 id, $2 merchant, $3 kind, $4 ordering key, $5 number of later messages of the same key in this
+-- statement, $6 event, $7 body, $8 traceparent, $13 version. $9: the time.
+-- Each ordering key: $10 merchant, $11 key, $12 number of its messages.
 WITH counters AS (
     INSERT INTO delivery_ordering_keys AS counter (merchant, ordering_key, last_sequence)
     SELECT merchant, ordering_key, added + {sequence_floor}

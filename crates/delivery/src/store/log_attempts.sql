@@ -1,3 +1,7 @@
+-- Logs requests and counts them for the reports.
+-- Each request: $1 merchant, $2 kind, $3 delivery, $4 replay number, $5 attempt number, $6 start, $7 latency in ms,
+-- $8 bucket of the latency, $9 outcome, $10 status, $11 detail, $12 response body, $13 final state or NULL,
+-- $14 request headers, $15 response headers. $16: the text that replaces the response to an erased message.
 WITH given AS (
     SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
     AS given (merchant, kind, delivery, replay_number, number, started_at, latency_ms, bucket,

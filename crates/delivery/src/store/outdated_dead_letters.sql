@@ -1,3 +1,5 @@
+-- Finds dead letters ($1 delivery, $2 replay number) that are erased, expired (ids below $3), replayed since, or
+-- delivered after all.
 SELECT letter.id, letter.replay_number
 FROM unnest($1, $2) AS letter (id, replay_number)
 LEFT JOIN LATERAL (

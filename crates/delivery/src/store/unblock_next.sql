@@ -1,3 +1,5 @@
+-- Makes the first delivery of each ordering key ready if it is blocked: $1 merchants, $2 keys.
+-- $3: the earliest time at which it is due.
 WITH next AS (
     SELECT first.id FROM unnest($1, $2) AS given (merchant, ordering_key), LATERAL (
         SELECT id, state FROM deliveries AS row

@@ -1,3 +1,6 @@
+-- Settles deliveries whose row still waits for the attempt that was made.
+-- Each result: $1 id, $2 replay number, $3 attempt number, $4 time of the retry, or NULL if it is delivered or
+-- dead. $5: the earliest time of a retry.
 WITH given AS (
     SELECT * FROM unnest($1, $2, $3, $4) AS given (id, replay_number, number, next_attempt_at)
 ), final AS (

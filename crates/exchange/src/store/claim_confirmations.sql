@@ -1,3 +1,5 @@
+-- Leases waiting confirmations until $2, up to $3 in number and $4 bytes. Merchants take turns, and those in $5
+-- (the merchants of confirmations in flight) come later. $1: the time.
 WITH RECURSIVE merchants (merchant) AS (
     (SELECT merchant FROM confirmations WHERE state = 'waiting' ORDER BY merchant LIMIT 1)
     UNION ALL

@@ -1,3 +1,4 @@
+-- Moves confirmed events ($1 sequence numbers, $2 ids) to the published events.
 WITH published AS (DELETE FROM outbox
     WHERE sequence = ANY ($1) AND event_id = ANY ($2) RETURNING *)
 INSERT INTO published_events

@@ -1,3 +1,4 @@
+-- Reads up to $2 events from sequence number $1 on, and those with the skipped numbers $4, up to $3 bytes.
 SELECT sequence, event_id, routing_key, event, created_at FROM (
     SELECT *, sum(octet_length(event)) OVER (ORDER BY sequence)
         - octet_length(event) AS bytes_before

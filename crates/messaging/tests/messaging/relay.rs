@@ -80,7 +80,7 @@ async fn events_that_cannot_be_moved_are_not_published_again() {
         eventually("the relay waits for the lock", TIMEOUT, async || {
             let canceled = "SELECT count(pg_cancel_backend(pid)) AS n FROM pg_stat_activity \
                             WHERE datname = current_database() AND wait_event_type = 'Lock' \
-                            AND query LIKE 'WITH published%'";
+                            AND query LIKE '-- Moves confirmed events%'";
             (app.count(canceled).await == 1).then_some(())
         })
         .await;

@@ -1,3 +1,4 @@
+-- A part of the statement of write.rs: the condition that every order is new or newer. $5 to $17: order_columns.rs.
 NOT EXISTS (
     SELECT FROM unnest($5, $6, $11, $12) AS new (merchant, identifier, updated_at, digest),
     LATERAL (

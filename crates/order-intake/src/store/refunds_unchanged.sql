@@ -1,3 +1,4 @@
+-- A part of the statement of write.rs: the condition that no stored refund differs. $18 to $25: refunds.rs.
 NOT EXISTS (
     SELECT FROM unnest($18, $19, $20, $21)
         AS new (merchant, identifier, order_digest, digest), LATERAL (

@@ -1,3 +1,4 @@
+-- A part of the statement of write.rs: writes the orders. $5 to $17: order_columns.rs.
 INSERT INTO orders (merchant, identifier, status, customer_email,
     line_identifiers, created_at, updated_at, digest, document, received_at)
 SELECT merchant, identifier, status, customer_email, string_to_array(lines, $17),

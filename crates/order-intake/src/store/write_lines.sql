@@ -1,3 +1,4 @@
+-- A part of the statement of write.rs: writes the lines of the orders that were stored.
 new_lines AS (
     INSERT INTO order_lines (line_identifier, merchant, order_identifier)
     SELECT line, merchant, identifier FROM stored, unnest(line_identifiers) AS line

@@ -1,3 +1,6 @@
+-- Finds the document of order $2 of merchant $1, and since when look-ups are limited: since the failure after $4
+-- that has $6 newer ones of the order (digest $8), or $7 newer ones from the address $3. The row $5 of this look-up
+-- does not count.
 SELECT
 (SELECT document FROM orders WHERE merchant = $1 AND identifier = $2) AS document,
 greatest(

@@ -1,3 +1,4 @@
+-- Finds orders ($1 merchants, $2 identifiers), none if they have more than $3 bytes together.
 WITH found AS (
     SELECT stored.* FROM unnest((SELECT $1), $2) AS requested (merchant, identifier), LATERAL (
         SELECT merchant, identifier, document, sequence, shipped_units, stored_at FROM orders

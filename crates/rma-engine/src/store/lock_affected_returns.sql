@@ -1,3 +1,5 @@
+-- Locks the returns with units of orders ($1 merchants, $2 identifiers) and the named returns ($3 merchants,
+-- $4 identifiers), in the order of their keys.
 WITH affected (merchant, rma_identifier) AS (
     SELECT units.* FROM unnest($1, $2) AS requested (merchant, order_identifier), LATERAL (
         SELECT merchant, rma_identifier FROM return_units AS own

@@ -1,3 +1,6 @@
+-- Locks the returns that are named ($1 merchants, $2 identifiers) or have units in parcels ($3 merchants,
+-- $4 numbers). In a batch, a return has no document if it or its counter is locked, and none has one if they have
+-- more than $5 bytes together.
 WITH requested (merchant, rma_identifier) AS (
     SELECT * FROM unnest((SELECT $1), $2)
     UNION SELECT found.* FROM unnest((SELECT $3), $4) AS parcel (merchant, number), LATERAL (

@@ -1,3 +1,4 @@
+-- Blocks those of the ready deliveries $1 that stand behind another of their ordering key, and returns their ids.
 WITH behind AS MATERIALIZED (
     SELECT later.id FROM deliveries AS later, LATERAL (
         SELECT FROM deliveries AS first

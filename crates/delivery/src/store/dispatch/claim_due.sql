@@ -1,3 +1,6 @@
+-- Marks due deliveries as queued and returns them with their messages.
+-- $1: the time. $2: the end of the lease. $7: maximum bytes of the batch.
+-- Each endpoint: $3 merchant, $4 kind, $5 time before which none of its deliveries is due, $6 maximum messages.
 WITH due AS (
     SELECT due.*, open.position FROM unnest($3, $4, $5, $6) WITH ORDINALITY
     AS open (merchant, kind, from_time, max_messages, position),

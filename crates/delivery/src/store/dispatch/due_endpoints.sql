@@ -1,3 +1,5 @@
+-- Finds the endpoints of deliveries that became due after $1 and until $2, at most $3 deliveries, and the state of
+-- these and of the given endpoints ($4 merchants, $5 kinds, $6 times before which none of their deliveries is due).
 SELECT due.*, endpoint.window_size, endpoint.failed_probes,
 endpoint.not_before FROM (
     SELECT merchant, kind, min(next_attempt_at) AS first_at, sum(read)::bigint AS read FROM (

@@ -1,3 +1,5 @@
+-- Finds up to $3 endpoints with ready deliveries after the endpoint $1 (merchant), $2 (kind). One step of the
+-- recursion skips to the next endpoint in the index.
 WITH RECURSIVE endpoints (merchant, kind, first_at, number) AS (
     (SELECT merchant, kind, next_attempt_at, 1::bigint FROM deliveries
     WHERE state = 'ready' AND (merchant, kind) > ($1, $2)

@@ -1,3 +1,5 @@
+-- Checks the next $4 blocked deliveries after merchant $1, kind $2, id $3, and makes those ready that are the first
+-- of their ordering key, due at $5 at the earliest. Returns the last checked delivery and two counts.
 WITH blocked AS MATERIALIZED (
     SELECT merchant, kind, id, ordering_key, sequence FROM deliveries
     WHERE state = 'blocked' AND (merchant, kind, id) > ($1, $2, $3)

@@ -1,3 +1,4 @@
+-- Finds the unsettled ones of the deliveries $1, with the state of their endpoints. $2: the initial window.
 SELECT row.id, row.state, row.next_attempt_at,
 CASE WHEN endpoint.failed_probes > 0 THEN endpoint.not_before END AS not_before,
 COALESCE(endpoint.window_size, $2) <= (

@@ -1,3 +1,5 @@
+-- Finds up to $3 endpoints of merchant $1 (or of all) that fail, and as many with less than 99 % success since $2,
+-- among $4 counts.
 SELECT merchant, kind FROM (
     (SELECT merchant, kind, failing_since FROM delivery_endpoints
     WHERE failing_since IS NOT NULL AND ($1::text IS NULL OR merchant = $1)

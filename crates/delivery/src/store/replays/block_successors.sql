@@ -1,3 +1,4 @@
+-- Blocks ready deliveries behind the messages $1, which are about to be ready again. Returns their ordering keys.
 UPDATE deliveries SET state = 'blocked' WHERE id = ANY (ARRAY (
     SELECT later.id FROM delivery_messages AS m, LATERAL (
         SELECT id, state FROM deliveries AS later

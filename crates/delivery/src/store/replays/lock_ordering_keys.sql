@@ -1,3 +1,4 @@
+-- Locks the counters of the ordering keys of the messages $1, in the order in which appends lock them.
 SELECT FROM (
     SELECT merchant, ordering_key FROM delivery_messages
     WHERE id = ANY ($1) AND ordering_key IS NOT NULL GROUP BY merchant, ordering_key

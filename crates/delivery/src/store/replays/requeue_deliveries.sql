@@ -1,3 +1,5 @@
+-- Makes the settled deliveries $1 ready at $3, with a new replay number. Unless $2 (force), leaves out superseded
+-- ones: of a kind with complete state ($4), with a newer message of their ordering key that is delivered or queued.
 INSERT INTO deliveries
 (id, merchant, kind, ordering_key, sequence, state, next_attempt_at, replay_number)
 SELECT id, merchant, kind, ordering_key, sequence, 'ready', $3, 1 + last.replay_number
