@@ -100,7 +100,7 @@ Example:
 
 #[derive(Args)]
 pub(crate) struct Add {
-    /// Permanent identifier in tokens, headers and queues: lower-case letters, digits, hyphens
+    /// Permanent identifier in tokens, headers and messages: lower-case letters, digits, hyphens
     merchant: MerchantId,
     /// Display name
     #[arg(long)]

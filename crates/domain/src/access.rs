@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use crate::event::Event;
 
 /// The identifier of a merchant: 1 to 63 lower-case letters, digits and hyphens, beginning with a
-/// letter or digit. It never changes and appears in tokens, headers and queues.
+/// letter or digit. It never changes and appears in tokens, headers and messages.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schema(value_type = String, pattern = "^[a-z0-9][a-z0-9-]{0,62}$", example = "acme")]

@@ -2,8 +2,8 @@
 //! and the list of discrepancies. It consumes `order.stored.v1`, `unit.received.v1`,
 //! `exchange.placed.v1`, `exchange.failed.v1`, `exchange.undeliverable.v1`, `shopper.erased.v1`,
 //! `merchant.changed.v1` and `token.revoked.v1`, publishes `return.confirmed.v1`, `exchange.renamed.v1`,
-//! `returns.erased.v1` and `shopper.erasure_confirmed.v1`, and sends merchants an RMA message for
-//! every change of a return. Shoppers prove here that they know an order, and then return its units.
+//! `returns.erased.v1` and `shopper.erasure_confirmed.v1`, and sends merchants an RMA message for each
+//! change of a return that they can see. Shoppers prove here that they know an order, and then return its units.
 //!
 //! It guarantees that a unit is in at most one return, also under concurrent requests; that
 //! merchants receive each committed change once, in order, and no uncommitted change; and that
@@ -52,7 +52,6 @@ pub use settings::Settings;
 /// Migrations of this service's tables.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/rma-engine");
 
-/// The service.
 pub struct App {
     pool: Pool,
     clock: Clock,
@@ -74,7 +73,7 @@ impl Service for App {
         delivery::TAG,
         messaging::TAG,
         ("shoppers", "Portals of merchants, and proofs that shoppers know their orders"),
-        ("discrepancies", "Facts that contradict each other, for people to resolve"),
+        ("discrepancies", "Facts that contradict each other, or that a person must look at"),
         ("parcels", "Reports of carriers about parcels"),
         ("receiving", "Findings of the warehouse about returned units"),
         ("returns", "Returns and the units that can be returned"),
