@@ -4,6 +4,8 @@
 //! The broker delivers at most the prefetch beyond the last acknowledged message. A message that is
 //! slow, or has too many behind it, is therefore acknowledged before it is settled. If the process
 //! then dies, the lease of its row expires and it is sent again.
+//!
+//! The methods are named for what happened to a message.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -172,8 +172,9 @@ impl Deliveries {
         store::delete_settled(conn, id).await
     }
 
-    /// Applies `erase` to the bodies of the shopper's messages, and replaces the merchant's responses to them. Returns the number of changed messages. A message that is in the broker is sent as
-    /// it was; a retry or a replay sends the erased body.
+    /// Applies `erase` to the bodies of the shopper's messages, and replaces the merchant's responses to them.
+    /// Returns the number of changed messages. A message that is in the broker is sent as it was; a retry or a
+    /// replay sends the erased body.
     pub async fn erase(
         conn: &mut AsyncPgConnection,
         merchant: &MerchantId,

@@ -61,8 +61,8 @@ pub(crate) struct Engine {
 }
 
 impl Engine {
-    /// Waits until the merchants are loaded. Before, no endpoint is paused and none has a URL.
-    /// Returns false if the process stops.
+    /// Waits until the merchants are loaded: without them no endpoint has a URL or is known to be paused, and
+    /// every attempt would fail. Returns false if the process stops.
     pub(crate) async fn wait_for_merchants(&self, stop: &CancellationToken) -> bool {
         let mut changes = self.merchants.changes();
         tokio::select! {

@@ -1,8 +1,27 @@
 //! The webhook engine: delivers messages to merchants' endpoints, signed, retried and in order.
 //!
-//! PostgreSQL is the schedule and the record, RabbitMQ the transport. [`Deliveries::append`] stores a
-//! message in the service's transaction. The dispatcher queues due messages, and senders on every
-//! replica send and settle them. A message is delivered, or becomes a dead letter; it is never lost.
+//! PostgreSQL is the schedule and the record, RabbitMQ the transport. A message is delivered, or becomes a dead
+//! letter; it is never lost. Its way:
+//!
+//! 1. [`Deliveries::append`] stores message and delivery in the service's transaction and wakes the dispatcher
+//!    after the commit (`store/append.rs`, `insert_messages.sql`). The delivery is `ready`.
+//! 2. The dispatcher, on one replica, finds endpoints with due deliveries (`dispatcher/poller/sendable.rs`,
+//!    `due_endpoints.sql`), claims as many as the endpoints may have (`claim_due.sql`: `ready` becomes
+//!    `queued`, with a lease) and publishes them to the work queue of their kind (`dispatcher.rs`).
+//! 3. A sender, on any replica, receives the message when there is memory for it (`sender/queue_source.rs`),
+//!    checks a possible duplicate (`sender/claims.rs`) and makes the attempt (`sender/run_attempt.rs`,
+//!    `attempt.rs`).
+//! 4. `outcome::decide` turns the outcome into a decision: delivered, a retry at a time, or dead.
+//! 5. The settle queue collects results (`sender/settle_queue.rs`); the settler stores a batch of them in one
+//!    transaction (`settler.rs`, `store/settle.rs`): the delivery is deleted or ready again
+//!    (`update_deliveries.sql`), the next one of its ordering key becomes ready (`unblock_next.sql`), the
+//!    attempt is logged (`log_attempts.sql`), the window changes (`store/endpoints/windows.rs`). A dead letter
+//!    is published before (`dead_letters.rs`).
+//! 6. The sender acknowledges the message to the broker (`ack_tracker.rs`; slow messages earlier), and the
+//!    dispatcher learns that the delivery left the broker (`settled_ids.rs`; from other replicas by
+//!    `check_in_flight`).
+//!
+//! If a step fails, the lease expires and the delivery is ready again.
 
 pub mod attempt;
 pub mod client;

@@ -24,13 +24,13 @@ pub(crate) mod header {
     /// Present if the message was queued before, so that another copy may exist.
     pub(crate) const REQUEUES: &str = "requeues";
     pub(crate) const LEASED_UNTIL: &str = "leased-until";
-    /// Present if the message filled the window of its endpoint.
+    /// Present if the claims of the message's poll filled the window of its endpoint.
     pub(crate) const WINDOW_FULL: &str = "window-full";
     pub(crate) const TRACEPARENT: &str = "traceparent";
 }
 
-/// A message that arrives within this time after it was queued cannot be a duplicate: a released
-/// claim is not due before.
+/// Time until a released claim is due again. A message that arrives within this time after it was queued is
+/// therefore no duplicate.
 pub(crate) const DUPLICATE_WINDOW: TimeDelta = TimeDelta::seconds(1);
 
 #[derive(Debug)]
@@ -43,7 +43,8 @@ pub(crate) struct QueueMessage {
     pub(crate) leased_until: Timestamp,
     /// The sender must check the claim first: another copy of the message may exist.
     pub(crate) maybe_duplicate: bool,
-    /// The window of the endpoint was full when the message was queued, so more may be waiting.
+    /// The claims of the message's poll filled the window of its endpoint: only then may its success grow the
+    /// window.
     pub(crate) is_window_full: bool,
     pub(crate) tag: DeliveryTag,
     pub(crate) content: Message,

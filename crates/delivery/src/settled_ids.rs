@@ -28,7 +28,7 @@ impl SettledIds {
         std::mem::take(&mut self.ids.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Sets whether an endpoint with a full window has due deliveries. Call it before the last
+    /// Sets whether an endpoint waits for a settlement. Call it before the last
     /// [`SettledIds::take`], so that no delivery is settled in between unnoticed.
     pub(crate) fn set_awaited(&self, is_awaited: bool) {
         self.is_awaited.store(is_awaited, Ordering::Relaxed);

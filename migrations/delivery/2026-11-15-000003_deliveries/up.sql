@@ -63,8 +63,8 @@ CREATE INDEX delivery_attempts_dead_of_all ON delivery_attempts (delivery)
 WHERE settled = 'dead' AND merchant IS DISTINCT FROM '';
 
 -- Deliveries that are neither delivered nor dead. A ready delivery is sent at `next_attempt_at`. A
--- blocked delivery waits behind another of its ordering key. A queued delivery is in the broker until
--- it is settled or its lease expires.
+-- blocked delivery waits behind another of its ordering key. A queued delivery is in the broker or
+-- with a sender until it is settled or its lease expires.
 CREATE TABLE deliveries (
     id UUID PRIMARY KEY,
     merchant TEXT NOT NULL,
@@ -117,7 +117,7 @@ CREATE TABLE delivery_endpoints (
     -- Successes since the window last grew.
     window_acks INTEGER NOT NULL,
     failed_probes INTEGER NOT NULL,
-    -- While probes fail, nothing is sent before this time.
+    -- While probes fail, nothing is sent before this time; otherwise the end of the last attempt.
     not_before TIMESTAMPTZ NOT NULL,
     last_success_at TIMESTAMPTZ,
     last_success_status INTEGER,

@@ -67,6 +67,7 @@ impl NewReplay {
             all: all,
             force: body.flag("force"),
             dry_run: body.flag("dry_run"),
+            // The outer `None` is an invalid field, the inner one an absent field.
             per_second: rate.map(|rate| {
                 rate.and_then(|rate| rate.try_into().ok()).unwrap_or(DEFAULT_PER_SECOND)
             }),

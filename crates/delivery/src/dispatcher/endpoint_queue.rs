@@ -14,11 +14,12 @@ use crate::store::EndpointKey;
 pub(super) enum WaitsFor {
     /// Nothing but its place in the queue: the next poll with space in its batch checks the endpoint.
     NextPoll,
-    /// A delivery in flight is settled, because the window is full.
+    /// The settlement of one of its deliveries in flight: they fill the window, or use up the memory that the
+    /// endpoint may have.
     Settlement,
     /// The time of the next probe.
     Probe(Timestamp),
-    /// The merchant resumes the endpoint.
+    /// The merchant or an operator resumes the endpoint.
     Resume,
 }
 
@@ -35,7 +36,8 @@ pub(super) struct EndpointQueue {
     /// Endpoints that wait for [`WaitsFor::NextPoll`], except those that were taken and not put back yet.
     /// An endpoint that was served goes to the end, so the endpoints share the batches equally.
     next_poll: VecDeque<EndpointKey>,
-    /// Times of probes. An endpoint that was checked earlier has an outdated entry.
+    /// Times of probes. The entry of an endpoint that was checked before its probe stays, and is skipped when
+    /// its time comes.
     probes: BTreeSet<(Timestamp, EndpointKey)>,
     full_windows: usize,
 }

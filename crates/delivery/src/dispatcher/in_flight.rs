@@ -1,8 +1,9 @@
 //! Deliveries in flight, from their claim to their settlement, and the memory that each endpoint may use.
 //!
-//! An endpoint may use an eighth of the free memory. One busy endpoint therefore gets a ninth of all, and
-//! however many begin to hang at the same time, some is left for the others. A fast endpoint needs
-//! little: messages in flight are rate times latency (Little's law).
+//! An endpoint may use an eighth of the memory that is still free. One busy endpoint alone ends at a ninth of
+//! all: it has x, leaves 8 x free, and an eighth of that is x. However many endpoints begin to hang at the same
+//! time, some memory is left for the others. A fast endpoint needs little: messages in flight are rate times
+//! latency (Little's law).
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -14,7 +15,7 @@ use uuid::Uuid;
 use crate::ack_tracker::SLOW_AFTER;
 use crate::store::EndpointKey;
 
-/// Part of the free memory that one endpoint may use.
+/// One endpoint may use the free memory divided by this number.
 const ENDPOINT_SHARE: u32 = 8;
 /// Messages that an endpoint may have in flight however little memory is free, unless it is slow.
 const MIN_MESSAGES: u32 = 4;
@@ -159,7 +160,8 @@ impl InFlight {
         share.max(min_messages.saturating_sub(held.messages))
     }
 
-    /// Takes up to `max` deliveries that may have been settled by another replica.
+    /// Takes up to `max` deliveries that are due to be looked up, because another replica may have settled
+    /// them. Those that have been in flight for [`SLOW_AFTER`] count as slow from now on.
     pub(super) fn take_checks(&mut self, now: Instant, max: usize) -> Vec<Uuid> {
         let mut taken = Vec::new();
         while taken.len() < max

@@ -3,6 +3,23 @@
 //! The cost of a poll does not depend on the number of endpoints, or of deliveries that wait. It reads
 //! the deliveries that became due since the last poll, and claims deliveries of endpoints that are due
 //! and may be sent to.
+//!
+//! Endpoints pass three stages in a poll:
+//! - due (`DueEndpoint`): has a due delivery, or waits in the queue for this poll
+//! - sendable (`SendableEndpoint`): due, and neither paused, nor waiting for a probe, nor at one of its limits
+//! - claimed from (`ClaimableEndpoint`): at most the smallest of three numbers: its equal part of the batch,
+//!   its free window (the window size less its messages in flight), and its free slots (its share of the
+//!   memory, see [`in_flight`](super::in_flight))
+//!
+//! Several things can be left over:
+//! - `ClaimedBatch::is_truncated`: the batch was full, so every endpoint of the poll may have more
+//! - `ClaimedBatch::left`: endpoints of deliveries that could not be blocked and are found again
+//! - `Batch::is_incomplete`: more may be due now although the batch is empty or small: a delivery was blocked, an
+//!   endpoint waited for a settlement that came, or the scan runs without pauses
+//! - [`Poller::has_more`]: endpoints are queued for the next poll
+//!
+//! After a large batch the dispatcher pauses for a moment and polls again. After a small one it polls again at
+//! once if one of the last two is true, after an empty one if `is_incomplete` is.
 
 mod maintenance;
 mod sendable;
@@ -154,7 +171,8 @@ impl Poller {
         }
     }
 
-    /// Puts endpoints back that may have more due deliveries, and removes the others.
+    /// Puts endpoints back that may have more due deliveries, and removes the others. An endpoint is done if it
+    /// had fewer deliveries than it was allowed, and the batch was not full.
     fn put_back(&mut self, sendable: &[SendableEndpoint], claimed: &ClaimedBatch) {
         let mut found = HashMap::<&EndpointKey, (u32, Timestamp)>::new();
         for (key, at) in &claimed.found {
@@ -178,7 +196,7 @@ impl Poller {
         }
     }
 
-    /// Counts claimed deliveries as in flight.
+    /// Counts claimed deliveries as in flight, and says of each whether the claims filled its endpoint's window.
     fn track(
         &mut self,
         budget: &MemoryBudget,

@@ -91,9 +91,9 @@ fn token_error(error: RequestTokenError<TokenError, BasicErrorResponse>) -> Toke
     }
 }
 
-/// Rewrites a token response that differs from RFC 6749 as known providers do: `expires_in` as a
-/// string (Azure AD v1) or a decimal, zero or less for a token that is used once, and no `token_type`. Fields that nobody reads are left out. A
-/// body that is not an object stays as it is.
+/// Rewrites a token response that differs from RFC 6749 as known providers do: `expires_in` as a string (Azure
+/// AD v1) or a decimal, zero or less for a token that is used once, and no `token_type`. Fields that nobody
+/// reads are left out. A body that is not an object stays as it is.
 fn normalize(body: &[u8]) -> Vec<u8> {
     let Ok(Value::Object(mut response)) = serde_json::from_slice(body) else {
         return body.to_vec();

@@ -177,7 +177,7 @@ impl Poller {
         Ok(())
     }
 
-    /// Makes the deliveries in flight those that the database has.
+    /// Replaces the known deliveries in flight by the queued ones in the database.
     pub(super) async fn reload_in_flight(
         &mut self,
         conn: &mut AsyncPgConnection,
@@ -204,8 +204,9 @@ impl Poller {
         Ok(())
     }
 
-    /// Checks the next endpoints with ready deliveries, one after the other, in case a delivery was committed
-    /// later than the time that polls read again.
+    /// Reads the next endpoints with ready deliveries and queues those that are due. Polls find a delivery by
+    /// the time at which it became due and look back ten seconds at most ([`super::sendable`]); this scan finds
+    /// deliveries that were committed even later.
     async fn scan_endpoints(
         &mut self,
         conn: &mut AsyncPgConnection,

@@ -90,7 +90,7 @@ impl Poller {
         }
         match (is_truncated, is_long) {
             (false, _) => self.read_until = now,
-            // The next poll reads the latest deliveries, which are the ones that were left out.
+            // The limit left out the latest deliveries. `read_until` stays, so the next poll reads them.
             (true, true) => {}
             // Reading all deliveries of a burst would delay other endpoints. The scan skips from endpoint
             // to endpoint.

@@ -46,7 +46,7 @@ pub(crate) struct ClaimableEndpoint {
 }
 
 platform::rows! {
-    /// A due delivery: now queued, or found behind another of its ordering key.
+    /// A due delivery as the claim found it: queued now, or behind another of its ordering key.
     pub(crate) struct ClaimedDelivery {
         pub(crate) id: Uuid,
         pub(crate) merchant: String,

@@ -34,8 +34,9 @@ pub(crate) async fn release_claim(
     Ok(())
 }
 
-/// Makes those of the deliveries ready again whose lease expired: the broker lost them, or their
-/// sender died. They are due now, because the dispatcher does not look for earlier times again.
+/// Makes those of the deliveries ready again whose lease expired: the broker lost them, or their sender died.
+/// They are due now: polls find deliveries by the time at which they became due, and have read earlier times
+/// already.
 pub(crate) async fn expire_leases(
     conn: &mut AsyncPgConnection,
     now: Timestamp,

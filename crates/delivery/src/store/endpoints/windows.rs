@@ -116,7 +116,9 @@ impl Windows {
         endpoints
     }
 
-    /// Applies results to a stored window, and returns it with the time of the next probe.
+    /// Applies results to a stored window, and returns it with `not_before`: the time of the next probe while
+    /// probes fail, otherwise the end of the last attempt, which tells a probe from an attempt that started
+    /// earlier.
     fn apply(
         &self,
         row: Option<&EndpointRow>,

@@ -117,8 +117,8 @@ pub(crate) async fn newest_replays(
     Ok(replays.load(conn).await?)
 }
 
-/// Changes the state of a replay for a person or client, and returns the replay. Returns `None` if its state does not allow
-/// the change. A process that advances the replay holds its row, so the change waits for that.
+/// Changes the state of a replay for a person or client, and returns the replay. Returns `None` if its state
+/// does not allow the change. A process that advances the replay holds its row, so the change waits for that.
 pub(crate) async fn change_replay_state(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
