@@ -211,7 +211,7 @@ impl Connector {
         Ok(session)
     }
 
-    /// Publishes the session to its users until it is invalidated or the process stops.
+    /// Publishes the session to its users, and waits until it is invalidated or the process stops.
     async fn share(&self, session: Arc<Session>, stop: &CancellationToken) {
         let mut events = Box::pin(session.connection.events_listener());
         self.sender.send_replace(Some(session.clone()));

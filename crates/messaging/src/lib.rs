@@ -1,10 +1,12 @@
 //! Events between services over RabbitMQ: topology, outbox, inbox and consumers.
 //!
-//! [`Outbox::append`] inserts an event in the transaction that causes it; one relay per service
-//! publishes it. [`consume`] passes batches of events to a [`Handler`] in the transaction that also
-//! inserts their ids into the inbox. An event is published at least once and handled exactly once.
-//! Published events are kept for some days and can be published again.
-//! No other crate uses the RabbitMQ client library.
+//! The way of an event: [`Outbox::append`] inserts it in the transaction that causes it and wakes the relay
+//! after the commit (`outbox.rs`). The relay of the service publishes it (`outbox/relay.rs`,
+//! `read_outbox_batch.sql`) and moves it to the published events when the broker has confirmed it
+//! (`outbox/published.rs`, `move_published_events.sql`). The topic exchange puts it into the queue of each
+//! consumer (`topology.rs`). [`consume`] passes batches of events to a [`Handler`] in the transaction that also
+//! inserts their ids into the inbox. An event is published at least once and handled exactly once. Published
+//! events are kept for some days and can be published again. No other crate uses the RabbitMQ client library.
 
 mod backlog;
 mod broker;

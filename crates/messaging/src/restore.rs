@@ -32,7 +32,7 @@ pub const SEQUENCE_FLOOR: &str = "COALESCE((SELECT sequence_floor FROM database_
 const DATABASE: &str = "left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/' || \
      (SELECT oid FROM pg_database WHERE datname = current_database())::text || '/'";
 
-/// Becomes true after the check.
+/// A handle on the check that [`start_check`] runs.
 #[derive(Clone)]
 pub(crate) struct RestoreCheck(watch::Receiver<bool>);
 
@@ -100,8 +100,8 @@ platform::rows! {
     }
 }
 
-/// Compares the stored identity with the present one, and stores the present one if they differ. Returns the new
-/// floor if the database was restored.
+/// Stores the identity of a new or a restored database. After a restore, moves the sequence of the outbox to a
+/// number that was never used, and returns that number.
 async fn advance_if_restored(
     conn: &mut AsyncPgConnection,
     now: Timestamp,

@@ -14,7 +14,7 @@ use lapin::{
     types::{AMQPValue, FieldTable, LongString, ShortString},
 };
 
-/// Events in a queue for operators. Nobody has to read them, so the oldest are dropped.
+/// Maximum number of events in a queue for operators. No service reads them, so the oldest are dropped.
 const MAX_OPERATOR_EVENTS: i32 = 100_000;
 /// Redeliveries of a message before RabbitMQ dead-letters it.
 const DELIVERY_LIMIT: i32 = 5;

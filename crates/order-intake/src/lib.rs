@@ -54,7 +54,6 @@ use writer::{PublishResult, Writer};
 /// The tables of this service.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/order-intake");
 
-/// The order-intake service.
 pub struct App {
     pool: Pool,
     clock: Clock,

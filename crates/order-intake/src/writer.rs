@@ -1,5 +1,8 @@
 //! Stores publications, one batch per transaction.
 //!
+//! Orders do not use `platform::batching::Batches`: one statement without an explicit transaction stores a
+//! batch, and one writer for each replica makes larger batches than several workers.
+//!
 //! A publication gets its result after its transaction committed. If a batch cannot be written as a whole,
 //! its publications are written one by one, so that an invalid one fails alone.
 //!

@@ -6,6 +6,20 @@
 //! a batch that failed, are processed alone, each in its own transaction. So an invalid or slow request delays
 //! no other. If the database is the cause, all requests of the batch fail.
 //!
+//! ```text
+//! run(job) --> WriteQueue --> worker: process(jobs, Batch) in one transaction
+//!    |                           |
+//!    |                           +--> Some(result): the response
+//!    |                           +--> None: the job cannot be done here (locked row, key of another job of the
+//!    |                           |    batch, full batch), or the whole batch failed
+//!    |                           v
+//!    +--> too large --------> slot --> process([job], Alone) in its own transaction, which waits for locks
+//! ```
+//!
+//! A handler works in this order: lock and load the rows of all jobs (in a batch it skips locked rows); read the
+//! idempotency keys under these locks; decide each job in memory; write all changes; insert the keys with their
+//! responses. A job that is refused has changed nothing.
+//!
 //! See docs/decisions/request-batches.md.
 
 mod metrics;

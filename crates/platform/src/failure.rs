@@ -1,8 +1,8 @@
 //! Errors and their responses.
 //!
-//! A service has one error enum with an [`ErrorKind`] for each variant. The kind decides the status
-//! code, the log level, and (in `messaging`) whether an event is retried. A 5xx response does not
-//! contain the cause; the log does, with the request id.
+//! A service has one error enum with an [`ErrorKind`] for each variant. The kind decides the status code, the
+//! log level, and (in `messaging`) whether a failed event counts towards the delivery limit. A 5xx response
+//! does not contain the cause; the log does, with the request id.
 
 use std::{borrow::Cow, fmt, time::Duration};
 

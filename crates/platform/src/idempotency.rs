@@ -1,8 +1,9 @@
 //! Requests that take effect once per `Idempotency-Key`, also when they are sent in parallel.
 //!
-//! The transaction that does the work inserts the key first and stores the response last. A repeated
-//! request waits for that transaction and returns the stored response; work that failed leaves its
-//! key unused. Services that use this run [`MIGRATIONS`].
+//! [`run`] inserts the key first and stores the response last, in the transaction that does the work. A repeated
+//! request waits for that transaction and returns the stored response; work that failed leaves its key unused.
+//! A batch locks rows first and inserts its keys last, see [`find_all`] and [`insert_all`]. Services that use
+//! this run [`MIGRATIONS`].
 //!
 //! See docs/decisions/idempotency.md.
 
@@ -129,7 +130,6 @@ impl From<IdempotencyKey<'_>> for OwnedKey {
     }
 }
 
-/// The state of a key.
 #[derive(Debug, PartialEq, Eq)]
 pub enum KeyState {
     New,

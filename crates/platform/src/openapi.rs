@@ -1,7 +1,8 @@
 //! The OpenAPI document of a service, from its handlers and types.
 //!
-//! Handlers describe themselves. This module adds everything that is the same for all handlers: the
-//! responses of middleware and extractors, of scopes and of parameters, the rules of common headers, and security schemes.
+//! Handlers describe themselves. This module adds everything that is the same for all handlers: the responses
+//! of middleware and extractors, of scopes and of parameters, the rules of common headers, and security
+//! schemes.
 //!
 //! See docs/decisions/api-documents.md.
 

@@ -2,8 +2,17 @@
 //!
 //! Deleted rows stay in the index until VACUUM removes them, and VACUUM cannot remove them while an
 //! older transaction is open. A poll from the start of the index reads all of them. So most polls
-//! start after the last row; a full poll now and then finds all others. See
-//! `docs/decisions/relay-cursor.md`.
+//! start after the last row; a full poll now and then finds all others.
+//!
+//! ```text
+//! sequence   101    102  103   104    105  106 ...
+//!            moved   skipped   moved  start of the next poll
+//! ```
+//!
+//! Skipped numbers were drawn, but not committed when 104 was read. They are searched for a minute. A full poll
+//! reads from the lowest sequence number, every ten seconds or after 100 times its own duration.
+//!
+//! See docs/decisions/relay-cursor.md.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -50,8 +59,8 @@ impl RelayCursor {
         self.full_poll_at = now + FULL_POLL_INTERVAL.max(took * FULL_POLL_PAUSE_FACTOR);
     }
 
-    /// Every row of a poll is deleted. The start moves back if a full poll found a row that no poll had
-    /// skipped: all numbers are lower after a restore from a backup.
+    /// Advances after a poll whose rows were moved to the published events. The start moves back if a full poll
+    /// found a row that no poll had skipped: all numbers are lower after a restore from a backup.
     pub(super) fn deleted(&mut self, sequences: &[i64], now: Instant) {
         let Some(last) = sequences.iter().copied().max() else { return };
         if last >= self.start {

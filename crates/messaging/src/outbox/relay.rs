@@ -104,7 +104,8 @@ impl Relay {
             self.cursor.full_poll_ended(polled_at.elapsed(), Instant::now());
         }
         match polled {
-            // Another replica's full poll would time out as well.
+            // The error is not returned: another replica would become the leader, and its full poll would time
+            // out too.
             Err(error) if is_full_poll && timed_out(&error) => {
                 tracing::warn!("full outbox poll timed out: a long transaction may be open");
                 self.cursor.skip_to(last_sequence(conn).await?);
@@ -154,7 +155,8 @@ impl Relay {
         let sequences: Vec<_> = rows.iter().map(|row| row.sequence).collect();
         self.cursor.deleted(&sequences, Instant::now());
         let bytes: usize = messages.iter().map(|message| message.body.len()).sum();
-        // The bodies are somewhat larger than the rows.
+        // The query ends a batch with the event that reaches the limit. A body is an event with its sequence
+        // number.
         let is_full = rows.len() >= self.batch_size || bytes >= MAX_BATCH_BYTES;
         Ok(if is_full { PollOutcome::Busy } else { PollOutcome::Complete })
     }

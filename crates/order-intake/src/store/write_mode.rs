@@ -1,6 +1,6 @@
-//! The condition on which a batch is written.
+//! The two ways to write a batch.
 
-/// The condition on which a batch is written.
+/// How a batch was decided, and so the condition on which it may be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WriteMode {
     /// Nothing was loaded. The statement first checks that every order is new or newer.

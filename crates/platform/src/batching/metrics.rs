@@ -22,7 +22,7 @@ impl Metrics {
                 .build(),
             alone: meter
                 .u64_counter("batch_requests_alone")
-                .with_description("Requests that were processed alone after their batch")
+                .with_description("Requests that were processed alone: too large for a batch, or left by their batch")
                 .build(),
             attributes: [KeyValue::new("batch", name)],
         }

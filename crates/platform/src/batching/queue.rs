@@ -17,7 +17,7 @@ use crate::{ErrorKind, Failure};
 pub trait Job {
     /// The jobs of one owner are processed in the order of their submission.
     fn owner(&self) -> &str;
-    /// The cost of the job.
+    /// The share of a batch that the job takes, see [`QueueLimits`].
     fn weight(&self) -> usize;
 }
 
@@ -167,7 +167,6 @@ impl<J: Job, A> Queues<J, A> {
         }
     }
 
-    /// The next job.
     fn front(&self) -> Option<&QueuedWrite<J, A>> {
         self.queues.get(self.turns.front()?)?.front()
     }

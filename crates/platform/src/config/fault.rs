@@ -14,7 +14,6 @@ pub struct Faults {
     faults: Vec<Fault>,
 }
 
-/// One fault.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
     /// The name of the setting, such as `http.port`, or of a section. Empty for a fault of a whole file.

@@ -14,8 +14,16 @@ pub struct IndexRange<'a> {
 }
 
 impl IndexRange<'_> {
-    /// The condition. A bound is an operator and the SQL of a value for each sorted column. If columns are fixed, a
-    /// scan does not end at the second bound that it reaches, but after the last fixed value.
+    /// The condition for the rows from one bound to another. A bound is an operator and the SQL of a value for
+    /// each sorted column. With the fixed columns `merchant` and `state` and the sorted columns `at` and `id`,
+    /// the bound `("<", "$4, $5")` as `to` gives
+    ///
+    /// ```text
+    /// merchant = $2 AND (state) >= ($3) AND (at, id) <> ($4, $5) AND (state, at, id) <= ($3, $4, $5)
+    /// ```
+    ///
+    /// A scan begins at the first bound that it reaches and ends after the last fixed value, not at the second
+    /// bound: callers limit the number of rows.
     pub fn condition(&self, from: Option<(&str, &str)>, to: Option<(&str, &str)>) -> String {
         let (compared, equal) = match self.fixed {
             [equal @ .., last] => (Some(last), equal),

@@ -12,7 +12,7 @@ use crate::{chain, retry::Backoff};
 
 /// Shortest pause after a poll that found nothing more, so that many wake-ups in a row share a poll.
 const MIN_PAUSE: Duration = Duration::from_millis(5);
-/// A leader that finds no work for a while polls more rarely, down to an interval that is longer by this factor.
+/// A leader that finds no work for a while polls more rarely: its interval grows up to this many times.
 const MAX_SLOWDOWN: u32 = 10;
 
 /// Result of one poll.

@@ -3,9 +3,9 @@
 //! A client has `header_timeout` for its first request. Bytes that a busy worker has not read yet are not the
 //! client's delay: such a connection stays open.
 //!
-//! A connection is idle if the client started a second request without finishing it, or does not read
-//! the response. The timeout of actix-web covers only the keep-alive after a response. Clients that read a response slowly get the same time as clients that
-//! do not read it.
+//! A connection is idle if the client started a second request without finishing it, or does not read the
+//! response. The timeout of actix-web covers only the keep-alive after a response. Clients that read a response
+//! slowly get the same time as clients that do not read it.
 //!
 //! actix-web responds to a request that it cannot parse before any middleware runs, and closes the
 //! connection. So a connection that ends without a request, or with one that cannot be parsed, counts as
