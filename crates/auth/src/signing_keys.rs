@@ -1,7 +1,8 @@
 //! The keys that sign tokens, and their rotation.
 //!
 //! A key is published before it signs, and stays published until the last token that it signed has
-//! expired. A service with a cached key set can therefore verify every valid token.
+//! expired. A service with a cached key set can therefore verify every valid token. Only a key without a
+//! predecessor signs at once.
 
 use std::{sync::Arc, time::Duration};
 

@@ -18,7 +18,6 @@ pub(crate) struct Confirmation {
     pub(crate) button: &'static str,
     /// The choices of a change that rotates a secret.
     pub(crate) rotation: Option<RotateForm>,
-    /// The page to go back to.
     pub(crate) back: String,
 }
 

@@ -11,7 +11,7 @@ use pages::{
 
 use crate::{Notice, PageResult, SignedIn, error_summary, person::Person};
 
-/// An entry of the navigation.
+/// A section of the console; most are entries of the navigation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Section {
     Overview,

@@ -1,8 +1,8 @@
 //! The exchange service offers variants to shoppers and places exchange orders at merchants.
 //!
-//! It owns confirmed exchanges and their exchange orders. It consumes `return.confirmed`,
-//! `exchange.renamed`, `returns.erased`, `merchant.changed` and `token.revoked`, publishes
-//! `exchange.placed`, `exchange.failed`, `exchange.undeliverable` and `shopper.erasure_confirmed`, requests variants from merchants and delivers
+//! It owns confirmed exchanges and their exchange orders. It consumes `return.confirmed`, `exchange.renamed`,
+//! `returns.erased`, `merchant.changed` and `token.revoked`, publishes `exchange.placed`, `exchange.failed`,
+//! `exchange.undeliverable` and `shopper.erasure_confirmed`, requests variants from merchants and delivers
 //! exchange orders to them.
 //!
 //! It guarantees at most one exchange order for each original order of a merchant, and an event for

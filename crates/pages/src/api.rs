@@ -1,7 +1,7 @@
 //! Calls to the services with a token: the signed-in person's, or that of the process.
 //!
-//! Every call has a deadline of two seconds. A page makes its calls in parallel and shows the parts
-//! whose calls succeed.
+//! A call has a deadline of two seconds, unless the page sets a longer one because the service itself waits. A
+//! page makes its calls in parallel and shows the parts whose calls succeed.
 
 mod error;
 mod part;

@@ -50,9 +50,9 @@ async fn show_asset(request: HttpRequest, path: web::Path<(String, String)>) -> 
     immutable(&request, &url(&name), content_type, &file.data)
 }
 
-/// A response that browsers keep for ever, if `url` is the asset's. It is compressed better than pages,
-/// because it is sent once. During an upgrade a browser can ask for the asset of another version, whose URL
-/// must not keep this one.
+/// The response to a request for an asset of this build, which is at `url`. Browsers keep it for ever, because
+/// the URL has a digest of the content. During an upgrade a browser can request the URL of another version: it
+/// gets this content and must not keep it. Assets are compressed better than pages, because they are sent once.
 pub fn immutable(
     request: &HttpRequest,
     url: &str,

@@ -50,7 +50,6 @@ pub use settings::Settings;
 
 use settings::ServiceUrls;
 
-/// The running portal.
 pub struct App {
     access: access::Access,
     portals: merchant::Portals,

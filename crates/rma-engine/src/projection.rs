@@ -1,11 +1,11 @@
 //! Projects `order.stored.v1` events: stores the newest snapshot of each order, adds its shipped
 //! units, and matches its new refunds with returns.
 //!
-//! Invariant: a repeated snapshot changes nothing, and a late snapshot only adds refunds that no
-//! other snapshot had. A snapshot replaces the stored one only if it is not older, or if an operator
-//! reset the order after it. A snapshot from the future never replaces one of a later event. A refund is applied only once, whichever snapshot contains it. Among
-//! snapshots with the same `updated_at` the event with the higher sequence number is newer, whichever
-//! replica handles it first.
+//! Invariant: a repeated snapshot changes nothing, and a late snapshot only adds refunds that no other snapshot
+//! had. A snapshot replaces the stored one only if it is not older, or if an operator reset the order after it.
+//! A snapshot from the future never replaces one of a later event. A refund is applied only once, whichever
+//! snapshot contains it. Among snapshots with the same `updated_at` the event with the higher sequence number
+//! is newer, whichever replica handles it first.
 
 pub(crate) mod order;
 

@@ -34,7 +34,6 @@ pub(crate) struct Cause<'a> {
 /// Changes of returns that are saved together.
 pub(crate) struct ReturnChanges {
     deliveries: Deliveries,
-    /// New returns.
     new: Vec<ReturnRow>,
     /// Changed returns by merchant and identifier, each as it is after its last change.
     changed: BTreeMap<(MerchantId, String), ReturnRow>,

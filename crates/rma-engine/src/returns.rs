@@ -30,7 +30,6 @@ use crate::shoppers::view::is_visible;
 use crate::store;
 use crate::store::orders::RowLock;
 
-/// A request for a new return.
 pub(crate) struct NewReturn {
     pub(crate) request: ReturnRequest,
     /// Terms that the shopper saw.

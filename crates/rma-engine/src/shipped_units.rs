@@ -117,7 +117,6 @@ impl ShippedUnits {
         &self.refunds
     }
 
-    /// An applied refund.
     pub(crate) fn refund(&mut self, identifier: &str) -> Option<&mut AppliedRefund> {
         self.refunds.iter_mut().find(|it| it.identifier == identifier)
     }

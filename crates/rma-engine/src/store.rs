@@ -1,4 +1,5 @@
-//! Every query of this service. Row types are private; functions take and return domain types.
+//! Every query of this service. Functions take and return domain types; a row that needs no conversion is used
+//! as it is, all others are private.
 //!
 //! See docs/decisions/return-storage.md.
 
@@ -26,7 +27,8 @@ use serde::de::DeserializeOwned;
 /// PostgreSQL cannot use these indexes for them and read the rows of other merchants.
 const ALL_MERCHANTS: &str = "merchant IS DISTINCT FROM ''";
 
-/// The documents that a batch loads and writes.
+/// The documents and messages of one batch of requests. A batch keeps requests waiting, so it is smaller than
+/// that of a background task ([`platform::MAX_BATCH_BYTES`]).
 pub(crate) const MAX_BATCH_BYTES: usize = 4 << 20;
 
 /// Serializes a value for a text column.

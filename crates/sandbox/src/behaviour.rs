@@ -96,7 +96,6 @@ pub struct DueStep {
     pub tokens_before: u64,
 }
 
-/// The active rules.
 #[derive(Debug, Default)]
 pub struct Behaviours {
     has_rules: AtomicBool,

@@ -108,7 +108,6 @@ impl From<StoredAsn> for AsnSummary {
     }
 }
 
-/// The columns of an ASN.
 struct AsnColumns {
     number: String,
     header: InboundHeader,

@@ -151,6 +151,7 @@ fn rotation_page(
 #[post("/merchants/{merchant}/clients/{client}/rotate")]
 async fn rotate(posted: Posted<RotateForm>, path: ClientPath) -> PageResult {
     let Posted { signed_in, form } = posted;
+    // Refuses a client of another merchant, and a person without the right to manage clients.
     ClientView::load(&signed_in, &path).await?;
     let url = path!("v1", "clients", path.1, "rotate");
     let rotated: Result<ClientView, _> =

@@ -17,7 +17,6 @@ const REFERENCE: &str = "#/components/schemas/";
 #[serde(transparent)]
 pub(super) struct Schemas(HashMap<String, Box<RawValue>>);
 
-/// A field of a body.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct BodyField {
     /// The path in the body: `units[].unit`.

@@ -30,7 +30,7 @@ pub(super) async fn run(context: &mut DemoContext, order: &str) -> anyhow::Resul
 async fn leave_dead_letter(context: &mut DemoContext, rma: &str) -> anyhow::Result<()> {
     take_shop_down(context).await?;
     context.shop.returns.post(&["v1", "returns", rma, "cancel"], &json!({})).await?;
-    print_step(&format!("the shop is down when {rma} is cancelled"), "503, six times")?;
+    print_step(&format!("the shop is down when {rma} is canceled"), "503, six times")?;
     dead_delivery(context, rma).await?;
     context.inbox.reset_behaviour().await?;
     print_step("the shop is up again; this message waits for you in the console", "-")

@@ -31,8 +31,9 @@ pub struct VariantCheck<'a> {
 /// Checks stock and price of the variant of each unit. Where the merchant states a quantity, the
 /// first units get it.
 ///
-/// A giftee saw no prices, so the merchant's price applies to a gift. Without a response a unit stays exchangeable, because the merchant can still reject the order.
-/// Without a price from the merchant the exchange is even.
+/// A giftee saw no prices, so the merchant's price applies to a gift. Without a response a unit stays
+/// exchangeable, because the merchant can still reject the order. Without a price from the merchant the
+/// exchange is even.
 pub fn check_variants<'a>(
     units: &'a [ConfirmedUnit],
     is_gift: bool,

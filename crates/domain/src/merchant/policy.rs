@@ -62,6 +62,7 @@ static DEFAULT_REASONS: LazyLock<Arc<[ReturnReason]>> = LazyLock::new(|| {
     ])
 });
 
+/// Serializes the reasons behind the `Arc`, which serde does not do itself without its feature `rc`.
 fn write_reasons<S: Serializer>(reasons: &[ReturnReason], to: S) -> Result<S::Ok, S::Error> {
     reasons.serialize(to)
 }

@@ -151,6 +151,7 @@ pub(crate) async fn lock(
     Ok(waiting)
 }
 
+/// Stores the decision about a confirmation, with the items that failed.
 pub(crate) async fn decide(
     conn: &mut AsyncPgConnection,
     position: i64,

@@ -22,7 +22,6 @@ pub(super) enum Source<'a> {
     Typed(&'a Fields),
 }
 
-/// The rows of an order.
 #[derive(Debug)]
 pub(crate) struct OrderRows {
     pub(crate) identifier: String,
@@ -33,7 +32,7 @@ pub(crate) struct OrderRows {
     pub(crate) rows: Vec<Row>,
 }
 
-/// A line of an order.
+/// A line of an order with the count and the reason that the shopper chose.
 #[derive(Debug)]
 pub(crate) struct Row {
     /// The number on the page, for the ids of fields.
@@ -206,8 +205,10 @@ fn price(page: &Page, line: &Line) -> Option<String> {
     })
 }
 
+/// The last day on which the units of a line can be returned, or the first and the last of these days.
 fn until(page: &Page, line: &Line) -> Option<String> {
     let day = |unit: Option<&crate::order::FreeUnit>| unit.map(|unit| page.date(&unit.last_day()));
+    // The units are sorted by the end of their time.
     let (first, last) = (day(line.free.first())?, day(line.free.last())?);
     Some(if first == last {
         page.t1("choose-until", "date", first)

@@ -49,7 +49,6 @@ struct ReturnPage {
     amounts: Option<Amounts>,
 }
 
-/// The label of one parcel.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ParcelLabel {
     url: String,

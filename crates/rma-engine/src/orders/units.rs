@@ -145,7 +145,6 @@ impl OrderUnits {
         orders + self.returned.held.iter().map(held).sum::<usize>()
     }
 
-    /// The return that the unit is in.
     pub(crate) fn return_of(&self, id: &UnitId) -> Option<&str> {
         self.returned.held.get(id).map(|holder| holder.rma_identifier.as_str())
     }

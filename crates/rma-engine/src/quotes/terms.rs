@@ -30,7 +30,6 @@ pub(crate) struct QuoteTerms {
     pub(crate) units: Vec<UnitTerms>,
 }
 
-/// The terms of one unit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct UnitTerms {
     #[serde(flatten)]

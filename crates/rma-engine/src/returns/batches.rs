@@ -109,8 +109,8 @@ impl BatchHandler for ReturnHandler {
             results.push(match completed {
                 Err(error) => Some(Err(error.into())),
                 Ok(Some(response)) => Some(Ok(response)),
-                // The next batch repeats the response of the first request with the key, or the orders of the
-                // request are locked by another transaction, or the batch is full.
+                // The request is processed alone: it has the key of an earlier request of this batch, whose
+                // response it then finds; or its orders are locked by another transaction; or the batch is full.
                 Ok(None) if !is_first_with_key || !is_ready => None,
                 Ok(None) => {
                     let create = || self.create(job, order_units, &mut changes, &mut events, now);

@@ -119,8 +119,8 @@ impl BatchHandler for ReportHandler {
             results.push(match completed {
                 Err(error) => Some(Err(error.into())),
                 Ok(Some(response)) => Some(Ok(response)),
-                // The next batch repeats the response of the first request with the key, or the returns of the
-                // report are locked by another transaction, or the batch is full.
+                // The report is processed alone: it has the key of an earlier report of this batch, whose response
+                // it then finds; or its returns are locked by another transaction; or the batch is full.
                 Ok(None) if !is_first_with_key || !is_ready => None,
                 Ok(None) => {
                     let apply = || returns.apply(merchant, actor, reported, &mut changes, now);

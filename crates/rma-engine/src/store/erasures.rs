@@ -15,7 +15,6 @@ use serde_json::Value;
 
 use super::unreadable;
 
-/// A locked return.
 #[derive(Debug)]
 pub(crate) struct LockedReturn {
     pub(crate) rma_identifier: String,

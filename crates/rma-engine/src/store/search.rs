@@ -203,7 +203,7 @@ impl Times {
         }
     }
 
-    /// The condition of the last time.
+    /// The condition of the returns that are not behind the last time.
     fn end(&self) -> String {
         let operator = match self.order {
             ListOrder::Newest => ">=",

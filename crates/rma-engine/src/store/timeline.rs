@@ -13,7 +13,6 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-/// A new timeline entry.
 #[derive(Debug)]
 pub(crate) struct NewEntry {
     pub(crate) merchant: MerchantId,

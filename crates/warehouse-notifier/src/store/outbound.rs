@@ -23,7 +23,6 @@ pub(crate) struct NewShipment<'a> {
     pub(crate) at: Timestamp,
 }
 
-/// A stored shipment.
 #[derive(Debug)]
 pub(crate) struct StoredShipment {
     pub(crate) merchant: MerchantId,

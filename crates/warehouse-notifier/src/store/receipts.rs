@@ -33,7 +33,6 @@ impl NewReceipt {
 }
 
 platform::rows! {
-    /// A stored receipt.
     #[derive(Debug, Clone)]
     pub(crate) struct StoredReceipt {
         pub(crate) merchant: String,
