@@ -405,7 +405,7 @@ async fn an_erasure_deletes_failed_look_ups_of_its_orders() {
     app.store("acme", &bodies_order("A")).await;
     let insert = "INSERT INTO lookup_failures (at, merchant, order_digest, address) \
                   SELECT now() + minutes * interval '1 minute', 'acme', sha256(name::bytea), '192.0.2.0/24' \
-                  FROM (VALUES (-5, 'A'), (5, 'A'), (-5, 'B')) AS v (minutes, name)";
+                  FROM (VALUES (-5, 'a'), (5, 'a'), (-5, 'b')) AS v (minutes, name)";
     app.pool.get().await.unwrap().batch_execute(insert).await.unwrap();
     app.publish_event_at(erased(&["A"], true), Some(1000)).await;
     let _: ErasureConfirmed = event(&app, "order-intake", |_| true).await;
