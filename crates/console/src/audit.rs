@@ -70,8 +70,8 @@ const CONDITIONS: &[Condition] = &[
     Condition::MERCHANT.sent_as("merchant"),
     Condition::new("actor", "By", Kind::Text("E-mail address or client id")),
     Condition::new("action", "Action", Kind::Suggested("endpoint.set", ACTIONS)),
-    Condition::new("from", "From", TIME).checked(),
-    Condition::new("to", "Before", TIME).checked(),
+    Condition::new("from", "From", TIME),
+    Condition::new("to", "Before", TIME),
 ];
 
 /// The filter of a page.

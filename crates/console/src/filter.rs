@@ -20,8 +20,6 @@ pub(crate) struct Condition {
     pub(crate) kind: Kind,
     /// The name in the request. Without one the condition is not sent.
     parameter: Option<&'static str>,
-    /// Whether an error is shown beside the field.
-    is_checked: bool,
 }
 
 /// The values of a choice with their names.
@@ -45,7 +43,7 @@ impl Condition {
     pub(crate) const MERCHANT: Self = Self::new("merchant", "Merchant", Kind::Merchant).not_sent();
 
     pub(crate) const fn new(name: &'static str, label: &'static str, kind: Kind) -> Self {
-        Self { name, label, kind, parameter: Some(name), is_checked: false }
+        Self { name, label, kind, parameter: Some(name) }
     }
 
     pub(crate) const fn text(name: &'static str, label: &'static str) -> Self {
@@ -68,9 +66,9 @@ impl Condition {
         Self { parameter: None, ..self }
     }
 
-    /// The condition with an error beside its field.
-    pub(crate) const fn checked(self) -> Self {
-        Self { is_checked: true, ..self }
+    /// Whether some values are not valid.
+    fn is_checked(&self) -> bool {
+        !matches!(self.kind, Kind::Merchant | Kind::Text(_) | Kind::Suggested(..))
     }
 
     fn is_time(&self) -> bool {
@@ -80,7 +78,7 @@ impl Condition {
     /// The reason why a value is not valid.
     fn error(&self, value: &str, zone: Tz) -> Option<&'static str> {
         let (is_valid, error) = match &self.kind {
-            _ if value.is_empty() || !self.is_checked => return None,
+            _ if value.is_empty() => return None,
             Kind::Choice(options) => {
                 let is_known = options().iter().any(|(option, _)| *option == value);
                 (is_known, "This value is not known. Choose another one.")

@@ -2,7 +2,10 @@
 //! all.
 
 use askama::Template;
-use pages::{api::Service, form::Fields};
+use pages::{
+    api::{ApiError, Service},
+    form::Fields,
+};
 use serde::de::DeserializeOwned;
 
 use crate::{
@@ -12,6 +15,9 @@ use crate::{
     listing::{Listed, PAGE, Records, Sorted, load, merchant_filter},
     table::Table,
 };
+
+/// The reason why a list has no records. The field says more.
+const UNKNOWN_VALUE: &str = "one of its values is not known";
 
 /// A list of records of one merchant or, for staff, of all merchants.
 pub(crate) struct List {
@@ -77,17 +83,21 @@ impl List {
         let within = merchant_filter(signed_in, filter.value("merchant"))?;
         let is_within =
             |(name, _): &(&str, &str)| within.is_none() && !filter.value(name).is_empty();
+        let conditions = filter.request();
+        let ask = async |after: &str| {
+            let conditions = conditions.iter().map(|(name, value)| (*name, value.as_str()));
+            let page = [("order", filter.order().value()), ("after", after), ("limit", PAGE)];
+            let query: Vec<_> = conditions.chain(page).chain(sent.iter().copied()).collect();
+            load(signed_in, self.service, within, self.api, &query).await
+        };
         let listed = match self.within_merchant.filter(is_within) {
             Some((_, reason)) => Listed::Invalid(reason.to_owned()),
-            None => {
-                let conditions = filter.request();
-                let conditions = conditions.iter().map(|(name, value)| (*name, value.as_str()));
-                let order = ("order", filter.order().value());
-                let page = [order, ("after", filter.after.as_str()), ("limit", PAGE)];
-                let query: Vec<_> = conditions.chain(page).chain(sent.iter().copied()).collect();
-                let found = load(signed_in, self.service, within, self.api, &query).await;
-                Listed::new(found)?
-            }
+            None if !filter.is_valid() => Listed::Invalid(UNKNOWN_VALUE.to_owned()),
+            None => Listed::new(match ask(&filter.after).await {
+                // A cursor comes from a link. One that cannot be read leads to the first page.
+                Err(ApiError::Invalid(_)) if !filter.after.is_empty() => ask("").await,
+                found => found,
+            })?,
         };
         let within = within.map(str::to_owned);
         let is_unfiltered = filter.is_empty();

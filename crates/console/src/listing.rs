@@ -28,7 +28,7 @@ impl<T> Listed<T> {
         match Part::new(result) {
             Ok(Part::Loaded(list)) => Ok(Self::Loaded(list)),
             Ok(Part::Missing(service)) => Ok(Self::Missing(service)),
-            Err(ApiError::Invalid(body)) => Ok(Self::Invalid(filter_problem(&body.message))),
+            Err(ApiError::Invalid(body)) => Ok(Self::Invalid(body.message)),
             Err(ApiError::NotFound) => Ok(Self::Invalid("there is no such merchant".to_owned())),
             Err(error) => Err(error.into()),
         }
@@ -65,12 +65,6 @@ impl<T> Default for Records<T> {
     fn default() -> Self {
         Self { records: Vec::new(), next: None }
     }
-}
-
-/// The reason of a rejected filter in words. The errors of the library that reads queries name its types.
-pub(crate) fn filter_problem(message: &str) -> String {
-    let is_technical = message.starts_with("Query deserialize error");
-    if is_technical { "a value of the filter is not known" } else { message }.to_owned()
 }
 
 /// The merchant of a list: the person's own, the requested one, or none for staff.

@@ -87,7 +87,8 @@ async fn list_replays(signed_in: SignedIn, query: web::Query<Fields>) -> PageRes
     }
     let (mut entries, mut has_more) = (Vec::new(), false);
     let (mut unavailable, mut rejected) = (Vec::new(), None);
-    for (service, list) in load(&signed_in, &filter).await {
+    let lists = if filter.is_valid() { load(&signed_in, &filter).await } else { Vec::new() };
+    for (service, list) in lists {
         match list {
             Ok(list) => {
                 has_more |= list.next.is_some();

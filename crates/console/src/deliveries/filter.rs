@@ -38,21 +38,19 @@ pub(crate) const CONDITIONS: &[Condition] = &conditions(states);
 pub(crate) const fn conditions(states: fn() -> Options) -> [Condition; 10] {
     [
         Condition::MERCHANT.sent_as("merchant"),
-        Condition::choice("state", "State", states).checked(),
+        Condition::choice("state", "State", states),
         Condition::choice("kind", "Message", || {
             or_any(MessageKind::ALL.map(|kind| (kind.name(), kind.name().to_owned())))
-        })
-        .checked(),
+        }),
         Condition::new("event", "Event", Kind::Text("rma.created")),
         Condition::choice("outcome", "Last outcome", || {
             or_any(OUTCOMES.map(|(name, words)| (name, words.to_owned())))
-        })
-        .checked(),
-        Condition::new("status", "Status code", Kind::Status("503")).checked(),
+        }),
+        Condition::new("status", "Status code", Kind::Status("503")),
         Condition::new("text", "Identifier", Kind::Text("Order, RMA, ASN or message ID")),
         Condition::new("ordering_key", "Ordering key", Kind::Text("rma:R-1001")),
-        Condition::new("from", "Created from", TIME).checked(),
-        Condition::new("to", "Created before", TIME).checked(),
+        Condition::new("from", "Created from", TIME),
+        Condition::new("to", "Created before", TIME),
     ]
 }
 

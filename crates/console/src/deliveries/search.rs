@@ -12,7 +12,7 @@ use uuid::Uuid;
 use super::{Delivery, Entry};
 use crate::{
     PageError, SignedIn,
-    listing::{Order, Records, filter_problem},
+    listing::{Order, Records},
 };
 
 /// The number of deliveries on a page.
@@ -127,7 +127,7 @@ impl Found {
 
 /// The reason of a rejected filter. An error of a field says more than the summary.
 pub(crate) fn explain(body: &ErrorBody) -> String {
-    let Some(error) = body.errors.first() else { return filter_problem(&body.message) };
+    let Some(error) = body.errors.first() else { return body.message.clone() };
     let name = error.field.trim_start_matches("$.").trim_start_matches("filter.");
     format!("{name}: {}", body.field(&error.field).unwrap_or_default())
 }

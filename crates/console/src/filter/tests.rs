@@ -5,11 +5,11 @@ use crate::fixtures;
 
 const CONDITIONS: &[Condition] = &[
     Condition::MERCHANT,
-    Condition::choice("state", "State", || or_any([("dead", "dead".to_owned())])).checked(),
-    Condition::new("status", "Status", Kind::Status("503")).checked(),
+    Condition::choice("state", "State", || or_any([("dead", "dead".to_owned())])),
+    Condition::new("status", "Status", Kind::Status("503")),
     Condition::text("number", "Order").sent_as("order_identifier"),
-    Condition::new("from", "From", Kind::Time("Write a time.")).checked(),
-    Condition::new("to", "Before", Kind::Time("Write a time.")).checked(),
+    Condition::new("from", "From", Kind::Time("Write a time.")),
+    Condition::new("to", "Before", Kind::Time("Write a time.")),
 ];
 
 fn fields(query: &[(&str, &str)]) -> Fields {
