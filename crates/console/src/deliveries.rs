@@ -2,12 +2,12 @@
 
 mod filter;
 mod search;
-mod view;
 
 use actix_web::{get, web};
+use api::delivery::DeliveryView;
 use askama::Template;
 use futures_util::future::{join, join_all};
-use pages::{api::Service, form::Fields, path};
+use pages::{api::Service, form::Fields, path, text::count};
 use serde::Deserialize;
 use uuid::Uuid;
 
@@ -18,23 +18,32 @@ use crate::{
     html,
     listing::{Records, Sorted, load, merchant_filter},
     lookup::spellings,
-    markup::{badge, link, text, text_or_dash},
+    markup::{link, text, text_or_dash},
+    states::Shown as _,
     table::{Columns, Table},
 };
 
 pub(crate) use filter::{CONDITIONS, conditions, outcome_words};
 pub(crate) use search::{Found, Search, explain};
-pub(crate) use view::Delivery;
 
 /// A delivery with the service that sends it.
 pub(crate) struct Entry {
     pub(crate) service: Service,
-    pub(crate) delivery: Delivery,
+    pub(crate) delivery: DeliveryView,
 }
 
 impl Entry {
     pub(crate) fn url(&self) -> String {
         format!("/deliveries/{}/{}", self.service, self.delivery.id)
+    }
+
+    /// The status code or the outcome of the last attempt.
+    pub(crate) fn last_response(&self) -> String {
+        match (self.delivery.last_status, &self.delivery.last_outcome) {
+            (Some(status), _) => status.to_string(),
+            (None, Some(outcome)) => outcome_words(outcome).to_owned(),
+            (None, None) => "not attempted yet".to_owned(),
+        }
     }
 }
 
@@ -127,17 +136,18 @@ fn delivery_table(entries: &[Entry], page: &Page) -> Table {
     };
     Table::of("Deliveries", entries)
         .live(10, |it| format!("delivery-{}", it.delivery.id))
-        .cell("State", |it| badge(it.delivery.tone(), &it.delivery.state))
+        .cell("State", |it| it.delivery.badge())
         .head("Event", |it| link(it.url(), &it.delivery.event))
         .cell("Merchant", merchant)
         .ordering_key()
         .cell("Last response", |it| {
-            let attempts = it.delivery.attempts();
-            let attempts = attempts.map(|it| text(it).classed("small muted nowrap"));
+            let attempts = it.delivery.attempt_count.filter(|number| *number > 0);
+            let after = |number| format!("after {}", count(number, "attempt", "attempts"));
+            let attempts = attempts.map(|it| text(after(it)).classed("small muted nowrap"));
             let next = it.delivery.next_attempt_at;
             let next =
                 next.map(|at| text("next attempt").and(page.time(at)).classed("small muted"));
-            text(it.delivery.last_response()).and_some(attempts).below_some(next)
+            text(it.last_response()).and_some(attempts).below_some(next)
         })
         .cell("Created", |it| page.time(it.delivery.created_at))
         .table()
@@ -151,7 +161,7 @@ impl Columns<'_, Entry> {
 
     /// The columns with the last response and the time.
     pub(crate) fn response(self, page: &Page) -> Self {
-        self.cell("Last response", |it| text(it.delivery.last_response()))
+        self.cell("Last response", |it| text(it.last_response()))
             .cell("Created", |it| page.time(it.delivery.created_at))
     }
 }

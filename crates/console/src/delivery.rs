@@ -7,6 +7,7 @@ mod sentence;
 mod subjects;
 
 use actix_web::{get, http::StatusCode, post, web};
+use api::delivery::{DeliveryDetails, DeliveryView, State};
 use askama::Template;
 use futures_util::future::join;
 use pages::{
@@ -19,32 +20,21 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::{
-    Notice, Page, PageError, PageResult, Posted, Section, SignedIn, deliveries::Delivery, error,
-    html, html_with, listing::indented, table::Table,
+    Notice, Page, PageError, PageResult, Posted, Section, SignedIn, error, html, html_with,
+    listing::indented, states::Shown as _, table::Table,
 };
 
-use attempts::{Attempt, AttemptView};
+use attempts::Attempt;
 use request::Request;
 use sentence::sentence;
 use subjects::{Subject, subjects};
-
-#[derive(Deserialize)]
-struct Details {
-    #[serde(flatten)]
-    delivery: Delivery,
-    body: String,
-    #[serde(default)]
-    attempts: Vec<AttemptView>,
-    #[serde(default)]
-    max_attempts: Option<u32>,
-}
 
 #[derive(Template)]
 #[template(path = "delivery.html")]
 struct DeliveryPage {
     page: Page,
     service: Service,
-    delivery: Delivery,
+    delivery: DeliveryView,
     /// One sentence: the state of the delivery and what happens next.
     sentence: String,
     attempts: Vec<Attempt>,
@@ -75,9 +65,9 @@ async fn load(
     id: Uuid,
     problem: Option<String>,
 ) -> Result<DeliveryPage, PageError> {
-    let details: Details =
+    let details: DeliveryDetails =
         signed_in.api.get(service, &path!("v1", "deliveries", id.to_string()), &[]).await?;
-    let Details { delivery, body, attempts, max_attempts } = details;
+    let DeliveryDetails { delivery, body, attempts, max_attempts } = details;
     let (request, neighbours) = join(
         Request::load(signed_in, &delivery, attempts.last(), &body),
         neighbours::load(signed_in, service, &delivery),
@@ -120,8 +110,9 @@ async fn replay_delivery(
     let Posted { signed_in, form } = posted;
     let (service, id) = delivery_of(path)?;
     let text = id.to_string();
-    let shown: Delivery = signed_in.api.get(service, &path!("v1", "deliveries", text), &[]).await?;
-    let (notice, path) = if shown.is_pending() {
+    let shown: DeliveryView =
+        signed_in.api.get(service, &path!("v1", "deliveries", text), &[]).await?;
+    let (notice, path) = if shown.state == State::Pending {
         (Notice::SentNow, path!("v1", "deliveries", text, "retry"))
     } else {
         let force = if form.force { "?force=true" } else { "" };

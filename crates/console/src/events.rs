@@ -9,6 +9,7 @@ mod schedule;
 use std::collections::BTreeMap;
 
 use actix_web::{get, web};
+use api::delivery::EndpointPage;
 use askama::Template;
 use domain::message_kind::MessageKind;
 use futures_util::future::join;
@@ -18,7 +19,7 @@ use serde_json::value::RawValue;
 
 use crate::{Page, PageResult, Section, SignedIn, html, listing::indented, parts::each};
 
-use schedule::{RetryRow, Schedule, retry_rows};
+use schedule::{RetryRow, retry_rows};
 
 #[derive(Deserialize)]
 struct Document {
@@ -120,7 +121,7 @@ async fn list_events(signed_in: SignedIn) -> PageResult {
     let api = &signed_in.api;
     let (documents, schedules) = join(
         each::<Document>(api, &Service::DELIVERING, "openapi.json", &[]),
-        each::<Schedule>(api, &Service::DELIVERING, "v1/endpoints", &[("limit", "1")]),
+        each::<EndpointPage>(api, &Service::DELIVERING, "v1/endpoints", &[("limit", "1")]),
     )
     .await;
     let (documents, schedules) = (documents?, schedules?);
@@ -138,7 +139,9 @@ async fn list_events(signed_in: SignedIn) -> PageResult {
         page,
         events: events.collect(),
         headers,
-        retries: retry_rows(schedules.entries.into_iter().map(|(_, schedule)| schedule)),
+        retries: retry_rows(
+            schedules.entries.into_iter().map(|(_, page)| page.retry_delays_seconds),
+        ),
         missing: documents.missing,
     })
 }

@@ -1,24 +1,25 @@
-//! A signed-in person for unit tests, to whose calls no service responds, and a stand-in for auth.
+//! A signed-in person and bodies of responses for unit tests, to whose calls no service responds, and a stand-in for
+//! auth.
 
 use std::{collections::BTreeMap, net::Ipv4Addr};
 
 use actix_web::{HttpRequest, HttpResponse, HttpServer, rt, web};
+use api::delivery::{DeliveryView, EndpointView};
 use pages::api::{Api, Service};
 use platform::Clock;
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::{App, Page, Section, SignedIn};
 
 /// A person with this role. `changes` are further fields of the person.
 pub(crate) fn signed_in(role: &str, merchant: Option<&str>, changes: &Value) -> SignedIn {
-    let mut person = json!({
+    let person = json!({
         "email": "ada@acme.example", "name": "Ada", "role": role, "merchant": merchant,
     });
-    for (name, value) in changes.as_object().into_iter().flatten() {
-        person[name] = value.clone();
-    }
     SignedIn {
-        person: serde_json::from_value(person).unwrap(),
+        person: changed(person, changes),
         api: Api::new(BTreeMap::new()).unwrap().caller(Ipv4Addr::LOCALHOST.into(), None),
         zone: chrono_tz::Tz::UTC,
         notice: None,
@@ -80,4 +81,27 @@ async fn change(request: HttpRequest) -> HttpResponse {
         _ => HttpResponse::PreconditionFailed()
             .json(json!({ "message": "changed", "code": "changed" })),
     }
+}
+
+/// A body with some fields changed.
+fn changed<T: DeserializeOwned>(mut body: Value, changes: &Value) -> T {
+    for (name, value) in changes.as_object().into_iter().flatten() {
+        body[name] = value.clone();
+    }
+    serde_json::from_value(body).unwrap()
+}
+
+pub(crate) fn delivery(changes: &Value) -> DeliveryView {
+    let delivery = json!({
+        "id": Uuid::nil(), "merchant": "acme", "kind": "rma", "event": "rma.created", "sequence": 1,
+        "state": "dead", "created_at": "2026-11-16T08:00:00Z",
+    });
+    changed(delivery, changes)
+}
+
+pub(crate) fn endpoint(changes: &Value) -> EndpointView {
+    let endpoint = json!({
+        "merchant": "acme", "kind": "rma", "state": "ok", "waiting": 0, "in_flight": 0, "window": 10,
+    });
+    changed(endpoint, changes)
 }

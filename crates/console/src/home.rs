@@ -6,6 +6,7 @@ mod facts;
 mod step;
 mod steps;
 
+use api::delivery::EndpointView;
 use askama::Template;
 use futures_util::future::{join, join4};
 use pages::{
@@ -16,11 +17,11 @@ use pages::{
 use crate::{
     Page, PageError, PageResult, Section, SignedIn,
     deliveries::{Entry, Found, Search},
-    endpoint_health::Endpoint,
     html,
     listing::Records,
     markup::{link, text},
     parts::{Loaded, each},
+    states::Shown as _,
     table::Table,
 };
 
@@ -37,7 +38,7 @@ struct HomePage {
     merchant: String,
     name: String,
     checklist: Checklist,
-    endpoints: Loaded<Endpoint>,
+    endpoints: Loaded<EndpointView>,
     endpoint_table: Table,
     failures: Table,
     /// The services whose failures are not known.
@@ -74,14 +75,14 @@ pub(crate) async fn show(signed_in: &SignedIn, merchant: &str) -> PageResult {
     })
 }
 
-fn endpoint_table(endpoints: &[Endpoint], merchant: &str, page: &Page) -> Table {
+fn endpoint_table(endpoints: &[EndpointView], merchant: &str, page: &Page) -> Table {
     let url = format!("/{}", path!("merchants", merchant, "endpoints"));
     Table::of("Endpoints", endpoints)
         .head("Message", |it| link(&url, &it.kind))
         .cell("State", |it| {
             let reason = it.reason.as_ref().map(|reason| text(reason).classed("small"));
             let since = it.since.map(|at| text("since").and(page.time(at)).classed("small"));
-            it.badge().and_some(reason).and_some(since)
+            it.state.badge().and_some(reason).and_some(since)
         })
         .health()
         .cell("Last success", |it| {
@@ -120,9 +121,9 @@ async fn load_facts(signed_in: &SignedIn, merchant: &str) -> Result<Facts, PageE
 async fn load_endpoints(
     signed_in: &SignedIn,
     merchant: &str,
-) -> Result<Loaded<Endpoint>, PageError> {
+) -> Result<Loaded<EndpointView>, PageError> {
     let query = [("merchant", merchant), ("limit", "200")];
-    let lists: Loaded<(Service, Records<Endpoint>)> =
+    let lists: Loaded<(Service, Records<EndpointView>)> =
         each(&signed_in.api, &Service::DELIVERING, "v1/endpoints", &query).await?;
     let entries = lists.entries.into_iter().flat_map(|(_, list)| list.records);
     Ok(Loaded { entries: entries.collect(), missing: lists.missing })

@@ -47,6 +47,7 @@ mod sent_form;
 mod sessions;
 mod settings;
 mod sign_in;
+mod states;
 mod table;
 mod time_field;
 mod warehouse;

@@ -54,10 +54,7 @@ async fn list_merchants(signed_in: SignedIn, query: web::Query<Fields>) -> PageR
     .await;
     let (Records { records: merchants, next }, mut health) = (found?, health?);
     health.load_not_tried(&signed_in, &merchants).await?;
-    let endpoints = |it: &Merchant| {
-        let number = u64::try_from(it.endpoints.len()).unwrap_or(u64::MAX);
-        count(number, "endpoint", "endpoints")
-    };
+    let endpoints = |it: &Merchant| count(it.endpoints.len(), "endpoint", "endpoints");
     let url = |it: &Merchant, tab: &str| format!("/merchants/{}{tab}", it.identifier);
     let table = Table::of("Merchants", &merchants)
         .head("Merchant", |it| link(url(it, ""), &it.settings.name))

@@ -10,25 +10,27 @@ mod services;
 mod traffic;
 
 use actix_web::{get, web};
+use api::delivery::{EndpointView, HourlyReport, ReplayView, WorstEndpoints};
 use askama::Template;
 use futures_util::future::join5;
 use pages::{api::Service, path};
 
 use crate::{
     Page, PageResult, Section, SignedIn,
-    endpoint_health::{Endpoint, WorstEndpoints, worst_of},
+    endpoint_health::{attention, worst_of},
     home, html,
     listing::Records,
     markup::{link, text},
     parts::{Loaded, each},
-    replays::{Replay, ReplayEntry, name_clients},
+    replays::{ReplayEntry, name_clients},
+    states::Shown as _,
     table::Table,
 };
 
 use backlog::{Backlog, QueueRow};
 use figures::Figure;
 use services::ServiceRow;
-use traffic::{HourlyReport, Traffic};
+use traffic::Traffic;
 
 /// The number of endpoints in the list.
 const WORST: &str = "10";
@@ -73,7 +75,12 @@ async fn show_overview(signed_in: &SignedIn) -> PageResult {
             "v1/endpoints/worst",
             &[("limit", WORST)],
         ),
-        each::<Records<Replay>>(api, &Service::DELIVERING, "v1/replays", &[("state", "running")]),
+        each::<Records<ReplayView>>(
+            api,
+            &Service::DELIVERING,
+            "v1/replays",
+            &[("state", "running")],
+        ),
     )
     .await;
     let (backlogs, hours, endpoints, replays) = (backlogs?, hours?, endpoints?, replays?);
@@ -99,14 +106,14 @@ async fn show_overview(signed_in: &SignedIn) -> PageResult {
     })
 }
 
-fn endpoint_table(endpoints: &[Endpoint], page: &Page) -> Table {
+fn endpoint_table(endpoints: &[EndpointView], page: &Page) -> Table {
     Table::of("Endpoints that need attention", endpoints)
         .head("Endpoint", |it| {
             let url = path!("merchants", it.merchant, "endpoints");
             link(format!("/{url}"), format!("{} of {}", it.kind, it.merchant))
         })
         .cell("State", |it| {
-            it.badge().and_some(it.attention().map(|reason| text(reason).classed("small")))
+            it.state.badge().and_some(attention(it).map(|reason| text(reason).classed("small")))
         })
         .cell("Since", |it| page.time_or(it.since, "–"))
         .health()

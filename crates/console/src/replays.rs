@@ -1,21 +1,23 @@
 //! Replays: past and running ones, a new one, and the progress of one.
 
+mod entry;
 mod filter;
 mod form;
 mod new;
 mod preview;
 mod progress;
-mod wire;
 
 use std::cmp::Reverse;
 
 use actix_web::{get, web};
+use api::delivery::{ReplayState, ReplayView};
 use askama::Template;
 use futures_util::future::join_all;
 use pages::{
     api::{ApiError, Service},
     form::Fields,
 };
+use strum::VariantArray as _;
 use uuid::Uuid;
 
 use crate::{
@@ -25,11 +27,12 @@ use crate::{
     filter::{Condition, Filter, or_any},
     html,
     listing::{PAGE, Records},
-    markup::{badge, link, text},
+    markup::{link, text},
+    states::Shown as _,
     table::{Columns, Table},
 };
 
-pub(crate) use wire::{Replay, name_clients};
+pub(crate) use entry::{ReplayEntry, name_clients};
 
 /// The number of replays on a page.
 const SHOWN: usize = 50;
@@ -37,28 +40,15 @@ const SHOWN: usize = 50;
 const CONDITIONS: &[Condition] = &[
     Condition::MERCHANT.sent_as("merchant"),
     Condition::choice("state", "State", || {
-        let states = ["running", "paused", "stopped", "finished"];
-        or_any(states.map(|state| (state, state.to_owned())))
+        or_any(ReplayState::VARIANTS.iter().map(|state| (state.name(), state.to_string())))
     }),
 ];
-
-/// A replay with the service that runs it.
-pub(crate) struct ReplayEntry {
-    pub(crate) service: Service,
-    pub(crate) replay: Replay,
-}
-
-impl ReplayEntry {
-    fn url(&self) -> String {
-        format!("/replays/{}/{}", self.service, self.replay.id)
-    }
-}
 
 impl Columns<'_, ReplayEntry> {
     /// The columns that all tables of replays have.
     pub(crate) fn replays(self, result: &'static str) -> Self {
-        self.wrapped_head("Filter", |it| link(it.url(), it.replay.words()))
-            .cell(result, |it| text(it.replay.result()))
+        self.wrapped_head("Filter", |it| link(it.url(), it.words()))
+            .cell(result, |it| text(it.result()))
             .wrapped("By", |it| text(&it.replay.requested_by))
     }
 }
@@ -124,7 +114,7 @@ async fn list_replays(signed_in: SignedIn, query: web::Query<Fields>) -> PageRes
 fn replay_table(entries: &[ReplayEntry], page: &Page) -> Table {
     Table::of("Replays", entries)
         .live(5, |it| format!("replay-{}", it.replay.id))
-        .cell("State", |it| badge(it.replay.tone(), &it.replay.state))
+        .cell("State", |it| it.replay.badge())
         .replays("Result")
         .cell("Service", |it| text(it.service))
         .cell("Started", |it| page.time(it.replay.created_at))
@@ -134,7 +124,7 @@ fn replay_table(entries: &[ReplayEntry], page: &Page) -> Table {
 async fn load(
     signed_in: &SignedIn,
     filter: &Filter,
-) -> Vec<(Service, Result<Records<Replay>, ApiError>)> {
+) -> Vec<(Service, Result<Records<ReplayView>, ApiError>)> {
     let conditions = filter.request();
     let conditions = conditions.iter().map(|(name, value)| (*name, value.as_str()));
     let page = [("after", filter.after.as_str()), ("limit", PAGE)];

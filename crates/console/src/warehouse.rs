@@ -6,6 +6,7 @@ mod outbound;
 mod receipts;
 
 use actix_web::{HttpResponse, get, web};
+use api::delivery::DeliveryView;
 use chrono::{DateTime, Utc};
 use pages::{
     api::{ApiError, Part, Service},
@@ -16,12 +17,13 @@ use serde::Deserialize;
 
 use crate::{
     Page, PageError, PageResult, Section, SignedIn,
-    deliveries::{Delivery, Entry},
+    deliveries::Entry,
     filter::Condition,
     list::List,
     listing::{Records, load, query_string},
-    markup::{badge, link, text},
+    markup::{link, text},
     notice::redirect,
+    states::Shown as _,
     table::Table,
 };
 
@@ -74,19 +76,19 @@ async fn load_messages(
     ordering_key: &str,
 ) -> Result<Part<Table>, ApiError> {
     let query = [("merchant", merchant), ("ordering_key", ordering_key), ("limit", "20")];
-    let list: Result<Records<Delivery>, _> =
+    let list: Result<Records<DeliveryView>, _> =
         load(signed_in, Service::WarehouseNotifier, None, "v1/deliveries", &query).await;
     let page = signed_in.page(Section::Warehouse);
     Part::new(list.map(|list| messages(list.records, &page)))
 }
 
-fn messages(deliveries: Vec<Delivery>, page: &Page) -> Table {
+fn messages(deliveries: Vec<DeliveryView>, page: &Page) -> Table {
     let entry = |delivery| Entry { service: Service::WarehouseNotifier, delivery };
     let entries: Vec<_> = deliveries.into_iter().map(entry).collect();
     Table::of("Deliveries of the messages", &entries)
         .head("Message", |it| link(it.url(), &it.delivery.event))
-        .cell("State", |it| badge(it.delivery.tone(), &it.delivery.state))
-        .cell("Last response", |it| text(it.delivery.last_response()))
+        .cell("State", |it| it.delivery.badge())
+        .cell("Last response", |it| text(it.last_response()))
         .cell("Created", |it| page.time(it.delivery.created_at))
         .table()
 }

@@ -25,6 +25,7 @@ pub(crate) mod show;
 mod waiting;
 pub(crate) mod worst_endpoints;
 
+use api::delivery::{Filter, ReplayState};
 use chrono::{DateTime, Datelike as _, Utc};
 use domain::access::MerchantId;
 use domain::delivery::OUTCOMES;
@@ -33,8 +34,6 @@ use domain::message_kind::MessageKind;
 use platform::{ErrorKind, Failure};
 use utoipa_actix_web::service_config::ServiceConfig;
 use uuid::Uuid;
-
-use crate::store::{Filter, ReplayState};
 
 /// The routes of the API. The service must register its [`crate::Deliveries`] as app data, see
 /// `Service::share`.

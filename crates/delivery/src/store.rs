@@ -56,12 +56,11 @@ pub(crate) use history::matches::{MatchCounts, match_counts};
 pub(crate) use history::messages::{StoredMessage, messages_between};
 pub(crate) use history::report::{MAX_READ, Period, ReportFilter, ReportRow, report};
 pub(crate) use history::scan::{Scan, list, oldest_first};
-pub(crate) use history::search::{DeliveryRow, Filter, IdOrder, State, body, find};
+pub(crate) use history::search::{DeliveryRow, IdOrder, body, find};
 pub(crate) use partitions::{Partitions, is_partition_missing, min_id_at};
 pub(crate) use replays::advance::advance_replay;
 pub(crate) use replays::replay::{
-    Replay, ReplayState, change_replay_state, find_replay, insert_replay, newest_replays,
-    next_due_replay,
+    Replay, change_replay_state, find_replay, insert_replay, newest_replays, next_due_replay,
 };
 pub(crate) use replays::requeue::{Superseded, delete_settled, requeue};
 pub(crate) use settle::{Settled, settle};

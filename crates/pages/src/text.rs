@@ -80,21 +80,24 @@ impl fmt::Display for Span {
 }
 
 /// The duration of a request: "212 ms", "1.2 s".
-pub fn latency(millis: u32) -> String {
+pub fn latency(millis: impl Into<i64>) -> String {
+    let millis = millis.into();
     match millis {
-        0..1000 => format!("{millis} ms"),
+        ..1000 => format!("{millis} ms"),
         1000..60_000 => format!("{}.{} s", millis / 1000, millis % 1000 / 100),
-        _ => Span(TimeDelta::milliseconds(millis.into())).to_string(),
+        _ => Span(TimeDelta::milliseconds(millis)).to_string(),
     }
 }
 
 /// A count with its noun: "1 order", "1,204 orders".
-pub fn count(number: u64, singular: &str, plural: &str) -> String {
-    format!("{} {}", grouped(number), if number == 1 { singular } else { plural })
+pub fn count(number: impl fmt::Display, singular: &str, plural: &str) -> String {
+    let number = grouped(number);
+    let noun = if number == "1" { singular } else { plural };
+    format!("{number} {noun}")
 }
 
-/// A number with commas between groups of three digits.
-pub fn grouped(number: u64) -> String {
+/// A whole number with commas between groups of three digits.
+pub fn grouped(number: impl fmt::Display) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {

@@ -1,6 +1,8 @@
 //! The conditions of a filter of deliveries.
 
+use api::delivery::State;
 use domain::message_kind::MessageKind;
+use strum::VariantArray as _;
 
 use crate::filter::{Condition, Kind, Options, or_any};
 
@@ -26,7 +28,7 @@ pub(crate) fn outcome_words(outcome: &str) -> &str {
 
 /// The states of deliveries in a list, with their names.
 pub(crate) fn states() -> Options {
-    or_any(["pending", "delivered", "dead"].map(|state| (state, state.to_owned())))
+    or_any(State::VARIANTS.iter().map(|state| (state.name(), state.to_string())))
 }
 
 const TIME: Kind = Kind::Time("Write a date and a time, for example 2026-11-16T08:00.");

@@ -5,11 +5,12 @@
 
 use std::cmp::Reverse;
 
+use api::delivery::DeliveryView;
 use futures_util::future::join_all;
 use pages::api::{ApiError, ErrorBody, Service};
 use uuid::Uuid;
 
-use super::{Delivery, Entry};
+use super::Entry;
 use crate::{
     PageError, SignedIn,
     listing::{Order, Records},
@@ -79,7 +80,7 @@ impl Found {
     fn add(
         &mut self,
         service: Service,
-        list: Result<Records<Delivery>, ApiError>,
+        list: Result<Records<DeliveryView>, ApiError>,
         order: Order,
     ) -> Result<(), PageError> {
         match list {
@@ -134,25 +135,18 @@ pub(crate) fn explain(body: &ErrorBody) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
+    use crate::fixtures;
 
     fn id(number: u32) -> String {
         format!("00000000-0000-7000-8000-{number:012}")
     }
 
-    fn delivery(number: u32) -> Value {
-        json!({
-            "id": id(number), "merchant": "acme", "kind": "rma",
-            "event": "rma.created", "state": "dead", "created_at": "2026-11-16T08:00:00Z",
-        })
-    }
-
-    fn list(ids: &[u32], next: Option<u32>) -> Result<Records<Delivery>, ApiError> {
-        let deliveries: Vec<_> = ids.iter().copied().map(delivery).collect();
-        let next = next.map(id);
-        Ok(serde_json::from_value(json!({ "deliveries": deliveries, "next": next })).unwrap())
+    fn list(ids: &[u32], next: Option<u32>) -> Result<Records<DeliveryView>, ApiError> {
+        let delivery = |number: &u32| fixtures::delivery(&json!({ "id": id(*number) }));
+        Ok(Records { records: ids.iter().map(delivery).collect(), next: next.map(id) })
     }
 
     /// The numbers of the deliveries and of the cursor.

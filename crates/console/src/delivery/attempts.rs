@@ -1,40 +1,9 @@
 //! The attempts of a delivery as a timeline.
 
-use chrono::{DateTime, Utc};
+use api::delivery::AttemptView;
 use pages::text::{Moment, latency};
-use serde::Deserialize;
 
 use crate::{Page, deliveries::outcome_words};
-
-/// A header of a request or response.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub(super) struct Header {
-    pub(super) name: String,
-    pub(super) value: String,
-}
-
-/// An attempt as the services describe it.
-#[derive(Debug, Clone, Deserialize)]
-pub(super) struct AttemptView {
-    #[serde(default)]
-    pub(super) replay_number: u32,
-    #[serde(default)]
-    pub(super) number: u32,
-    pub(super) started_at: DateTime<Utc>,
-    #[serde(default)]
-    pub(super) latency_ms: u32,
-    pub(super) outcome: String,
-    #[serde(default)]
-    pub(super) status: Option<u16>,
-    #[serde(default)]
-    pub(super) detail: String,
-    #[serde(default)]
-    pub(super) response_body: String,
-    #[serde(default)]
-    pub(super) request_headers: Vec<Header>,
-    #[serde(default)]
-    pub(super) response_headers: Vec<Header>,
-}
 
 pub(super) struct Attempt {
     pub(super) view: AttemptView,

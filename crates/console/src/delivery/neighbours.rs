@@ -1,14 +1,16 @@
 //! The deliveries before and after a delivery with the same ordering key.
 
+use api::delivery::DeliveryView;
 use futures_util::future::join;
 use pages::api::{ApiError, Part, Service};
 use uuid::Uuid;
 
 use crate::{
     Page, SignedIn,
-    deliveries::{Delivery, Entry},
+    deliveries::Entry,
     listing::Records,
-    markup::{badge, link, text},
+    markup::{link, text},
+    states::Shown as _,
     table::Table,
 };
 
@@ -21,7 +23,7 @@ const SEARCHED: &str = "100";
 pub(super) async fn load(
     signed_in: &SignedIn,
     service: Service,
-    delivery: &Delivery,
+    delivery: &DeliveryView,
 ) -> Result<Part<Vec<Entry>>, ApiError> {
     let Some(key) = &delivery.ordering_key else { return Ok(Part::Loaded(Vec::new())) };
     let (id, each) = (delivery.id.to_string(), EACH_SIDE.to_string());
@@ -32,7 +34,7 @@ pub(super) async fn load(
             ("after", after),
             ("limit", limit),
         ];
-        signed_in.api.get::<Records<Delivery>>(service, "v1/deliveries", &query).await
+        signed_in.api.get::<Records<DeliveryView>>(service, "v1/deliveries", &query).await
     };
     let (newer, older) = join(search("", SEARCHED), search(&id, &each)).await;
     let found = newer.and_then(|newer| Ok(around(newer.records, delivery, older?.records)));
@@ -43,10 +45,10 @@ pub(super) async fn load(
 /// The delivery itself has no link.
 pub(super) fn table(entries: &[Entry], shown: Uuid, page: &Page) -> Table {
     Table::of("Messages of the same ordering key", entries)
-        .cell("State", |it| badge(it.delivery.tone(), &it.delivery.state))
+        .cell("State", |it| it.delivery.badge())
         .head("Event", |it| match &it.delivery {
-            Delivery { id, event, .. } if *id == shown => text(format!("{event} (this one)")),
-            Delivery { event, .. } => link(it.url(), event),
+            DeliveryView { id, event, .. } if *id == shown => text(format!("{event} (this one)")),
+            DeliveryView { event, .. } => link(it.url(), event),
         })
         .number("Number", |it| text(it.delivery.sequence))
         .response(page)
@@ -54,7 +56,11 @@ pub(super) fn table(entries: &[Entry], shown: Uuid, page: &Page) -> Table {
 }
 
 /// A few newer deliveries, the delivery itself, and the older ones.
-fn around(newer: Vec<Delivery>, delivery: &Delivery, older: Vec<Delivery>) -> Vec<Delivery> {
+fn around(
+    newer: Vec<DeliveryView>,
+    delivery: &DeliveryView,
+    older: Vec<DeliveryView>,
+) -> Vec<DeliveryView> {
     let mut newer: Vec<_> = newer.into_iter().filter(|other| other.id > delivery.id).collect();
     let nearest = newer.split_off(newer.len().saturating_sub(EACH_SIDE));
     nearest.into_iter().chain([delivery.clone()]).chain(older).collect()
@@ -65,13 +71,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::fixtures;
 
-    fn delivery(id: u32) -> Delivery {
-        serde_json::from_value(json!({
-            "id": format!("00000000-0000-7000-8000-{id:012}"), "merchant": "acme", "kind": "rma",
-            "event": "rma.created", "state": "dead", "created_at": "2026-11-16T08:00:00Z",
-        }))
-        .unwrap()
+    fn delivery(id: u32) -> DeliveryView {
+        fixtures::delivery(&json!({ "id": format!("00000000-0000-7000-8000-{id:012}") }))
     }
 
     #[test]

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use api::delivery::{AttemptView, DeliveryView, HeaderView};
 use pages::{
     api::{ApiError, Part, Service},
     path,
 };
 use serde::Deserialize;
 
-use super::attempts::{AttemptView, Header};
-use crate::{SignedIn, deliveries::Delivery};
+use crate::SignedIn;
 
 /// The services write this instead of a secret.
 const MASK: &str = "********";
@@ -21,7 +21,7 @@ pub(super) struct Request {
     /// The URL of the endpoint today.
     pub(super) url: Option<String>,
     /// Headers of the last attempt, with secrets masked.
-    pub(super) headers: Vec<Header>,
+    pub(super) headers: Vec<HeaderView>,
     pub(super) curl: String,
 }
 
@@ -45,7 +45,7 @@ impl Request {
     /// Loads the URL from the merchant's settings. The page stands without it.
     pub(super) async fn load(
         signed_in: &SignedIn,
-        delivery: &Delivery,
+        delivery: &DeliveryView,
         last: Option<&AttemptView>,
         body: &str,
     ) -> Result<Self, ApiError> {
@@ -76,13 +76,13 @@ impl Merchant {
 }
 
 /// The command that sends the request again. A secret becomes a placeholder.
-fn curl(url: &str, headers: &[Header], body: &str) -> String {
+fn curl(url: &str, headers: &[HeaderView], body: &str) -> String {
     let mut lines = vec![format!("curl --request POST {}", quoted(&without_secrets(url)))];
     let content_type =
-        Header { name: "content-type".to_owned(), value: "application/json".to_owned() };
+        HeaderView { name: "content-type".to_owned(), value: "application/json".to_owned() };
     let has_content_type = headers.iter().any(|header| header.name == content_type.name);
     let added = (!has_content_type).then_some(&content_type);
-    for Header { name, value } in headers.iter().chain(added) {
+    for HeaderView { name, value } in headers.iter().chain(added) {
         if !SET_BY_CURL.contains(&name.as_str()) {
             let value = without_secrets(value);
             lines.push(format!("--header {}", quoted(&format!("{name}: {value}"))));
@@ -105,8 +105,8 @@ fn quoted(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn header(name: &str, value: &str) -> Header {
-        Header { name: name.to_owned(), value: value.to_owned() }
+    fn header(name: &str, value: &str) -> HeaderView {
+        HeaderView { name: name.to_owned(), value: value.to_owned() }
     }
 
     #[test]

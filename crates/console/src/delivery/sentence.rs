@@ -1,25 +1,25 @@
 //! The state of a delivery and what happens next, in a sentence.
 
+use api::delivery::{AttemptView, DeliveryView, State, WaitingReason};
 use pages::text::count;
 
-use super::attempts::AttemptView;
-use crate::{Page, deliveries::Delivery};
+use crate::Page;
 
 /// The state of a delivery and what happens next. `max_attempts` is the length of the retry schedule.
 pub(super) fn sentence(
     page: &Page,
-    delivery: &Delivery,
+    delivery: &DeliveryView,
     attempts: &[AttemptView],
-    max_attempts: Option<u32>,
+    max_attempts: u32,
 ) -> String {
     let next = delivery.next_attempt_at.map(|at| page.moment(at).to_string());
     describe(delivery, attempts, max_attempts, next.as_deref())
 }
 
 fn describe(
-    delivery: &Delivery,
+    delivery: &DeliveryView,
     attempts: &[AttemptView],
-    max_attempts: Option<u32>,
+    max_attempts: u32,
     next: Option<&str>,
 ) -> String {
     // Attempts before the last replay do not count.
@@ -31,25 +31,27 @@ fn describe(
         1 => " after a replay".to_owned(),
         replays => format!(" after the last of {replays} replays"),
     };
-    match delivery.state.as_str() {
-        "delivered" if current == 1 && replay == 0 => "Delivered at the first attempt.".to_owned(),
-        "delivered" if replay == 0 => {
+    match delivery.state {
+        State::Delivered if current == 1 && replay == 0 => {
+            "Delivered at the first attempt.".to_owned()
+        }
+        State::Delivered if replay == 0 => {
             format!("Delivered at attempt {current}; the others failed.")
         }
-        "delivered" => {
+        State::Delivered => {
             let failed = attempts.iter().filter(|attempt| attempt.outcome != "delivered").count();
             format!("Delivered at {}{after}{}.", ordinal(current), earlier(failed))
         }
-        "dead" => {
+        State::Dead => {
             let reason = reason.unwrap_or_default();
             format!("Failed {}{after} and was given up, because {reason}.", tries(current))
         }
-        _ => pending(delivery, reason.as_deref(), max_attempts, next),
+        State::Pending => pending(delivery, reason.as_deref(), max_attempts, next),
     }
 }
 
 fn tries(number: usize) -> String {
-    count(number.try_into().unwrap_or(u64::MAX), "attempt", "attempts")
+    count(number, "attempt", "attempts")
 }
 
 fn ordinal(attempt: usize) -> String {
@@ -62,9 +64,9 @@ fn earlier(failed: usize) -> String {
 }
 
 fn pending(
-    delivery: &Delivery,
+    delivery: &DeliveryView,
     reason: Option<&str>,
-    max_attempts: Option<u32>,
+    max_attempts: u32,
     next: Option<&str>,
 ) -> String {
     let failed = delivery.attempt_count.unwrap_or(0);
@@ -73,11 +75,11 @@ fn pending(
         let because = reason.map(|reason| format!(" because {reason}")).unwrap_or_default();
         return match (failed, max_attempts) {
             (0, _) => format!("Replayed; {next}."),
-            (failed, Some(all)) if failed <= all => {
+            (failed, all) if i64::from(failed) <= i64::from(all) => {
                 format!("Failed {failed} of {all} attempts; {next}{because}.")
             }
             (failed, _) => {
-                format!("Failed {}; {next}{because}.", count(failed.into(), "attempt", "attempts"))
+                format!("Failed {}; {next}{because}.", count(failed, "attempt", "attempts"))
             }
         };
     };
@@ -85,15 +87,17 @@ fn pending(
 }
 
 /// The next event of a pending delivery.
-fn next_step(delivery: &Delivery, next: Option<&str>) -> String {
+fn next_step(delivery: &DeliveryView, next: Option<&str>) -> String {
     let waiting = delivery.waiting.as_ref();
-    let text = match waiting.map(|waiting| waiting.reason.as_str()) {
-        Some("sending") => "it is being sent now",
-        Some("endpoint_paused") => "it waits, because the endpoint is paused",
-        Some("behind_another") => "it waits for an earlier message of its ordering key",
-        Some("window_full") => "it waits until the endpoint has responded to other messages",
-        Some("due") => "it is sent next",
-        Some("next_attempt") if next.is_some() => "",
+    let text = match waiting.map(|waiting| waiting.reason) {
+        Some(WaitingReason::Sending) => "it is being sent now",
+        Some(WaitingReason::EndpointPaused) => "it waits, because the endpoint is paused",
+        Some(WaitingReason::BehindAnother) => "it waits for an earlier message of its ordering key",
+        Some(WaitingReason::WindowFull) => {
+            "it waits until the endpoint has responded to other messages"
+        }
+        Some(WaitingReason::Due) => "it is sent next",
+        Some(WaitingReason::NextAttempt) if next.is_some() => "",
         _ => waiting.map_or("it is sent next", |waiting| waiting.detail.as_str()),
     };
     match (text, next) {
@@ -122,22 +126,20 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::fixtures;
 
-    fn delivery(state: &str, attempt_count: Option<u32>, waiting: Option<&str>) -> Delivery {
+    fn delivery(state: &str, attempt_count: Option<u32>, waiting: Option<&str>) -> DeliveryView {
         let waiting = waiting.map(|reason| json!({ "reason": reason, "detail": "the detail" }));
-        serde_json::from_value(json!({
-            "id": "01980a4c-7c1e-7000-8000-000000000001", "merchant": "acme", "kind": "rma",
-            "event": "rma.created", "state": state, "created_at": "2026-11-16T08:00:00Z",
-            "attempt_count": attempt_count, "waiting": waiting,
-        }))
-        .unwrap()
+        let fields = json!({ "state": state, "attempt_count": attempt_count, "waiting": waiting });
+        fixtures::delivery(&fields)
     }
 
     fn attempts(outcomes: &[(u32, &str, Option<u16>)]) -> Vec<AttemptView> {
         let attempt = |(replay_number, outcome, status): &(u32, &str, Option<u16>)| {
             serde_json::from_value(json!({
-                "replay_number": replay_number, "started_at": "2026-11-16T08:00:00Z",
-                "outcome": outcome, "status": status,
+                "replay_number": replay_number, "number": 1, "started_at": "2026-11-16T08:00:00Z",
+                "latency_ms": 9, "outcome": outcome, "status": status, "detail": "",
+                "request_headers": [], "response_headers": [], "response_body": "",
             }))
             .unwrap()
         };
@@ -151,19 +153,19 @@ mod tests {
             describe(&delivery, attempts, all, Some("in 2 min 10 s"))
         };
         assert_eq!(
-            text(delivery("pending", Some(3), Some("next_attempt")), &failed, Some(6)),
+            text(delivery("pending", Some(3), Some("next_attempt")), &failed, 6),
             "Failed 3 of 6 attempts; next attempt in 2 min 10 s because the endpoint responded with 503."
         );
         assert_eq!(
-            text(delivery("pending", Some(1), Some("endpoint_failing")), &failed, None),
+            text(delivery("pending", Some(1), Some("endpoint_failing")), &failed, 0),
             "Failed 1 attempt; the detail because the endpoint responded with 503."
         );
         assert_eq!(
-            text(delivery("pending", Some(0), Some("due")), &[], Some(6)),
+            text(delivery("pending", Some(0), Some("due")), &[], 6),
             "Not attempted yet; it is sent next."
         );
         assert_eq!(
-            text(delivery("pending", Some(0), Some("sending")), &failed, Some(6)),
+            text(delivery("pending", Some(0), Some("sending")), &failed, 6),
             "Replayed; it is being sent now."
         );
     }
@@ -171,7 +173,7 @@ mod tests {
     #[test]
     fn a_settled_delivery_says_how_it_ended() {
         let text = |state, outcomes: &[_]| {
-            describe(&delivery(state, None, None), &attempts(outcomes), Some(6), None)
+            describe(&delivery(state, None, None), &attempts(outcomes), 6, None)
         };
         let ok = (1, "delivered", Some(200));
         let first = (0, "delivered", Some(200));

@@ -1,9 +1,8 @@
 //! The returns, orders and ASNs that a message is about.
 
+use api::delivery::DeliveryView;
 use pages::path;
 use serde_json::Value;
-
-use crate::deliveries::Delivery;
 
 /// A link to the page of a return, an order or an ASN.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,7 +22,7 @@ const ORDERS: [&str; 4] = [
 const MAX_SUBJECTS: usize = 6;
 
 /// The subjects of a message, from its ordering key and its body.
-pub(super) fn subjects(delivery: &Delivery, body: &str) -> Vec<Subject> {
+pub(super) fn subjects(delivery: &DeliveryView, body: &str) -> Vec<Subject> {
     let body: Value = serde_json::from_str(body).unwrap_or_default();
     let mut found: Vec<(&str, String)> = Vec::new();
     let key = delivery.ordering_key.as_deref().and_then(|key| key.split_once(':'));
@@ -47,7 +46,7 @@ pub(super) fn subjects(delivery: &Delivery, body: &str) -> Vec<Subject> {
 }
 
 impl Subject {
-    fn new(delivery: &Delivery, kind: &str, id: &str) -> Option<Self> {
+    fn new(delivery: &DeliveryView, kind: &str, id: &str) -> Option<Self> {
         let (name, section) = match kind {
             "rma" => ("Return", "returns"),
             "asn" => ("ASN", "asns"),
@@ -74,17 +73,13 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::fixtures;
 
-    fn delivery(kind: &str, ordering_key: Option<&str>) -> Delivery {
-        serde_json::from_value(json!({
-            "id": "01980a4c-7c1e-7000-8000-000000000001", "merchant": "acme", "kind": kind,
-            "event": "rma.created", "state": "dead", "created_at": "2026-11-16T08:00:00Z",
-            "ordering_key": ordering_key,
-        }))
-        .unwrap()
+    fn delivery(kind: &str, ordering_key: Option<&str>) -> DeliveryView {
+        fixtures::delivery(&json!({ "kind": kind, "ordering_key": ordering_key }))
     }
 
-    fn names(delivery: &Delivery, body: &Value) -> Vec<String> {
+    fn names(delivery: &DeliveryView, body: &Value) -> Vec<String> {
         subjects(delivery, &body.to_string()).into_iter().map(|subject| subject.name).collect()
     }
 

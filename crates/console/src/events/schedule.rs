@@ -1,15 +1,9 @@
 //! The times at which a message is attempted.
 
+use std::time::Duration;
+
 use chrono::TimeDelta;
 use pages::text::Span;
-use serde::Deserialize;
-
-/// The delays of one service.
-#[derive(Debug, Deserialize)]
-pub(super) struct Schedule {
-    #[serde(default)]
-    retry_delays_seconds: Vec<u32>,
-}
 
 /// One attempt of the schedule.
 #[derive(Debug)]
@@ -21,15 +15,14 @@ pub(super) struct RetryRow {
 
 /// The attempts after the first one. All services have the same settings, so the first schedule that
 /// is known holds for all.
-pub(super) fn retry_rows(mut schedules: impl Iterator<Item = Schedule>) -> Vec<RetryRow> {
-    let delays = schedules.find(|schedule| !schedule.retry_delays_seconds.is_empty());
+pub(super) fn retry_rows(mut schedules: impl Iterator<Item = Vec<u64>>) -> Vec<RetryRow> {
+    let delays = schedules.find(|delays| !delays.is_empty()).unwrap_or_default();
     let mut total = TimeDelta::zero();
-    let mut row = |(index, seconds): (usize, u32)| {
-        let delay = TimeDelta::seconds(seconds.into());
+    let mut row = |(index, seconds): (usize, u64)| {
+        let delay = TimeDelta::from_std(Duration::from_secs(seconds)).unwrap_or(TimeDelta::MAX);
         total += delay;
         RetryRow { number: index + 2, after_previous: Span(delay), after_first: Span(total) }
     };
-    let delays = delays.map(|schedule| schedule.retry_delays_seconds).unwrap_or_default();
     delays.into_iter().enumerate().map(&mut row).collect()
 }
 
@@ -39,8 +32,7 @@ mod tests {
 
     #[test]
     fn delays_add_up() {
-        let schedule = |delays: &[u32]| Schedule { retry_delays_seconds: delays.to_vec() };
-        let rows = retry_rows([schedule(&[]), schedule(&[10, 40, 160])].into_iter());
+        let rows = retry_rows([vec![], vec![10, 40, 160]].into_iter());
         let texts: Vec<_> = rows
             .iter()
             .map(|row| format!("{} {} {}", row.number, row.after_previous, row.after_first))

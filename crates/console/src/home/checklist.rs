@@ -1,5 +1,6 @@
 //! The steps of the onboarding: which are done, and what to do next.
 
+use api::delivery::EndpointView;
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
@@ -7,7 +8,7 @@ use super::{
     step::{Step, StepState},
     steps::{endpoint_step, history_step, message_step, order_step, return_step, token_step},
 };
-use crate::{Page, endpoint_health::Endpoint, parts::Loaded};
+use crate::{Page, parts::Loaded};
 
 /// Orders older than this show that the history was imported.
 const HISTORY: TimeDelta = TimeDelta::days(30);
@@ -21,7 +22,7 @@ impl Checklist {
         page: &Page,
         merchant: &str,
         facts: &Facts,
-        endpoints: &Loaded<Endpoint>,
+        endpoints: &Loaded<EndpointView>,
     ) -> Self {
         let ago = |at: DateTime<Utc>| page.moment(at).to_string();
         let is_old = |at: DateTime<Utc>| page.age(at) > HISTORY;

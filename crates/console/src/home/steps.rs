@@ -1,5 +1,6 @@
 //! Each step of the onboarding: its evidence, or the instructions.
 
+use api::delivery::EndpointView;
 use chrono::{DateTime, Utc};
 use domain::message_kind::MessageKind;
 use pages::{
@@ -11,7 +12,7 @@ use super::{
     facts::Facts,
     step::{Step, StepState},
 };
-use crate::{endpoint_health::Endpoint, parts::Loaded};
+use crate::parts::Loaded;
 
 /// The result of looking at the facts of a step: the evidence if it is done.
 type Evidence = Part<Option<String>>;
@@ -101,7 +102,7 @@ pub(super) fn endpoint_step(facts: &Facts, endpoints: String) -> Step {
 }
 
 pub(super) fn message_step(
-    endpoints: &Loaded<Endpoint>,
+    endpoints: &Loaded<EndpointView>,
     url: String,
     ago: impl Fn(DateTime<Utc>) -> String,
 ) -> Step {
@@ -157,6 +158,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::fixtures;
 
     fn facts(clients: Value, orders: Value) -> Facts {
         Facts {
@@ -188,9 +190,7 @@ mod tests {
     #[test]
     fn an_accepted_sample_counts_until_there_is_a_message() {
         let step = |fields: Value| {
-            let mut endpoint = json!({ "merchant": "acme", "kind": "rma", "state": "ok" });
-            endpoint.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-            let entries = vec![serde_json::from_value(endpoint).unwrap()];
+            let entries = vec![fixtures::endpoint(&fields)];
             let endpoints = Loaded { entries, missing: Vec::new() };
             let step = message_step(&endpoints, "/endpoints".to_owned(), ago);
             (step.is_done(), step.text)

@@ -94,7 +94,6 @@ impl Sorted {
 
     /// Adds the number of entries. Counting those of other pages would read too many rows.
     pub(crate) fn count(mut self, shown: usize, singular: &str, plural: &str) -> Self {
-        let shown = u64::try_from(shown).unwrap_or(u64::MAX);
         let counted = match (self.is_first, self.next.is_some()) {
             (true, false) => count(shown, singular, plural),
             (true, true) => format!("more than {} {plural}", grouped(shown)),

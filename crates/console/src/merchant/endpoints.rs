@@ -1,6 +1,7 @@
 //! The endpoints of a merchant: one row for each interface, with state and health.
 
 use actix_web::{get, web};
+use api::delivery::EndpointView as EndpointHealth;
 use askama::Template;
 use chrono::{DateTime, Utc};
 use domain::{endpoint_state::EndpointState, merchant::Interface, message_kind::MessageKind};
@@ -10,11 +11,12 @@ use pages::{api::Service, text::grouped};
 use super::{EndpointView, Frame, Merchant, Tab, page_of};
 use crate::{
     Page, PageError, PageResult, SignedIn,
-    endpoint_health::{Endpoint, tone},
+    endpoint_health::{p95, success_rate},
     error::sentence,
     html,
     listing::Records,
     parts,
+    states::Shown as _,
 };
 
 /// One row of the table.
@@ -26,7 +28,7 @@ struct EndpointRow {
     /// Tone and name.
     state: (&'static str, &'static str),
     explanation: Option<String>,
-    health: Option<Endpoint>,
+    health: Option<EndpointHealth>,
     can_resume: bool,
     can_pause: bool,
     is_signed: bool,
@@ -60,7 +62,7 @@ async fn list_endpoints(signed_in: SignedIn, merchant: web::Path<String>) -> Pag
     let query = [("merchant", id), ("limit", "200")];
     let (found, health) = join(
         Merchant::load(&signed_in, id),
-        parts::each::<Records<Endpoint>>(
+        parts::each::<Records<EndpointHealth>>(
             &signed_in.api,
             &Service::DELIVERING,
             "v1/endpoints",
@@ -82,7 +84,7 @@ async fn list_endpoints(signed_in: SignedIn, merchant: web::Path<String>) -> Pag
 
 /// The health of a merchant's endpoints.
 struct HealthList {
-    endpoints: Vec<Endpoint>,
+    endpoints: Vec<EndpointHealth>,
     /// The services that did not respond.
     unavailable: Vec<Service>,
 }
@@ -94,7 +96,7 @@ fn row(
     interface: Interface,
 ) -> EndpointRow {
     let endpoint = merchant.endpoints.get(interface.name());
-    let health = list.endpoints.iter().find(|health| health.kind == interface.name());
+    let health = list.endpoints.iter().find(|health| health.kind.name() == interface.name());
     let is_known = !list.unavailable.contains(&service_of(interface));
     let state = state(endpoint, health, is_known);
     let (is_set, is_stopped) = (endpoint.is_some(), state.1 == "paused");
@@ -118,11 +120,11 @@ fn row(
 /// Tone and name of a state.
 fn state(
     endpoint: Option<&EndpointView>,
-    health: Option<&Endpoint>,
+    health: Option<&EndpointHealth>,
     is_known: bool,
 ) -> (&'static str, &'static str) {
     let Some(endpoint) = endpoint else { return ("", "not set") };
-    let shown = |state: EndpointState| (tone(state), state.words());
+    let shown = |state: EndpointState| (state.tone(), state.words());
     match health.map(|health| health.state) {
         // Auth knows that an endpoint is paused before the other services do.
         _ if endpoint.paused => shown(EndpointState::Paused),
@@ -189,9 +191,8 @@ mod tests {
 
     const RMA: Interface = Interface::Message(MessageKind::Rma);
 
-    fn health(state: &str) -> Endpoint {
-        let json = serde_json::json!({ "merchant": "acme", "kind": "rma", "state": state });
-        serde_json::from_value(json).unwrap()
+    fn health(state: &str) -> EndpointHealth {
+        crate::fixtures::endpoint(&serde_json::json!({ "state": state }))
     }
 
     #[test]

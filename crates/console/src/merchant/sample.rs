@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use actix_web::{post, web};
+use api::delivery::{EndpointCheck, EndpointCheckResult};
 use askama::Template;
 use chrono::TimeDelta;
 use domain::merchant::Interface;
@@ -24,49 +25,18 @@ use crate::{Page, PageError, PageResult, Posted, error::sentence, html, listing:
 /// The service waits for the endpoint up to half of its own time for a request.
 const DEADLINE: Duration = Duration::from_secs(25);
 
-#[derive(Deserialize)]
-struct EndpointCheck {
-    results: Vec<CheckResult>,
-}
-
-/// The result of one sample.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-struct CheckResult {
-    kind: String,
-    endpoint: Option<String>,
-    accepted: bool,
-    outcome: String,
-    status: Option<u16>,
-    detail: String,
-    request_headers: Vec<Header>,
-    request_body: String,
-    response_headers: Vec<Header>,
-    response_body: String,
-    latency_ms: i64,
-}
-
-/// A header of a request or a response, with secrets masked.
-#[derive(Debug, Clone, Deserialize)]
-struct Header {
-    name: String,
-    value: String,
-}
-
-impl CheckResult {
-    /// The result in one sentence.
-    fn sentence(&self) -> String {
-        let after = Span(TimeDelta::milliseconds(self.latency_ms));
-        match (self.outcome.as_str(), self.status) {
-            ("not_set", _) => "The merchant has no such endpoint yet.".to_owned(),
-            (_, Some(status)) if self.accepted => {
-                format!("Accepted with {status} after {after}.")
-            }
-            (_, Some(status)) => {
-                format!("Not accepted: response {status} after {after}. {}", sentence(&self.detail))
-            }
-            (_, None) => format!("Not accepted. {}", sentence(&self.detail)),
+fn explain(result: &EndpointCheckResult) -> String {
+    let after = Duration::from_millis(result.latency_ms);
+    let after = Span(TimeDelta::from_std(after).unwrap_or(TimeDelta::MAX));
+    match (result.outcome.as_str(), result.status) {
+        ("not_set", _) => "The merchant has no such endpoint yet.".to_owned(),
+        (_, Some(status)) if result.accepted => {
+            format!("Accepted with {status} after {after}.")
         }
+        (_, Some(status)) => {
+            format!("Not accepted: response {status} after {after}. {}", sentence(&result.detail))
+        }
+        (_, None) => format!("Not accepted. {}", sentence(&result.detail)),
     }
 }
 
@@ -78,7 +48,8 @@ struct SamplePage {
     interface: Interface,
     title: &'static str,
     sku: String,
-    result: CheckResult,
+    result: EndpointCheckResult,
+    sentence: String,
     /// The bodies with line breaks.
     request_body: String,
     response_body: String,
@@ -120,6 +91,7 @@ async fn send_sample(posted: Posted<SampleForm>, path: EndpointPath) -> PageResu
         sku,
         request_body: indented(&result.request_body),
         response_body: indented(&result.response_body),
+        sentence: explain(&result),
         result,
     })
 }
@@ -140,18 +112,18 @@ mod tests {
 
     #[test]
     fn the_result_of_a_sample_is_one_sentence() {
-        let result = CheckResult { latency_ms: 212, ..CheckResult::default() };
-        let accepted = CheckResult { accepted: true, status: Some(200), ..result.clone() };
-        assert_eq!(accepted.sentence(), "Accepted with 200 after 212 ms.");
+        let result = EndpointCheckResult { latency_ms: 212, ..EndpointCheckResult::default() };
+        let accepted = EndpointCheckResult { accepted: true, status: Some(200), ..result.clone() };
+        assert_eq!(explain(&accepted), "Accepted with 200 after 212 ms.");
         let detail = "the response is 503".to_owned();
-        let rejected = CheckResult { status: Some(503), detail, ..result.clone() };
+        let rejected = EndpointCheckResult { status: Some(503), detail, ..result.clone() };
         assert_eq!(
-            rejected.sentence(),
+            explain(&rejected),
             "Not accepted: response 503 after 212 ms. The response is 503."
         );
         let detail = "timed out after 5 s".to_owned();
         assert_eq!(
-            CheckResult { detail, ..result }.sentence(),
+            explain(&EndpointCheckResult { detail, ..result }),
             "Not accepted. Timed out after 5 s."
         );
     }

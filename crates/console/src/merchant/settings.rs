@@ -102,7 +102,7 @@ fn facts(settings: &Settings) -> Vec<(&'static str, String)> {
         ("Currency", settings.currency.clone()),
         ("Contact for undeliverable messages", or_not_set(contact)),
         ("Base URL of endpoints", or_not_set(settings.base_url.clone())),
-        ("Return window", count(settings.return_window_days.into(), "day", "days")),
+        ("Return window", count(settings.return_window_days, "day", "days")),
         ("Tags that forbid a return", or_not_set(tags)),
     ];
     facts.extend(policy_facts(settings));

@@ -2,33 +2,22 @@
 
 use std::collections::BTreeMap;
 
+use api::delivery::EndpointPage;
 use domain::{endpoint_state::EndpointState, message_kind::MessageKind};
 use pages::{api::Service, text::count};
-use serde::Deserialize;
 
 use crate::{
     PageError, SignedIn,
-    endpoint_health::tone,
     merchant::Merchant,
     parts::{self, Loaded},
+    states::Shown as _,
 };
-
-#[derive(Deserialize)]
-struct EndpointPage {
-    endpoints: Vec<Endpoint>,
-    next: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Endpoint {
-    merchant: String,
-}
 
 /// The bad endpoints of all merchants.
 #[derive(Debug, Default)]
 pub(super) struct HealthOfAll {
     /// The number of failing endpoints of a merchant.
-    failing: BTreeMap<String, u64>,
+    failing: BTreeMap<String, usize>,
     /// If a list was too long for one page, the health of later merchants is not known.
     known_until: Option<String>,
     /// The number of endpoints of a merchant that have not been tried.
@@ -128,13 +117,12 @@ impl HealthOfAll {
         use EndpointState::{Failing, Paused};
         let failing = self.failing.get(&merchant.identifier).copied().unwrap_or_default();
         let paused = merchant.endpoints.values().filter(|endpoint| endpoint.paused).count();
-        let paused = u64::try_from(paused).unwrap_or(u64::MAX);
         let parts: Vec<_> = [(failing, Failing), (paused, Paused)]
             .into_iter()
             .filter(|(number, _)| *number > 0)
             .map(|(number, state)| count(number, state.words(), state.words()))
             .collect();
-        let shown = |state: EndpointState| (tone(state), state.words().to_owned());
+        let shown = |state: EndpointState| (state.tone(), state.words().to_owned());
         let is_known = self.known_until.as_ref().is_none_or(|known| merchant.identifier <= *known);
         match failing {
             _ if merchant.endpoints.is_empty() => ("", "no endpoints".to_owned()),
@@ -155,6 +143,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::fixtures;
 
     fn merchant(identifier: &str, paused: &[bool]) -> Merchant {
         let endpoints: BTreeMap<_, _> = paused
@@ -170,9 +159,10 @@ mod tests {
     }
 
     fn page(merchants: &[&str], next: Option<&str>) -> Loaded<(Service, EndpointPage)> {
-        let endpoint = |merchant: &&str| Endpoint { merchant: (*merchant).to_owned() };
+        let endpoint = |merchant: &&str| fixtures::endpoint(&json!({ "merchant": merchant }));
         let endpoints = merchants.iter().map(endpoint).collect();
-        let page = EndpointPage { endpoints, next: next.map(str::to_owned) };
+        let next = next.map(str::to_owned);
+        let page = EndpointPage { endpoints, retry_delays_seconds: Vec::new(), next };
         Loaded { entries: vec![(Service::RmaEngine, page)], missing: Vec::new() }
     }
 

@@ -1,5 +1,6 @@
 //! The most important numbers of the installation.
 
+use api::delivery::WorstEndpoints;
 use chrono::{DateTime, TimeDelta, Utc};
 use pages::{
     api::Service,
@@ -7,7 +8,7 @@ use pages::{
 };
 
 use super::{backlog::Backlog, services::ServiceRow, traffic::Traffic};
-use crate::{Page, endpoint_health::WorstEndpoints, parts::Loaded};
+use crate::{Page, parts::Loaded};
 
 /// Deliveries that are due are sent within moments, so a longer wait needs attention.
 const LATE: TimeDelta = TimeDelta::minutes(1);

@@ -5,28 +5,18 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-
-/// The attempts that took longer than `from_ms` and at most `to_ms`.
-#[derive(Debug, Clone, Deserialize)]
-pub(super) struct Durations {
-    from_ms: u32,
-    /// None for the longest durations.
-    #[serde(default)]
-    to_ms: Option<u32>,
-    attempts: u64,
-}
+use api::delivery::DurationBucket;
 
 /// A histogram of durations.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Histogram {
     /// Upper bound and number of attempts by lower bound.
-    buckets: BTreeMap<u32, (u32, u64)>,
+    buckets: BTreeMap<i64, (i64, i64)>,
 }
 
 impl Histogram {
-    pub(super) fn add(&mut self, durations: &[Durations]) {
-        for Durations { from_ms, to_ms, attempts } in durations {
+    pub(super) fn add(&mut self, durations: &[DurationBucket]) {
+        for DurationBucket { from_ms, to_ms, attempts } in durations {
             let bucket = self.buckets.entry(*from_ms).or_default();
             bucket.0 = to_ms.unwrap_or(*from_ms);
             bucket.1 += attempts;
@@ -35,15 +25,14 @@ impl Histogram {
 
     /// The duration in milliseconds that this many percent of the attempts did not exceed,
     /// interpolated within its bucket. None without attempts.
-    pub(super) fn percentile(&self, percent: u64) -> Option<u32> {
-        let all: u64 = self.buckets.values().map(|(_, attempts)| attempts).sum();
-        let rank = (all * percent).div_ceil(100);
+    pub(super) fn percentile(&self, percent: i64) -> Option<i64> {
+        let all: i64 = self.buckets.values().map(|(_, attempts)| attempts).sum();
+        let rank = rounded_up(all * percent, 100);
         let mut before = 0;
         for (lower, (upper, attempts)) in &self.buckets {
             if *attempts > 0 && before + attempts >= rank {
-                let width = u64::from(upper.saturating_sub(*lower));
-                let part = (width * (rank - before)).div_ceil(*attempts);
-                return Some(lower + u32::try_from(part).unwrap_or(u32::MAX));
+                let width = (upper - lower).max(0);
+                return Some(lower + rounded_up(width * (rank - before), *attempts));
             }
             before += attempts;
         }
@@ -51,12 +40,17 @@ impl Histogram {
     }
 }
 
+/// The quotient of two positive numbers, rounded up.
+fn rounded_up(number: i64, by: i64) -> i64 {
+    (number + by - 1) / by
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn durations(from_ms: u32, to_ms: Option<u32>, attempts: u64) -> Durations {
-        Durations { from_ms, to_ms, attempts }
+    fn durations(from_ms: i64, to_ms: Option<i64>, attempts: i64) -> DurationBucket {
+        DurationBucket { from_ms, to_ms, attempts }
     }
 
     #[test]

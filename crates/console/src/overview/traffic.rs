@@ -2,42 +2,24 @@
 
 use std::collections::BTreeMap;
 
+use api::delivery::HourlyReport;
 use chrono::{DateTime, Utc};
 use pages::{
     chart::{self, Bar},
     text::{grouped, latency},
 };
-use serde::Deserialize;
 
-use super::latency::{Durations, Histogram};
+use super::latency::Histogram;
 use crate::{
     markup::{text, text_or_dash},
     table::Table,
 };
 
-/// The report of one service.
-#[derive(Debug, Deserialize)]
-pub(crate) struct HourlyReport {
-    #[serde(default)]
-    hours: Vec<HourReport>,
-}
-
-#[derive(Debug, Deserialize)]
-struct HourReport {
-    period_start_at: DateTime<Utc>,
-    #[serde(default)]
-    delivered: u64,
-    #[serde(default)]
-    failed: u64,
-    #[serde(default)]
-    durations: Vec<Durations>,
-}
-
 /// One hour of all services.
 #[derive(Debug, Default)]
 struct Hour {
-    delivered: u64,
-    failed: u64,
+    delivered: i64,
+    failed: i64,
     histogram: Histogram,
 }
 
@@ -63,7 +45,7 @@ impl Traffic {
         self.hours.values().all(|hour| hour.attempts() == 0)
     }
 
-    pub(crate) fn attempts(&self) -> u64 {
+    pub(crate) fn attempts(&self) -> i64 {
         self.hours.values().map(Hour::attempts).sum()
     }
 
@@ -95,7 +77,7 @@ impl Traffic {
     /// p50 and p95 by hour.
     pub(crate) fn latency_chart(&self) -> String {
         let series = |percent| -> Vec<Option<f64>> {
-            let value = |hour: &Hour| hour.histogram.percentile(percent).map(f64::from);
+            let value = |hour: &Hour| hour.histogram.percentile(percent).map(number);
             self.hours.values().map(value).collect()
         };
         let (p50, p95) = (series(50), series(95));
@@ -122,7 +104,7 @@ impl Traffic {
 }
 
 impl Hour {
-    fn attempts(&self) -> u64 {
+    fn attempts(&self) -> i64 {
         self.delivered + self.failed
     }
 }
@@ -131,12 +113,12 @@ fn label(at: DateTime<Utc>) -> String {
     at.format("%H:%M").to_string()
 }
 
-fn number(count: u64) -> f64 {
+fn number(count: i64) -> f64 {
     u32::try_from(count).map_or(f64::from(u32::MAX), f64::from)
 }
 
 /// The part of the attempts that delivered: "99.8 %". It is 100 % only if none failed.
-fn rate(delivered: u64, attempts: u64) -> Option<String> {
+fn rate(delivered: i64, attempts: i64) -> Option<String> {
     let thousandths = (delivered * 1000).checked_div(attempts)?;
     Some(format!("{}.{} %", thousandths / 10, thousandths % 10))
 }
@@ -150,8 +132,10 @@ mod tests {
     fn report(delivered: u64, failed: u64) -> HourlyReport {
         serde_json::from_value(json!({ "hours": [
             { "period_start_at": "2026-11-16T08:00:00Z", "delivered": delivered, "failed": failed,
+              "attempts": delivered + failed,
               "durations": [{ "from_ms": 91, "to_ms": 128, "attempts": delivered + failed }] },
-            { "period_start_at": "2026-11-16T09:00:00Z", "delivered": 0, "failed": 0 },
+            { "period_start_at": "2026-11-16T09:00:00Z", "delivered": 0, "failed": 0,
+              "attempts": 0, "durations": [] },
         ] }))
         .unwrap()
     }

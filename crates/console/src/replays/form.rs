@@ -105,7 +105,7 @@ impl NewReplay {
     }
 
     /// The request that starts a replay of this many deliveries.
-    pub(super) fn start(&self, matches: u64, tolerance: u64) -> Value {
+    pub(super) fn start(&self, matches: i64, tolerance: i64) -> Value {
         let mut body = self.request();
         body.insert("expect_matches".to_owned(), matches.into());
         body.insert("tolerance".to_owned(), tolerance.into());

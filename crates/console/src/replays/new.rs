@@ -1,6 +1,7 @@
 //! Starts a replay: filter, dry run, confirmation by typing the number of deliveries.
 
 use actix_web::{get, http::StatusCode, post, web};
+use api::delivery::ReplayView;
 use askama::Template;
 use pages::{
     api::{ApiError, Service},
@@ -10,10 +11,10 @@ use pages::{
 use reqwest::Method;
 
 use super::{
+    ReplayEntry,
     form::{NewReplay, Problems},
     preview::{DEADLINE, Preview, read_expected, tolerance},
     progress::replay_url,
-    wire::Replay,
 };
 use crate::{
     Notice, Page, PageError, PageResult, Posted, Section, SignedIn, error::sentence, html_with,
@@ -37,7 +38,7 @@ struct Confirmation {
     /// The reason why nothing, or not everything, was started.
     problem: Option<String>,
     /// Replays that were started before another one was rejected.
-    started: Vec<(Service, Replay)>,
+    started: Vec<ReplayEntry>,
 }
 
 pub(super) fn routes(app: &mut web::ServiceConfig) {
@@ -86,7 +87,7 @@ async fn start_replay(posted: Posted<Fields>) -> PageResult {
     let new = read(&signed_in, &fields)?;
     let (expected, typed) = (fields.text("expected"), fields.text("typed").to_owned());
     let expected = read_expected(expected).ok_or(PageError::BadForm)?;
-    let total: u64 = expected.iter().map(|(_, matches)| matches).sum();
+    let total: i64 = expected.iter().map(|(_, matches)| matches).sum();
     let mut confirmation = Confirmation { typed, ..Confirmation::default() };
     if !new.problems().is_empty() || !is_confirmed(&confirmation.typed, total) {
         let error = format!("Type {} to confirm.", grouped(total));
@@ -95,7 +96,7 @@ async fn start_replay(posted: Posted<Fields>) -> PageResult {
     }
     for (service, matches) in expected {
         match start(&signed_in, &new, service, matches).await {
-            Ok(replay) => confirmation.started.push((service, replay)),
+            Ok(replay) => confirmation.started.push(ReplayEntry { service, replay }),
             Err(error) => {
                 confirmation.problem = Some(confirmation.explain(service, matches, error)?);
                 confirmation.typed.clear();
@@ -111,15 +112,15 @@ async fn start(
     signed_in: &SignedIn,
     new: &NewReplay,
     service: Service,
-    matches: u64,
-) -> Result<Replay, ApiError> {
+    matches: i64,
+) -> Result<ReplayView, ApiError> {
     let (api, body) =
         (signed_in.api.clone().with_deadline(DEADLINE), new.start(matches, tolerance(matches)));
     api.send_json(service, Method::POST, None, "v1/replays", &body).await
 }
 
 /// Whether the typed text is this number. People copy it with its commas.
-fn is_confirmed(typed: &str, total: u64) -> bool {
+fn is_confirmed(typed: &str, total: i64) -> bool {
     let digits = typed.replace([',', ' '], "");
     total > 0 && digits.parse() == Ok(total)
 }
@@ -130,7 +131,7 @@ impl Confirmation {
     fn explain(
         &self,
         service: Service,
-        matches: u64,
+        matches: i64,
         error: ApiError,
     ) -> Result<String, PageError> {
         let reason = match error {

@@ -2,6 +2,7 @@
 
 use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
 
+use api::delivery::{DryRun, MatchSample};
 use chrono::TimeDelta;
 use futures_util::future::join_all;
 use pages::{
@@ -10,10 +11,7 @@ use pages::{
 };
 use reqwest::Method;
 
-use super::{
-    form::NewReplay,
-    wire::{DryRun, Sample},
-};
+use super::form::NewReplay;
 use crate::{
     Page, PageError, SignedIn,
     deliveries::{explain, outcome_words},
@@ -27,7 +25,7 @@ pub(super) const DEADLINE: Duration = Duration::from_secs(15);
 
 /// The deliveries of all services that match.
 pub(super) struct Preview {
-    pub(super) total: u64,
+    pub(super) total: i64,
     /// Whether more deliveries may match than the services count. Such a replay cannot be confirmed.
     pub(super) is_at_least: bool,
     pub(super) by_merchant: Table,
@@ -36,14 +34,14 @@ pub(super) struct Preview {
     pub(super) samples: Table,
     pub(super) duration: Option<Span>,
     /// The matches of each service that has any.
-    pub(super) expected: Vec<(Service, u64)>,
+    pub(super) expected: Vec<(Service, i64)>,
     pub(super) unavailable: Vec<Service>,
     /// The reason why a service rejected the filter.
     pub(super) rejected: Option<String>,
 }
 
 /// The accepted change of the number of matches of one service: one percent.
-pub(super) fn tolerance(matches: u64) -> u64 {
+pub(super) fn tolerance(matches: i64) -> i64 {
     matches / 100
 }
 
@@ -102,7 +100,7 @@ impl Preview {
             by_merchant: count_table("Matches by merchant", "Merchant", merchants),
             by_kind: count_table("Matches by message", "Message", kinds),
             samples: sample_table(&samples, page),
-            duration: (total > 0).then(|| Span(TimeDelta::seconds(i64::from(seconds)))),
+            duration: (total > 0).then(|| Span(TimeDelta::seconds(seconds))),
             expected,
             unavailable: Vec::new(),
             rejected: None,
@@ -126,7 +124,7 @@ impl Preview {
 
     /// The accepted change of the number of all matches.
     pub(super) fn tolerance(&self) -> String {
-        grouped(self.expected.iter().map(|(_, matches)| tolerance(*matches)).sum())
+        grouped(self.expected.iter().map(|(_, matches)| tolerance(*matches)).sum::<i64>())
     }
 
     /// The matches of each service as a field of the form: `rma-engine:12,exchange:3`.
@@ -137,17 +135,19 @@ impl Preview {
 }
 
 /// Reads the field that [`Preview::expected_field`] writes.
-pub(super) fn read_expected(field: &str) -> Option<Vec<(Service, u64)>> {
+pub(super) fn read_expected(field: &str) -> Option<Vec<(Service, i64)>> {
     let part = |part: &str| {
         let (service, matches) = part.split_once(':')?;
         let service = Service::from_name(service)?;
-        Service::DELIVERING.contains(&service).then_some((service, matches.parse().ok()?))
+        Service::DELIVERING
+            .contains(&service)
+            .then_some((service, matches.parse::<u32>().ok()?.into()))
     };
     field.split(',').filter(|text| !text.is_empty()).map(part).collect()
 }
 
 /// The largest number comes first.
-fn count_table(label: &'static str, heading: &'static str, counts: BTreeMap<String, u64>) -> Table {
+fn count_table(label: &'static str, heading: &'static str, counts: BTreeMap<String, i64>) -> Table {
     let mut counts: Vec<_> = counts.into_iter().collect();
     counts.sort_by_key(|(_, count)| Reverse(*count));
     Table::of(label, &counts)
@@ -156,7 +156,7 @@ fn count_table(label: &'static str, heading: &'static str, counts: BTreeMap<Stri
         .table()
 }
 
-fn sample_table(samples: &[(Service, Sample)], page: &Page) -> Table {
+fn sample_table(samples: &[(Service, MatchSample)], page: &Page) -> Table {
     Table::of("First deliveries", samples)
         .head("Event", |(service, it)| link(format!("/deliveries/{service}/{}", it.id), &it.event))
         .cell("Merchant", |(_, it)| text(&it.merchant))
@@ -171,23 +171,21 @@ fn sample_table(samples: &[(Service, Sample)], page: &Page) -> Table {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use api::delivery::KindMatches;
+    use serde_json::json;
 
     use super::*;
     use crate::fixtures;
 
-    fn preview(runs: &[(Service, Value)]) -> Preview {
+    fn preview(runs: Vec<(Service, DryRun)>) -> Preview {
         let page = fixtures::page(&fixtures::signed_in("operator", None, &json!({})));
-        let run = |(service, run): &(Service, Value)| {
-            (*service, serde_json::from_value(run.clone()).unwrap())
-        };
-        Preview::of(&page, runs.iter().map(run).collect())
+        Preview::of(&page, runs)
     }
 
     #[test]
     fn the_form_keeps_the_matches_of_each_service() {
-        let run = |matches: u64| json!({ "matches": matches });
-        let preview = preview(&[(Service::RmaEngine, run(1190)), (Service::Exchange, run(14))]);
+        let run = |matches| DryRun { matches, ..DryRun::default() };
+        let preview = preview(vec![(Service::RmaEngine, run(1190)), (Service::Exchange, run(14))]);
         assert_eq!(preview.expected_field(), "rma-engine:1190,exchange:14");
         assert_eq!(read_expected(&preview.expected_field()), Some(preview.expected));
         assert_eq!(read_expected(""), Some(Vec::new()));
@@ -198,9 +196,9 @@ mod tests {
 
     #[test]
     fn a_count_that_stopped_at_its_limit_cannot_be_confirmed() {
-        let run = |truncated: bool| json!({ "matches": 7, "truncated": truncated });
-        assert!(preview(&[(Service::RmaEngine, run(true))]).is_at_least);
-        assert!(!preview(&[(Service::RmaEngine, run(false))]).is_at_least);
+        let run = |truncated| DryRun { matches: 7, truncated, ..DryRun::default() };
+        assert!(preview(vec![(Service::RmaEngine, run(true))]).is_at_least);
+        assert!(!preview(vec![(Service::RmaEngine, run(false))]).is_at_least);
     }
 
     #[test]
@@ -210,9 +208,10 @@ mod tests {
 
     #[test]
     fn the_largest_count_comes_first() {
-        let kind = |kind: &str, matches: u64| json!({ "kind": kind, "matches": matches });
-        let run = json!({ "matches": 7, "by_kind": [kind("a", 1), kind("b", 3), kind("c", 3)] });
-        let html = preview(&[(Service::RmaEngine, run)]).by_kind.to_string();
+        let kind = |kind: &str, matches| KindMatches { kind: kind.to_owned(), matches };
+        let by_kind = vec![kind("a", 1), kind("b", 3), kind("c", 3)];
+        let run = DryRun { matches: 7, by_kind, ..DryRun::default() };
+        let html = preview(vec![(Service::RmaEngine, run)]).by_kind.to_string();
         let places = ["b", "c", "a"].map(|kind| html.find(&format!(">{kind}</th>")).unwrap());
         assert!(places.is_sorted(), "{html}");
     }

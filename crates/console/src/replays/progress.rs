@@ -1,6 +1,7 @@
 //! The progress of replays, and the buttons that pause, resume and stop them.
 
 use actix_web::{get, http::StatusCode, post, web};
+use api::delivery::{ReplayState, ReplayView};
 use askama::Template;
 use futures_util::future::join_all;
 use pages::{
@@ -12,24 +13,18 @@ use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
 
-use super::wire::{Replay, name_clients};
+use super::{ReplayEntry, name_clients};
 use crate::{
     Notice, Page, PageError, PageResult, Posted, Section, SignedIn, confirm::Confirmation,
-    delivery::delivering_service, error::sentence, html_with,
+    delivery::delivering_service, error::sentence, html_with, states::Shown as _,
 };
-
-/// A replay of one service.
-struct Progress {
-    service: Service,
-    replay: Replay,
-}
 
 #[derive(Template)]
 #[template(path = "replay.html")]
 struct ReplayPage {
     page: Page,
     /// The replays that were started together.
-    replays: Vec<Part<Progress>>,
+    replays: Vec<Part<ReplayEntry>>,
     also: String,
     /// The reason why a button had no effect.
     problem: Option<String>,
@@ -44,10 +39,10 @@ struct StartedTogether {
 }
 
 /// The page of replays that were started together.
-pub(super) fn replay_url(replays: &[(Service, Replay)]) -> Option<String> {
-    let ((service, first), others) = replays.split_first()?;
-    let also = others.iter().map(|(service, replay)| format!("{service}:{}", replay.id));
-    Some(own_url(*service, first.id, &also.collect::<Vec<_>>().join(",")))
+pub(super) fn replay_url(replays: &[ReplayEntry]) -> Option<String> {
+    let (first, others) = replays.split_first()?;
+    let also = others.iter().map(|it| format!("{}:{}", it.service, it.replay.id));
+    Some(own_url(first.service, first.replay.id, &also.collect::<Vec<_>>().join(",")))
 }
 
 fn own_url(service: Service, id: Uuid, also: &str) -> String {
@@ -90,7 +85,7 @@ async fn show(
         if let Ok(replay) = &mut replay {
             name_clients(signed_in, vec![replay]).await;
         }
-        Part::new(replay.map(|replay| Progress { service, replay }))
+        Part::new(replay.map(|replay| ReplayEntry { service, replay }))
     }))
     .await;
     let replays = loaded.into_iter().collect::<Result<_, ApiError>>()?;
@@ -104,12 +99,6 @@ fn others(also: &str) -> Option<Vec<(Service, Uuid)>> {
         Some((delivering_service(service).ok()?, id.parse().ok()?))
     };
     also.split(',').filter(|text| !text.is_empty()).map(one).collect()
-}
-
-impl Progress {
-    fn action(&self, action: &str) -> String {
-        format!("/replays/{}/{}/{action}", self.service, self.replay.id)
-    }
 }
 
 #[post("/replays/{service}/{id}/pause")]
@@ -145,7 +134,7 @@ async fn change(
     let (service, id) = path.into_inner();
     let service = delivering_service(&service)?;
     let path = path!("v1", "replays", id.to_string(), action);
-    let changed: Result<Replay, _> =
+    let changed: Result<ReplayView, _> =
         signed_in.api.send_json(service, Method::POST, None, &path, &json!({})).await;
     match changed {
         Ok(_) => Ok(notice.redirect(&own_url(service, id, &together.also))),
@@ -162,8 +151,8 @@ async fn change(
 async fn confirm_stop(signed_in: SignedIn, path: web::Path<(String, Uuid)>) -> PageResult {
     let (service, id) = path.into_inner();
     let service = delivering_service(&service)?;
-    let replay: Replay =
-        signed_in.api.get(service, &path!("v1", "replays", id.to_string()), &[]).await?;
+    let replay = signed_in.api.get(service, &path!("v1", "replays", id.to_string()), &[]).await?;
+    let replay = ReplayEntry { service, replay };
     let effects = vec![
         format!("The replay of {} ends.", replay.words()),
         format!("So far: {}. Deliveries that are sent again already continue.", replay.result()),

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use api::delivery::{DeliveryView, State};
 use chrono::{DateTime, Utc};
 use pages::{
     api::{ApiError, Service},
@@ -30,15 +31,7 @@ pub(super) struct Entry {
 
 /// The deliveries of the return's messages by identifier.
 #[derive(Debug, Default)]
-pub(super) struct Deliveries(HashMap<Uuid, Message>);
-
-#[derive(Debug, Deserialize)]
-struct Message {
-    id: Uuid,
-    state: String,
-    last_status: Option<i32>,
-    last_outcome: Option<String>,
-}
+pub(super) struct Deliveries(HashMap<Uuid, DeliveryView>);
 
 /// An entry on the page.
 pub(super) struct Step {
@@ -68,7 +61,7 @@ impl Deliveries {
     ) -> Result<Self, ApiError> {
         let key = format!("rma:{rma}");
         let query = [("merchant", merchant), ("ordering_key", key.as_str()), ("limit", "200")];
-        let page: Records<Message> =
+        let page: Records<DeliveryView> =
             load(signed_in, Service::RmaEngine, None, "v1/deliveries", &query).await?;
         Ok(Self(page.records.into_iter().map(|message| (message.id, message)).collect()))
     }
@@ -102,17 +95,20 @@ pub(super) fn steps(
     entries.into_iter().map(step).collect()
 }
 
-fn sent_message(id: Uuid, event: &str, known: Option<&Message>) -> SentMessage {
+fn sent_message(id: Uuid, event: &str, known: Option<&DeliveryView>) -> SentMessage {
     let (tone, state) = match known {
         None => ("", "was sent".to_owned()),
-        Some(message) => match (message.state.as_str(), message.last_status, &message.last_outcome)
-        {
-            ("delivered", ..) => ("good", "arrived".to_owned()),
-            ("dead", Some(status), _) => ("bad", format!("did not arrive: response {status}")),
-            ("dead", None, Some(outcome)) => ("bad", format!("did not arrive: {}", words(outcome))),
-            ("dead", None, None) => ("bad", "did not arrive".to_owned()),
-            (_, Some(status), _) => ("warn", format!("has not arrived yet: response {status}")),
-            _ => ("warn", "has not arrived yet".to_owned()),
+        Some(message) => match (message.state, message.last_status, &message.last_outcome) {
+            (State::Delivered, ..) => ("good", "arrived".to_owned()),
+            (State::Dead, Some(status), _) => ("bad", format!("did not arrive: response {status}")),
+            (State::Dead, None, Some(outcome)) => {
+                ("bad", format!("did not arrive: {}", words(outcome)))
+            }
+            (State::Dead, None, None) => ("bad", "did not arrive".to_owned()),
+            (State::Pending, Some(status), _) => {
+                ("warn", format!("has not arrived yet: response {status}"))
+            }
+            (State::Pending, None, _) => ("warn", "has not arrived yet".to_owned()),
         },
     };
     SentMessage { id, event: event.to_owned(), tone, state }
@@ -204,6 +200,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::fixtures;
 
     #[test]
     fn an_entry_says_what_happened() {
@@ -221,12 +218,7 @@ mod tests {
     #[test]
     fn an_entry_says_whether_its_message_arrived() {
         let sent = |state: &str, status: Option<i32>| {
-            let known = Message {
-                id: Uuid::nil(),
-                state: state.into(),
-                last_status: status,
-                last_outcome: None,
-            };
+            let known = fixtures::delivery(&json!({ "state": state, "last_status": status }));
             sent_message(Uuid::nil(), "rma.created", Some(&known)).state
         };
         assert_eq!(sent("delivered", Some(200)), "arrived");

@@ -4,6 +4,7 @@
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
 use actix_web::{HttpResponse, post, web};
+use api::delivery::{EndpointCheck, EndpointCheckResult};
 use bytes::Bytes;
 use chrono::TimeDelta;
 use domain::access::{MerchantId, Scope};
@@ -16,11 +17,11 @@ use merchants::Merchants;
 use platform::http::{self};
 use platform::identity::Caller;
 use platform::{Problem, Timestamp, chain, database::DatabaseError};
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use serde::Deserialize;
+use utoipa::IntoParams;
 
 use super::access::includes;
-use super::check_result::{EndpointCheckResult, SentRequest};
+use super::check_result::{SentRequest, accepted_sample, sent, unsent};
 use super::{Error, parse_merchant};
 use crate::Deliveries;
 use crate::attempt::{Message, Query, ResponseBody};
@@ -35,12 +36,6 @@ const SAMPLE_EVENT: &str = "sample";
 /// A check warns of a certificate that expires within this time.
 const EXPIRY_NOTICE: TimeDelta = TimeDelta::days(30);
 const MAX_VARIANTS_BYTES: usize = 1024 * 1024;
-
-/// Results of an endpoint check, one for each endpoint.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct EndpointCheck {
-    results: Vec<EndpointCheckResult>,
-}
 
 /// Options for an endpoint check.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -130,7 +125,7 @@ async fn record_accepted(
 ) -> Result<(), DatabaseError> {
     let kind = |kind: &MessageKind| {
         let name = kind.to_string();
-        let status = results.iter().find_map(|result| result.accepted_sample(&name))?;
+        let status = results.iter().find_map(|result| accepted_sample(result, &name))?;
         Some((name, status))
     };
     let accepted: Vec<_> = engine.kinds.iter().filter_map(kind).collect();
@@ -155,7 +150,7 @@ async fn check(
             let known = engine.merchants.get(merchant);
             let is_set = known.is_some_and(|known| known.endpoints.contains_key(&interface));
             let outcome = if is_set { "unreachable" } else { "not_set" };
-            return Ok(EndpointCheckResult::unsent(interface, outcome, chain(&error)));
+            return Ok(unsent(interface, outcome, chain(&error)));
         }
     };
     let mut client = engine.endpoint_client.clone();
@@ -173,7 +168,7 @@ async fn check(
                 Ok(url) => url,
                 Err(error) => {
                     let why = error.to_string();
-                    return Ok(EndpointCheckResult::unsent(interface, "unreachable", why));
+                    return Ok(unsent(interface, "unreachable", why));
                 }
             };
             let query = Query {
@@ -187,8 +182,9 @@ async fn check(
             (url, attempt, SentRequest::of_variants(merchant, has_credentials))
         }
     };
-    let result = EndpointCheckResult::sent(interface, url, attempt, request);
-    Ok(result.with_warning(certificate_warning(&resolved.endpoint, now)))
+    let mut result = sent(interface, url, attempt, request);
+    result.warnings.extend(certificate_warning(&resolved.endpoint, now));
+    Ok(result)
 }
 
 /// Warns of a client certificate that has expired or expires soon.

@@ -1,50 +1,16 @@
 //! The result of checking one endpoint.
 
+use api::delivery::{EndpointCheckResult, RefusedPart};
 use domain::access::MerchantId;
 use domain::exchange::Variants;
 use domain::merchant::Interface;
 use platform::chain;
-use serde::Serialize;
 use url::Url;
-use utoipa::ToSchema;
 
-use super::headers::{HeaderView, request_headers, response_headers};
-use super::refusal::{CheckedResponse, RefusedPart};
+use super::headers::{request_headers, response_headers};
+use super::refusal::{CheckedResponse, reason, remedy};
 use crate::attempt::{Attempt, Message, MessageFacts, derived_headers, parse_headers};
 use crate::outcome::Outcome;
-
-/// Result of sending one sample, or of requesting variants.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct EndpointCheckResult {
-    /// Kind of the sample, or `exchange-variants`.
-    kind: String,
-    /// URL of the request without its query string.
-    endpoint: Option<String>,
-    /// Whether the endpoint accepted the sample.
-    accepted: bool,
-    /// `not_set` if the merchant has no such endpoint, `invalid_response` if its variants cannot be
-    /// read.
-    outcome: String,
-    /// HTTP status code of the response.
-    status: Option<u16>,
-    detail: String,
-    /// The part of the request that the endpoint refused. Null unless it responded with 401 or 403, or with
-    /// another 4xx status and a body that names the signature.
-    refused: Option<RefusedPart>,
-    /// The remedy in words, if the endpoint refused a part of the request.
-    remedy: Option<String>,
-    /// Headers of the request as sent, by name. Empty if there was no request.
-    request_headers: Vec<HeaderView>,
-    /// The sample. Empty for variants.
-    request_body: String,
-    /// Headers of the response, up to 2 KiB. Empty without a response.
-    response_headers: Vec<HeaderView>,
-    /// First bytes of the response body.
-    response_body: String,
-    latency_ms: u64,
-    /// Variants that are left out, fields that are ignored, and a client certificate that expires soon.
-    warnings: Vec<String>,
-}
 
 /// The request of a check, apart from the headers that the attempt log contains.
 pub(super) struct SentRequest {
@@ -75,82 +41,65 @@ impl SentRequest {
     }
 }
 
-impl EndpointCheckResult {
-    /// The status of the response if this is an accepted sample of the kind.
-    pub(super) fn accepted_sample(&self, kind: &str) -> Option<i32> {
-        self.status.filter(|_| self.accepted && self.kind == kind).map(i32::from)
-    }
+/// The status of the response if this is an accepted sample of the kind.
+pub(super) fn accepted_sample(result: &EndpointCheckResult, kind: &str) -> Option<i32> {
+    result.status.filter(|_| result.accepted && result.kind == kind).map(i32::from)
+}
 
-    pub(super) fn with_warning(mut self, warning: Option<String>) -> Self {
-        self.warnings.extend(warning);
-        self
+pub(super) fn unsent(interface: Interface, outcome: &str, detail: String) -> EndpointCheckResult {
+    EndpointCheckResult {
+        kind: interface.to_string(),
+        outcome: outcome.to_owned(),
+        detail,
+        ..EndpointCheckResult::default()
     }
+}
 
-    pub(super) fn unsent(interface: Interface, outcome: &str, detail: String) -> Self {
-        Self {
-            kind: interface.to_string(),
-            endpoint: None,
-            accepted: false,
-            outcome: outcome.to_owned(),
-            status: None,
-            detail,
-            refused: None,
-            remedy: None,
-            request_headers: Vec::new(),
-            request_body: String::new(),
-            response_headers: Vec::new(),
-            response_body: String::new(),
-            latency_ms: 0,
-            warnings: Vec::new(),
+pub(super) fn sent(
+    interface: Interface,
+    mut url: Url,
+    attempt: Attempt,
+    request: SentRequest,
+) -> EndpointCheckResult {
+    let is_delivered = matches!(attempt.outcome, Outcome::Delivered { .. });
+    let (unreadable, warnings) = match interface {
+        Interface::Variants if is_delivered => match Variants::read(&attempt.response) {
+            Ok(_) => (None, Variants::warnings(&attempt.response).unwrap_or_default()),
+            Err(error) => (Some(error), Vec::new()),
+        },
+        _ => (None, Vec::new()),
+    };
+    let outcome = attempt.outcome.name();
+    let status = attempt.outcome.status();
+    let refused = refused_part(interface, &attempt, request.has_credentials);
+    let (outcome, detail) = match (&unreadable, refused, status) {
+        (Some(error), ..) => ("invalid_response", chain(error)),
+        (None, Some(part), Some(status)) => {
+            let reason = reason(part, request.has_credentials);
+            (outcome, format!("responded with {status}: {reason}"))
         }
-    }
-
-    pub(super) fn sent(
-        interface: Interface,
-        mut url: Url,
-        attempt: Attempt,
-        request: SentRequest,
-    ) -> Self {
-        let is_delivered = matches!(attempt.outcome, Outcome::Delivered { .. });
-        let (unreadable, warnings) = match interface {
-            Interface::Variants if is_delivered => match Variants::read(&attempt.response) {
-                Ok(_) => (None, Variants::warnings(&attempt.response).unwrap_or_default()),
-                Err(error) => (Some(error), Vec::new()),
-            },
-            _ => (None, Vec::new()),
-        };
-        let outcome = attempt.outcome.name();
-        let status = attempt.outcome.status();
-        let refused = refused_part(interface, &attempt, request.has_credentials);
-        let (outcome, detail) = match (&unreadable, refused, status) {
-            (Some(error), ..) => ("invalid_response", chain(error)),
-            (None, Some(part), Some(status)) => {
-                let reason = part.reason(request.has_credentials);
-                (outcome, format!("responded with {status}: {reason}"))
-            }
-            (None, ..) => (outcome, attempt.outcome.detail()),
-        };
-        let request_headers = request_headers(&attempt.headers.request, request.headers);
-        let response_headers = response_headers(&attempt.headers.response);
-        let was_sent = !request_headers.is_empty();
-        // The query string may hold a secret.
-        url.set_query(None);
-        Self {
-            kind: interface.to_string(),
-            endpoint: Some(url.to_string()),
-            accepted: is_delivered && unreadable.is_none(),
-            outcome: outcome.to_owned(),
-            status,
-            detail,
-            refused,
-            remedy: refused.map(|part| part.remedy(request.has_credentials).to_owned()),
-            request_headers,
-            request_body: if was_sent { request.body } else { String::new() },
-            response_headers,
-            response_body: attempt.response_log,
-            latency_ms: attempt.latency.as_millis().try_into().unwrap_or(u64::MAX),
-            warnings,
-        }
+        (None, ..) => (outcome, attempt.outcome.detail()),
+    };
+    let request_headers = request_headers(&attempt.headers.request, request.headers);
+    let response_headers = response_headers(&attempt.headers.response);
+    let was_sent = !request_headers.is_empty();
+    // The query string may hold a secret.
+    url.set_query(None);
+    EndpointCheckResult {
+        kind: interface.to_string(),
+        endpoint: Some(url.to_string()),
+        accepted: is_delivered && unreadable.is_none(),
+        outcome: outcome.to_owned(),
+        status,
+        detail,
+        refused,
+        remedy: refused.map(|part| remedy(part, request.has_credentials).to_owned()),
+        request_headers,
+        request_body: if was_sent { request.body } else { String::new() },
+        response_headers,
+        response_body: attempt.response_log,
+        latency_ms: attempt.latency.as_millis().try_into().unwrap_or(u64::MAX),
+        warnings,
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
+use api::delivery::EndpointView;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::endpoint_state::EndpointState;
@@ -11,7 +12,7 @@ use domain::merchant::{Interface, Merchant};
 use domain::message_kind::MessageKind;
 use platform::{Timestamp, database::DatabaseError};
 
-use super::endpoint_view::EndpointView;
+use super::endpoint_view::new_view;
 use crate::engine::Engine;
 use crate::store::{self, EndpointKey, EndpointResults};
 
@@ -120,7 +121,7 @@ fn view(
     let merchant = engine.merchants.get(&key.0.parse().ok()?)?;
     let is_paused = merchant.endpoints.get(&Interface::Message(kind))?.paused;
     let (state, since) = state(is_paused, results);
-    Some(EndpointView::new(&merchant.identifier, kind, state, since))
+    Some(new_view(&merchant.identifier, kind, state, since))
 }
 
 /// Returns the state of an endpoint, and the time since which it has that state.

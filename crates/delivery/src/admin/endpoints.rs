@@ -3,17 +3,18 @@
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
 use actix_web::{HttpResponse, get, web};
+use api::delivery::{EndpointPage, EndpointView};
 use diesel_async::AsyncPgConnection;
 use domain::endpoint_state::EndpointState;
 use platform::http::{BadCursor, PageLimit, Query};
 use platform::identity::Caller;
 use platform::{Problem, database::DatabaseError};
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use serde::Deserialize;
+use utoipa::IntoParams;
 
 use super::access::readable_merchant;
 use super::endpoint_states::Selection;
-use super::endpoint_view::EndpointView;
+use super::endpoint_view::{add_recent, complete};
 use super::parse_merchant;
 use crate::Deliveries;
 use crate::engine::Engine;
@@ -36,17 +37,6 @@ pub(crate) struct EndpointQuery {
     limit: PageLimit,
     /// The `next` of the previous page.
     after: Option<String>,
-}
-
-/// A page of endpoints, by merchant and kind.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct EndpointPage {
-    endpoints: Vec<EndpointView>,
-    /// Delays between the attempts of a message. Each differs by up to 10 %.
-    retry_delays_seconds: Vec<u64>,
-    /// Pass as `after` to get the next page. Absent on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<String>,
 }
 
 /// List endpoints
@@ -109,9 +99,9 @@ pub(super) async fn add_details(
             .iter()
             .find(|it| it.merchant == endpoint.merchant && it.kind == endpoint.kind.name());
         if let Some(details) = own {
-            endpoint.add_details(details, windows);
+            complete(endpoint, details, windows);
         }
-        endpoint.add_recent(&recent);
+        add_recent(endpoint, &recent);
     }
     Ok(())
 }

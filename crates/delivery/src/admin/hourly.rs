@@ -5,13 +5,14 @@
 use std::collections::HashMap;
 
 use actix_web::{HttpResponse, get, web};
-use chrono::{DateTime, DurationRound as _, TimeDelta, Utc};
+use api::delivery::{DurationBucket, HourReport, HourlyReport};
+use chrono::{DurationRound as _, TimeDelta};
 use domain::access::MerchantId;
 use platform::http::Query;
 use platform::identity::Caller;
 use platform::{Problem, Timestamp};
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use serde::Deserialize;
+use utoipa::IntoParams;
 
 use super::access::readable_merchant;
 use super::{Error, check_kind, parse_merchant};
@@ -41,55 +42,20 @@ fn default_hours() -> u16 {
     DEFAULT_HOURS
 }
 
-/// Attempts of one hour.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct HourReport {
-    period_start_at: DateTime<Utc>,
-    attempts: i64,
-    /// Attempts that delivered their message.
-    delivered: i64,
-    /// All other attempts.
-    failed: i64,
-    /// Median duration of an attempt in milliseconds, failed ones included. Null without attempts.
-    p50_ms: Option<i64>,
-    /// Duration that 95 % of the attempts did not exceed.
-    p95_ms: Option<i64>,
-    /// Histogram of the durations, without empty buckets. Histograms can be added up, percentiles
-    /// cannot.
-    durations: Vec<DurationBucket>,
-}
-
-/// Attempts that took longer than `from_ms` and at most `to_ms`.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct DurationBucket {
-    from_ms: i64,
-    /// Null for the longest durations.
-    to_ms: Option<i64>,
-    attempts: i64,
-}
-
-impl HourReport {
-    fn new(hour: Timestamp, histogram: &Histogram) -> Self {
-        Self {
-            period_start_at: hour,
-            attempts: histogram.attempts,
-            delivered: histogram.delivered,
-            failed: histogram.attempts - histogram.delivered,
-            p50_ms: histogram.percentile_ms(50),
-            p95_ms: histogram.percentile_ms(95),
-            durations: histogram
-                .buckets()
-                .into_iter()
-                .map(|(from_ms, to_ms, attempts)| DurationBucket { from_ms, to_ms, attempts })
-                .collect(),
-        }
+fn show_hour(hour: Timestamp, histogram: &Histogram) -> HourReport {
+    HourReport {
+        period_start_at: hour,
+        attempts: histogram.attempts,
+        delivered: histogram.delivered,
+        failed: histogram.attempts - histogram.delivered,
+        p50_ms: histogram.percentile_ms(50),
+        p95_ms: histogram.percentile_ms(95),
+        durations: histogram
+            .buckets()
+            .into_iter()
+            .map(|(from_ms, to_ms, attempts)| DurationBucket { from_ms, to_ms, attempts })
+            .collect(),
     }
-}
-
-/// Attempts hour by hour, oldest first. Hours without attempts are included.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct HourlyReport {
-    hours: Vec<HourReport>,
 }
 
 /// Report deliveries by hour
@@ -123,7 +89,7 @@ pub(crate) async fn report_hours(
     let histograms = by_hour(&buckets);
     let hours = std::iter::successors(Some(first), |hour| Some(*hour + HOUR));
     let empty = Histogram::default();
-    let report = |hour| HourReport::new(hour, histograms.get(&hour).unwrap_or(&empty));
+    let report = |hour| show_hour(hour, histograms.get(&hour).unwrap_or(&empty));
     let hours = hours.take(query.hours.into()).map(report).collect();
     Ok(HttpResponse::Ok().json(HourlyReport { hours }))
 }

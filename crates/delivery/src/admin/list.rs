@@ -3,19 +3,20 @@
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
 use actix_web::{HttpResponse, get, web};
+use api::delivery::{DeliveryPage, DeliveryView, Filter, State, Waiting};
 use chrono::{DateTime, Utc};
 use platform::Problem;
 use platform::http::{ErrorBody, ListOrder, PageLimit, Query};
 use platform::identity::Caller;
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use serde::Deserialize;
+use utoipa::IntoParams;
 use uuid::Uuid;
 
 use super::access::readable_merchant;
-use super::waiting::{Waiting, waiting};
+use super::waiting::waiting;
 use super::{check_filter, check_outcome, parse_merchant};
 use crate::Deliveries;
-use crate::store::{self, DeliveryRow, Filter, IdOrder, Scan, State};
+use crate::store::{self, DeliveryRow, IdOrder, Scan};
 
 /// Filter and page of a list of deliveries. All given fields must match.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
@@ -53,60 +54,24 @@ pub(crate) struct DeliveryQuery {
     after: Option<Uuid>,
 }
 
-/// A delivery.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct DeliveryView {
-    /// The merchant sees this as `webhook-id`.
-    id: Uuid,
-    merchant: String,
-    kind: String,
-    event: String,
-    ordering_key: Option<String>,
-    sequence: i64,
-    state: State,
-    created_at: DateTime<Utc>,
-    /// Earliest time of the next attempt. Null while the delivery is being sent, waits behind another
-    /// of its ordering key, or is settled.
-    next_attempt_at: Option<DateTime<Utc>>,
-    /// Reason why the delivery waits; null once it is settled.
-    waiting: Option<Waiting>,
-    /// Attempts since creation or the last replay.
-    attempt_count: Option<i32>,
-    last_outcome: Option<String>,
-    last_status: Option<i32>,
-    last_error: Option<String>,
-    last_attempt_at: Option<DateTime<Utc>>,
-}
-
-impl DeliveryView {
-    pub(super) fn new(row: DeliveryRow, waiting: Option<Waiting>) -> Self {
-        Self {
-            state: row.state(),
-            id: row.id,
-            merchant: row.merchant,
-            kind: row.kind,
-            event: row.event,
-            ordering_key: row.ordering_key,
-            sequence: row.sequence,
-            created_at: row.created_at,
-            next_attempt_at: row.next_attempt_at,
-            waiting,
-            attempt_count: row.attempts.or(row.last_number),
-            last_outcome: row.outcome,
-            last_status: row.status,
-            last_error: row.detail,
-            last_attempt_at: row.started_at,
-        }
+pub(super) fn show(row: DeliveryRow, waiting: Option<Waiting>) -> DeliveryView {
+    DeliveryView {
+        state: row.state(),
+        id: row.id,
+        merchant: row.merchant,
+        kind: row.kind,
+        event: row.event,
+        ordering_key: row.ordering_key,
+        sequence: row.sequence,
+        created_at: row.created_at,
+        next_attempt_at: row.next_attempt_at,
+        waiting,
+        attempt_count: row.attempts.or(row.last_number),
+        last_outcome: row.outcome,
+        last_status: row.status,
+        last_error: row.detail,
+        last_attempt_at: row.started_at,
     }
-}
-
-/// A page of deliveries.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct DeliveryPage {
-    deliveries: Vec<DeliveryView>,
-    /// Pass as `after` to get the next page. Absent on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<String>,
 }
 
 /// List deliveries
@@ -159,7 +124,7 @@ pub(crate) async fn list_deliveries(
     let mut waiting = waiting(engine, &mut conn, &rows).await?;
     let view = |row: DeliveryRow| {
         let waiting = waiting.remove(&row.id);
-        DeliveryView::new(row, waiting)
+        show(row, waiting)
     };
     let deliveries = rows.into_iter().map(view).collect();
     Ok(HttpResponse::Ok().json(DeliveryPage { deliveries, next }))

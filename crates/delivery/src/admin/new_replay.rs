@@ -1,5 +1,6 @@
 //! The body of a request to replay deliveries.
 
+use api::delivery::{Filter, State};
 use domain::access::MerchantId;
 use domain::delivery::OUTCOMES;
 use domain::json::{
@@ -9,8 +10,6 @@ use domain::message_kind::MessageKind;
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
-
-use crate::store::{Filter, State};
 
 /// A request to replay deliveries.
 #[derive(Debug, Serialize, ToSchema)]

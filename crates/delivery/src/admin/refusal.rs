@@ -6,20 +6,7 @@
 //! or 403 response is unknown. Some receivers respond to a wrong signature with another 4xx status, such as
 //! 400.
 
-use serde::Serialize;
-use utoipa::ToSchema;
-
-/// The part of a request that an endpoint refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum RefusedPart {
-    /// The response names the signature, or the request had no credentials.
-    Signature,
-    /// The response asks for credentials.
-    Credentials,
-    /// The response does not say which.
-    Unknown,
-}
+use api::delivery::RefusedPart;
 
 const SIGNATURE_WORDS: [&str; 5] =
     ["signature", "webhook-id", "webhook-timestamp", "hmac", "whsec"];
@@ -60,39 +47,37 @@ impl CheckedResponse<'_> {
     }
 }
 
-impl RefusedPart {
-    /// Returns the reason of the refusal, to follow the status.
-    pub(super) fn reason(self, has_credentials: bool) -> &'static str {
-        match (self, has_credentials) {
-            (Self::Signature, _) => "the signature was refused",
-            (Self::Credentials, true) => "the credentials were refused",
-            (Self::Credentials, false) => "credentials are required and none are set",
-            (Self::Unknown, _) => "the credentials or the signature were refused",
-        }
+/// Returns the reason of the refusal, to follow the status.
+pub(super) fn reason(part: RefusedPart, has_credentials: bool) -> &'static str {
+    match (part, has_credentials) {
+        (RefusedPart::Signature, _) => "the signature was refused",
+        (RefusedPart::Credentials, true) => "the credentials were refused",
+        (RefusedPart::Credentials, false) => "credentials are required and none are set",
+        (RefusedPart::Unknown, _) => "the credentials or the signature were refused",
     }
+}
 
-    /// Returns the remedy in a sentence.
-    pub(super) fn remedy(self, has_credentials: bool) -> &'static str {
-        match (self, has_credentials) {
-            (Self::Signature, true) => {
-                "the endpoint refused the signature: it must verify with the signing secret of this \
-                 endpoint, over the body as received"
-            }
-            (Self::Signature, false) => {
-                "the endpoint refused the signature: it must verify with the signing secret of this \
-                 endpoint, over the body as received; no credentials are set for it"
-            }
-            (Self::Credentials, true) => {
-                "the endpoint refused the credentials: set the right ones with backhaul endpoint set"
-            }
-            (Self::Credentials, false) => {
-                "the endpoint asks for credentials and none are set: set them with backhaul endpoint \
-                 set --auth"
-            }
-            (Self::Unknown, _) => {
-                "the endpoint refused the credentials or the signature; its response does not say \
-                 which: check the credentials first, then the signing secret of this endpoint"
-            }
+/// Returns the remedy in a sentence.
+pub(super) fn remedy(part: RefusedPart, has_credentials: bool) -> &'static str {
+    match (part, has_credentials) {
+        (RefusedPart::Signature, true) => {
+            "the endpoint refused the signature: it must verify with the signing secret of this \
+             endpoint, over the body as received"
+        }
+        (RefusedPart::Signature, false) => {
+            "the endpoint refused the signature: it must verify with the signing secret of this \
+             endpoint, over the body as received; no credentials are set for it"
+        }
+        (RefusedPart::Credentials, true) => {
+            "the endpoint refused the credentials: set the right ones with backhaul endpoint set"
+        }
+        (RefusedPart::Credentials, false) => {
+            "the endpoint asks for credentials and none are set: set them with backhaul endpoint \
+             set --auth"
+        }
+        (RefusedPart::Unknown, _) => {
+            "the endpoint refused the credentials or the signature; its response does not say \
+             which: check the credentials first, then the signing secret of this endpoint"
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Pauses, resumes and stops replays.
 
 use actix_web::{HttpResponse, post, web};
+use api::delivery::{ReplayState, ReplayView};
 use platform::Problem;
 use platform::http::ErrorBody;
 use platform::identity::Caller;
@@ -8,10 +9,10 @@ use uuid::Uuid;
 
 use super::Error;
 use super::access::replayable_merchant;
-use super::replay_view::ReplayView;
+use super::replay_view::show;
 use super::replays::find;
 use crate::Deliveries;
-use crate::store::{self, ReplayState};
+use crate::store;
 
 /// Pause a replay
 ///
@@ -88,7 +89,7 @@ async fn change(
         if state == ReplayState::Running {
             engine.replayed.notify_one();
         }
-        return Ok(HttpResponse::Ok().json(ReplayView::new(changed)?));
+        return Ok(HttpResponse::Ok().json(show(changed)?));
     }
     let replay = find(&mut conn, merchant.as_ref(), id).await?;
     if replay.state == state {

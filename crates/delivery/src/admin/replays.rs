@@ -3,6 +3,7 @@
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
 use actix_web::{HttpResponse, get, post, web};
+use api::delivery::{DryRun, Filter, ReplayPage, ReplayState, ReplayView, State};
 use chrono::TimeDelta;
 use diesel_async::AsyncPgConnection;
 use domain::access::{MerchantId, Scope};
@@ -15,13 +16,13 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::access::{includes, readable_merchant, replayable_merchant};
-use super::dry_run::{DryRun, dry_run};
+use super::dry_run::dry_run;
 use super::new_replay::NewReplay;
 pub(super) use super::new_replay::{DEFAULT_PER_SECOND, MAX_COUNTED};
-use super::replay_view::ReplayView;
+use super::replay_view::show;
 use super::{Error, parse_merchant};
 use crate::Deliveries;
-use crate::store::{self, Filter, MatchCounts, Replay, ReplayState, State};
+use crate::store::{self, MatchCounts, Replay};
 
 /// Filter and page of a list of replays.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -36,15 +37,6 @@ pub(crate) struct ReplayQuery {
     limit: PageLimit,
     /// The `next` of the previous page.
     after: Option<Uuid>,
-}
-
-/// A page of replays, newest first.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct ReplayPage {
-    replays: Vec<ReplayView>,
-    /// Pass as `after` to get the next page. Absent on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<String>,
 }
 
 /// The number of matches differs from the expected one, or is too large to be counted.
@@ -101,7 +93,7 @@ pub(crate) async fn start_replay(
     store::insert_replay(&mut conn, &replay).await?;
     deliveries.0.replayed.notify_one();
     tracing::info!(replay.id = %replay.id, by = replay.requested_by, "started replay {}", replay.id);
-    Ok(HttpResponse::Accepted().json(ReplayView::new(replay)?))
+    Ok(HttpResponse::Accepted().json(show(replay)?))
 }
 
 impl UnexpectedMatches {
@@ -151,7 +143,7 @@ pub(crate) async fn list_replays(
     let rows = query.limit.rows();
     let mut replays = store::newest_replays(&mut conn, merchant, state, query.after, rows).await?;
     let next = query.limit.next(&mut replays, |last| last.id.to_string());
-    let replays = replays.into_iter().map(ReplayView::new).collect::<Result<_, _>>()?;
+    let replays = replays.into_iter().map(show).collect::<Result<_, _>>()?;
     Ok(HttpResponse::Ok().json(ReplayPage { replays, next }))
 }
 
@@ -182,7 +174,7 @@ pub(super) async fn find(
     id: Uuid,
 ) -> Result<ReplayView, Problem> {
     let replay = store::find_replay(conn, id).await?.ok_or(Error::NoReplay(id))?;
-    let replay = ReplayView::new(replay)?;
+    let replay = show(replay)?;
     if !includes(merchant, replay.filter.merchant.as_deref()) {
         return Err(Error::NoReplay(id).into());
     }

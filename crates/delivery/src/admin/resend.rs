@@ -3,6 +3,7 @@
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
 use actix_web::{HttpResponse, post, web};
+use api::delivery::{DeliveryView, Filter, ReplayState, State, Waiting, WaitingReason};
 use diesel_async::{AsyncConnection, AsyncPgConnection};
 use domain::access::MerchantId;
 use platform::http::{ErrorBody, Query};
@@ -14,11 +15,11 @@ use uuid::Uuid;
 
 use super::Error;
 use super::access::{includes, replayable_merchant};
-use super::list::DeliveryView;
+use super::list::show;
 use super::replays::{DEFAULT_PER_SECOND, new_replay};
-use super::waiting::{Waiting, WaitingReason, waiting};
+use super::waiting::waiting;
 use crate::Deliveries;
-use crate::store::{self, DeliveryRow, Filter, Replay, ReplayState, State, Superseded};
+use crate::store::{self, DeliveryRow, Replay, Superseded};
 
 /// Options for the replay of one delivery.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -66,7 +67,7 @@ pub(crate) async fn replay_delivery(
     let rows = [delivery];
     let waiting = waiting(engine, &mut conn, &rows).await?.remove(&id);
     let [delivery] = rows;
-    Ok(HttpResponse::Accepted().json(DeliveryView::new(delivery, waiting)))
+    Ok(HttpResponse::Accepted().json(show(delivery, waiting)))
 }
 
 /// Requeues a settled delivery and records the caller, as for a replay by filter. Returns false if the

@@ -1,18 +1,16 @@
 //! Shows a delivery with its attempts.
 
 use actix_web::{HttpRequest, HttpResponse, get, web};
-use chrono::{DateTime, Utc};
+use api::delivery::{AttemptView, DeliveryDetails};
 use platform::Problem;
 use platform::http::reserve_for_response;
 use platform::identity::Caller;
-use serde::Serialize;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::Error;
 use super::access::{includes, readable_merchant};
-use super::headers::{HeaderView, request_headers, response_headers};
-use super::list::DeliveryView;
+use super::headers::{request_headers, response_headers};
+use super::list::show;
 use super::waiting::waiting;
 use crate::Deliveries;
 use crate::attempt::{MessageFacts, derived_headers};
@@ -21,55 +19,20 @@ use crate::store::{self, AttemptRow};
 /// Every replay adds attempts. The newest are shown.
 const MAX_SHOWN_ATTEMPTS: i64 = 100;
 
-/// A request to the merchant, or an attempt that failed before the request.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct AttemptView {
-    /// 0 for the first delivery, 1 for the first replay, and so on.
-    replay_number: i32,
-    number: i32,
-    started_at: DateTime<Utc>,
-    latency_ms: i32,
-    outcome: String,
-    /// HTTP status code of the response.
-    status: Option<i32>,
-    detail: String,
-    /// Headers of the request as sent, by name. Empty if the attempt failed before the request.
-    request_headers: Vec<HeaderView>,
-    /// Headers of the response, up to 2 KiB. Empty without a response.
-    response_headers: Vec<HeaderView>,
-    /// First bytes of the response body.
-    response_body: String,
-}
-
-impl AttemptView {
-    fn new(row: AttemptRow, message: &MessageFacts<'_>) -> Self {
-        let derived = derived_headers(message, row.started_at);
-        Self {
-            replay_number: row.replay_number,
-            number: row.number,
-            started_at: row.started_at,
-            latency_ms: row.latency_ms,
-            outcome: row.outcome,
-            status: row.status,
-            detail: row.detail,
-            request_headers: request_headers(&row.request_headers, derived),
-            response_headers: response_headers(&row.response_headers),
-            response_body: row.response_body,
-        }
+fn show_attempt(row: AttemptRow, message: &MessageFacts<'_>) -> AttemptView {
+    let derived = derived_headers(message, row.started_at);
+    AttemptView {
+        replay_number: row.replay_number,
+        number: row.number,
+        started_at: row.started_at,
+        latency_ms: row.latency_ms,
+        outcome: row.outcome,
+        status: row.status,
+        detail: row.detail,
+        request_headers: request_headers(&row.request_headers, derived),
+        response_headers: response_headers(&row.response_headers),
+        response_body: row.response_body,
     }
-}
-
-/// A delivery with its message body and its attempts.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct DeliveryDetails {
-    #[serde(flatten)]
-    delivery: DeliveryView,
-    /// The message body as sent to the merchant.
-    body: String,
-    /// The newest 100 attempts, oldest first.
-    attempts: Vec<AttemptView>,
-    /// Attempts after which a delivery is dead. A replay starts again.
-    max_attempts: u32,
 }
 
 /// Show a delivery
@@ -105,14 +68,14 @@ pub(crate) async fn show_delivery(
         sequence: delivery.sequence,
         body_bytes: body.len(),
     };
-    let attempts = attempts.into_iter().map(|row| AttemptView::new(row, &message)).collect();
+    let attempts = attempts.into_iter().map(|row| show_attempt(row, &message)).collect();
     let rows = [delivery];
     let waiting = waiting(&deliveries.0, &mut conn, &rows).await?.remove(&id);
     let [delivery] = rows;
     Ok(HttpResponse::Ok().json(DeliveryDetails {
         attempts,
         max_attempts: deliveries.0.schedule.max_attempts(),
-        delivery: DeliveryView::new(delivery, waiting),
+        delivery: show(delivery, waiting),
         body: String::from_utf8_lossy(&body).into_owned(),
     }))
 }

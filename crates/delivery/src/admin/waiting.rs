@@ -2,46 +2,16 @@
 
 use std::collections::HashMap;
 
+use api::delivery::{State, Waiting, WaitingReason};
 use chrono::SecondsFormat;
 use diesel_async::AsyncPgConnection;
 use domain::message_kind::MessageKind;
 use platform::{Timestamp, database::DatabaseError};
-use serde::Serialize;
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::engine::Engine;
-use crate::store::{self, DeliveryRow, State, UnsettledDelivery};
+use crate::store::{self, DeliveryRow, UnsettledDelivery};
 use crate::window::Window;
-
-/// Reason why a pending delivery waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum WaitingReason {
-    /// The delivery does not wait: it is being sent.
-    Sending,
-    /// The endpoint is paused.
-    EndpointPaused,
-    /// An earlier delivery of its ordering key is not settled.
-    BehindAnother,
-    /// The time of the next attempt has not come.
-    NextAttempt,
-    /// The endpoint fails, and is probed again later.
-    EndpointFailing,
-    /// As many messages of the endpoint are in flight as its window allows.
-    WindowFull,
-    /// The delivery is due and is sent next.
-    Due,
-}
-
-/// Reason why a pending delivery waits, in a word and in a sentence.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Waiting {
-    pub(crate) reason: WaitingReason,
-    /// The reason in words, with its time.
-    #[schema(example = "the endpoint fails and is probed again at 2026-11-16T09:30:30Z")]
-    pub(crate) detail: String,
-}
 
 /// Returns the reason of each pending delivery among `rows`.
 pub(super) async fn waiting(
@@ -64,37 +34,35 @@ pub(super) async fn waiting(
         })
         .collect();
     let now = engine.clock.now();
-    let reason = |delivery: &UnsettledDelivery| {
+    let with_reason = |delivery: &UnsettledDelivery| {
         let is_paused = paused.get(&delivery.id).copied().unwrap_or_default();
-        (delivery.id, Waiting::new(delivery, is_paused, now))
+        (delivery.id, reason(delivery, is_paused, now))
     };
-    Ok(unsettled.iter().map(reason).collect())
+    Ok(unsettled.iter().map(with_reason).collect())
 }
 
-impl Waiting {
-    fn new(delivery: &UnsettledDelivery, is_paused: bool, now: Timestamp) -> Self {
-        let time = |at: Timestamp| at.to_rfc3339_opts(SecondsFormat::Secs, true);
-        let later = |at: &Timestamp| *at > now;
-        let (reason, detail) = if delivery.state == "queued" {
-            (WaitingReason::Sending, "it is being sent".to_owned())
-        } else if is_paused {
-            (WaitingReason::EndpointPaused, "the endpoint is paused".to_owned())
-        } else if delivery.state == "blocked" {
-            let detail = "an earlier message of its ordering key is not settled";
-            (WaitingReason::BehindAnother, detail.to_owned())
-        } else if later(&delivery.next_attempt_at) {
-            let at = time(delivery.next_attempt_at);
-            (WaitingReason::NextAttempt, format!("the next attempt is at {at}"))
-        } else if let Some(at) = delivery.not_before.filter(later) {
-            let detail = format!("the endpoint fails and is probed again at {}", time(at));
-            (WaitingReason::EndpointFailing, detail)
-        } else if delivery.is_window_full {
-            (WaitingReason::WindowFull, "the window of the endpoint is full".to_owned())
-        } else {
-            (WaitingReason::Due, "it is due and is sent next".to_owned())
-        };
-        Self { reason, detail }
-    }
+fn reason(delivery: &UnsettledDelivery, is_paused: bool, now: Timestamp) -> Waiting {
+    let time = |at: Timestamp| at.to_rfc3339_opts(SecondsFormat::Secs, true);
+    let later = |at: &Timestamp| *at > now;
+    let (reason, detail) = if delivery.state == "queued" {
+        (WaitingReason::Sending, "it is being sent".to_owned())
+    } else if is_paused {
+        (WaitingReason::EndpointPaused, "the endpoint is paused".to_owned())
+    } else if delivery.state == "blocked" {
+        let detail = "an earlier message of its ordering key is not settled";
+        (WaitingReason::BehindAnother, detail.to_owned())
+    } else if later(&delivery.next_attempt_at) {
+        let at = time(delivery.next_attempt_at);
+        (WaitingReason::NextAttempt, format!("the next attempt is at {at}"))
+    } else if let Some(at) = delivery.not_before.filter(later) {
+        let detail = format!("the endpoint fails and is probed again at {}", time(at));
+        (WaitingReason::EndpointFailing, detail)
+    } else if delivery.is_window_full {
+        (WaitingReason::WindowFull, "the window of the endpoint is full".to_owned())
+    } else {
+        (WaitingReason::Due, "it is due and is sent next".to_owned())
+    };
+    Waiting { reason, detail }
 }
 
 #[cfg(test)]
@@ -119,7 +87,7 @@ mod tests {
 
     #[track_caller]
     fn check(delivery: &UnsettledDelivery, is_paused: bool, expected: WaitingReason, detail: &str) {
-        let waiting = Waiting::new(delivery, is_paused, now());
+        let waiting = reason(delivery, is_paused, now());
         assert_eq!((waiting.reason, waiting.detail.as_str()), (expected, detail));
     }
 

@@ -3,18 +3,18 @@
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
 use actix_web::{HttpResponse, get, web};
-use chrono::{DateTime, TimeDelta, Utc};
+use api::delivery::{OldestDueView, WorstEndpoints};
+use chrono::TimeDelta;
 use domain::access::MerchantId;
 use domain::endpoint_state::EndpointState;
 use platform::Problem;
 use platform::http::{PageLimit, Query};
 use platform::identity::Caller;
-use serde::{Deserialize, Serialize};
-use utoipa::{IntoParams, ToSchema};
+use serde::Deserialize;
+use utoipa::IntoParams;
 
 use super::access::readable_merchant;
 use super::endpoint_states::views;
-use super::endpoint_view::EndpointView;
 use super::endpoints::add_details;
 use super::parse_merchant;
 use crate::Deliveries;
@@ -34,23 +34,6 @@ pub(crate) struct WorstQuery {
     #[serde(default)]
     #[param(inline)]
     limit: PageLimit,
-}
-
-/// The endpoints that need attention, and the oldest due delivery.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct WorstEndpoints {
-    /// Failing endpoints, then those of whose recent attempts more than 1 % failed.
-    endpoints: Vec<EndpointView>,
-    /// Null if no delivery is due. Deliveries to paused endpoints do not count.
-    oldest_due: Option<OldestDueView>,
-}
-
-/// The delivery that has been due for the longest time.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct OldestDueView {
-    merchant: String,
-    kind: String,
-    due_at: DateTime<Utc>,
 }
 
 /// List the endpoints that need attention

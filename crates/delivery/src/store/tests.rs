@@ -291,9 +291,9 @@ async fn the_ordering_key_of_a_whole_finds_its_units_and_parts() {
         append(&mut conn, now, Some(key)).await;
     }
     let mut find = async |ordering_key: &str| {
-        let filter = super::Filter {
+        let filter = api::delivery::Filter {
             ordering_key: Some(ordering_key.to_owned()),
-            ..super::Filter::default()
+            ..api::delivery::Filter::default()
         };
         let scan =
             super::list(&mut conn, &filter, super::IdOrder::NewestFirst, None, 20).await.unwrap();

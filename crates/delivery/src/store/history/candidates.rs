@@ -1,5 +1,6 @@
 //! The deliveries that an index offers for a filter, before all conditions are checked.
 
+use api::delivery::{Filter, State};
 use diesel::pg::Pg;
 use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
 use diesel::sql_query;
@@ -8,7 +9,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::database::DatabaseError;
 use uuid::Uuid;
 
-use super::search::{Filter, IdOrder, State};
+use super::search::{IdOrder, ordering_keys, text_id};
 use crate::store::ordering_key::messages_of_key;
 
 /// The index whose entries are read in the order of ids.
@@ -56,18 +57,16 @@ fn ids(candidates: Vec<Candidate>) -> Vec<Uuid> {
     candidates.into_iter().map(|candidate| candidate.id).collect()
 }
 
-impl Filter {
-    fn source(&self) -> Source {
-        let is_failure = |status: u16| !(200..300).contains(&status);
-        let has_failed = self.status.is_some_and(is_failure)
-            || self.outcome.as_deref().is_some_and(|outcome| outcome != "delivered");
-        match self.state {
-            Some(State::Dead) => Source::Dead,
-            _ if has_failed => Source::Failed,
-            // The deliveries of one merchant have no index in the order of ids.
-            Some(State::Pending) if self.merchant.is_none() => Source::Unsettled,
-            _ => Source::Messages,
-        }
+fn source(filter: &Filter) -> Source {
+    let is_failure = |status: u16| !(200..300).contains(&status);
+    let has_failed = filter.status.is_some_and(is_failure)
+        || filter.outcome.as_deref().is_some_and(|outcome| outcome != "delivered");
+    match filter.state {
+        Some(State::Dead) => Source::Dead,
+        _ if has_failed => Source::Failed,
+        // The deliveries of one merchant have no index in the order of ids.
+        Some(State::Pending) if filter.merchant.is_none() => Source::Unsettled,
+        _ => Source::Messages,
     }
 }
 
@@ -80,7 +79,7 @@ pub(super) async fn candidates(
     (from, to): (Uuid, Uuid),
     limit: i64,
 ) -> Result<Vec<Uuid>, DatabaseError> {
-    let source = filter.source();
+    let source = source(filter);
     let SourceSql { table, id, condition } = source.sql();
     // `IS DISTINCT FROM` is the condition of the index of messages, and of the indexes of attempts of all
     // merchants.
@@ -125,7 +124,7 @@ pub(super) async fn small_set(
     limit: usize,
 ) -> Result<Option<Vec<Uuid>>, DatabaseError> {
     let most = i64::try_from(limit).unwrap_or(i64::MAX).saturating_add(1);
-    let mut found = if let Some(keys) = filter.ordering_keys() {
+    let mut found = if let Some(keys) = ordering_keys(filter) {
         of_ordering_keys(conn, filter, &keys, most).await?
     } else if filter.state == Some(State::Pending) && filter.merchant.is_some() {
         unsettled_of_merchant(conn, filter, most).await?
@@ -154,7 +153,7 @@ async fn of_ordering_keys(
     .into_boxed()
     .bind::<Array<Text>, _>(keys)
     .bind::<BigInt, _>(limit)
-    .bind::<Nullable<diesel::sql_types::Uuid>, _>(filter.text_id());
+    .bind::<Nullable<diesel::sql_types::Uuid>, _>(text_id(filter));
     let query = bind_merchant(query, filter);
     Ok(ids(query.load(conn).await?))
 }

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use api::delivery::Filter;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::database::DatabaseError;
 use uuid::Uuid;
 
 use super::candidates::{candidates, small_set};
 use super::scan::{MAX_SET, count};
-use super::search::{Filter, IdOrder, successor};
+use super::search::{IdOrder, id_range, select, successor};
 
 /// Candidates that one statement counts.
 const STEP: i64 = 5000;
@@ -38,7 +39,7 @@ pub(crate) async fn match_counts(
     max_scanned: i64,
 ) -> Result<MatchCounts, DatabaseError> {
     let mut counts = MatchCounts::default();
-    let (mut from, to) = filter.id_range();
+    let (mut from, to) = id_range(filter);
     if let Some(set) = small_set(conn, filter, MAX_SET).await? {
         let set: Vec<_> = set.into_iter().filter(|id| (from..to).contains(id)).collect();
         counts.add(conn, filter, &set).await?;
@@ -65,7 +66,7 @@ impl MatchCounts {
         ids: &[Uuid],
     ) -> Result<(), DatabaseError> {
         let before = "SELECT merchant, kind, count(*) AS count FROM (";
-        let query = filter.select(ids, (before, ") AS matches GROUP BY merchant, kind"));
+        let query = select(filter, ids, (before, ") AS matches GROUP BY merchant, kind"));
         for CountRow { merchant, kind, count } in query.load::<CountRow>(conn).await? {
             self.total += count;
             *self.by_merchant.entry(merchant).or_default() += count;

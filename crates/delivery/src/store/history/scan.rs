@@ -7,12 +7,13 @@
 
 use std::collections::BTreeSet;
 
+use api::delivery::Filter;
 use diesel_async::AsyncPgConnection;
 use platform::database::DatabaseError;
 use uuid::Uuid;
 
 use super::candidates::{candidates, small_set};
-use super::search::{DeliveryRow, Filter, IdOrder, matching, successor};
+use super::search::{DeliveryRow, IdOrder, id_range, matching, successor};
 
 /// Limit on the candidates that one page of a list reads.
 pub(crate) const MAX_SCANNED: i64 = 2000;
@@ -42,7 +43,7 @@ pub(crate) async fn list(
     after: Option<Uuid>,
     limit: i64,
 ) -> Result<Scan, DatabaseError> {
-    let (from, to) = filter.id_range();
+    let (from, to) = id_range(filter);
     let range = match (order, after) {
         (_, None) => (from, to),
         (IdOrder::NewestFirst, Some(after)) => (from, to.min(after)),
@@ -58,7 +59,7 @@ pub(crate) async fn oldest_first(
     after: Uuid,
     limit: i64,
 ) -> Result<Scan, DatabaseError> {
-    let (from, to) = filter.id_range();
+    let (from, to) = id_range(filter);
     let from = from.max(successor(after));
     scan(conn, filter, IdOrder::OldestFirst, (from, to), (limit, MAX_SCANNED_BY_REPLAY)).await
 }

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use chrono::{DateTime, Utc};
+use api::delivery::{Filter, State};
 use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
@@ -10,80 +10,17 @@ use diesel::sql_query;
 use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{Timestamp, database::DatabaseError};
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::store::min_id_at;
 use crate::store::ordering_key::has_key;
 use crate::store::schema::delivery_messages;
 
-/// State of a delivery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum State {
-    /// Waiting, or being sent.
-    Pending,
-    Delivered,
-    /// Given up, and in the dead-letter queue.
-    Dead,
-}
-
-impl State {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Delivered => "delivered",
-            Self::Dead => "dead",
-        }
-    }
-}
-
 /// Order of deliveries. Ids begin with the time of creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IdOrder {
     NewestFirst,
     OldestFirst,
-}
-
-/// Filter for deliveries. All given fields must match.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct Filter {
-    /// Id of a single delivery.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) delivery: Option<Uuid>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(min_length = 1, max_length = 63)]
-    pub(crate) merchant: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) kind: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) state: Option<State>,
-    /// HTTP status code of the last response.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(minimum = 100, maximum = 999)]
-    pub(crate) status: Option<u16>,
-    /// Outcome of the last attempt, for example `timed_out`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) outcome: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(min_length = 1, max_length = 1000)]
-    pub(crate) ordering_key: Option<String>,
-    /// Id of a delivery, an ordering key, or the identifier in one: of a return, order or ASN.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(min_length = 1, max_length = 1000)]
-    pub(crate) text: Option<String>,
-    /// For example `rma.created`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(min_length = 1, max_length = 1000)]
-    pub(crate) event: Option<String>,
-    /// Created at this time or later.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) from: Option<DateTime<Utc>>,
-    /// Created before this time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) to: Option<DateTime<Utc>>,
 }
 
 platform::rows! {
@@ -143,49 +80,47 @@ static WHERE: LazyLock<String> = LazyLock::new(|| {
 /// Services begin ordering keys with the type of the identifier that follows.
 const KEY_PREFIXES: [&str; 5] = ["", "rma:", "order:", "asn:", "inbound_asn:"];
 
-impl Filter {
-    /// Returns the ids that can match: from the first, up to but without the second.
-    pub(super) fn id_range(&self) -> (Uuid, Uuid) {
-        let from = self.from.map_or(Uuid::nil(), min_id_at);
-        let to = self.to.map_or(Uuid::max(), min_id_at);
-        self.delivery.map_or((from, to), |only| (from.max(only), to.min(successor(only))))
-    }
+/// Returns the ids that can match: from the first, up to but without the second.
+pub(super) fn id_range(filter: &Filter) -> (Uuid, Uuid) {
+    let from = filter.from.map_or(Uuid::nil(), min_id_at);
+    let to = filter.to.map_or(Uuid::max(), min_id_at);
+    filter.delivery.map_or((from, to), |only| (from.max(only), to.min(successor(only))))
+}
 
-    /// Returns the ordering keys that can match: the given one, or those that contain the text as their
-    /// identifier. `None` if neither is given.
-    pub(super) fn ordering_keys(&self) -> Option<Vec<String>> {
-        self.ordering_key.clone().map(|key| vec![key]).or_else(|| self.text_keys())
-    }
+/// Returns the ordering keys that can match: the given one, or those that contain the text as their
+/// identifier. `None` if neither is given.
+pub(super) fn ordering_keys(filter: &Filter) -> Option<Vec<String>> {
+    filter.ordering_key.clone().map(|key| vec![key]).or_else(|| text_keys(filter))
+}
 
-    fn text_keys(&self) -> Option<Vec<String>> {
-        let text = self.text.as_deref()?;
-        Some(KEY_PREFIXES.iter().map(|prefix| format!("{prefix}{text}")).collect())
-    }
+fn text_keys(filter: &Filter) -> Option<Vec<String>> {
+    let text = filter.text.as_deref()?;
+    Some(KEY_PREFIXES.iter().map(|prefix| format!("{prefix}{text}")).collect())
+}
 
-    /// Returns the delivery that the text names.
-    pub(super) fn text_id(&self) -> Option<Uuid> {
-        self.text.as_deref()?.parse().ok()
-    }
+/// Returns the delivery that the text names.
+pub(super) fn text_id(filter: &Filter) -> Option<Uuid> {
+    filter.text.as_deref()?.parse().ok()
+}
 
-    /// Returns a statement about those of the deliveries that match. It is the same for all filters.
-    pub(super) fn select<'a>(
-        &'a self,
-        ids: &'a [Uuid],
-        (before, behind): (&str, &str),
-    ) -> BoxedSqlQuery<'a, Pg, SqlQuery> {
-        sql_query(format!("{before}{SELECT}{}{behind}", *WHERE))
-            .into_boxed()
-            .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
-            .bind::<Nullable<Text>, _>(self.merchant.as_deref())
-            .bind::<Nullable<Text>, _>(self.kind.as_deref())
-            .bind::<Nullable<Array<Text>>, _>(self.ordering_key.as_deref().map(|key| vec![key]))
-            .bind::<Nullable<Array<Text>>, _>(self.text_keys())
-            .bind::<Nullable<diesel::sql_types::Uuid>, _>(self.text_id())
-            .bind::<Nullable<Text>, _>(self.event.as_deref())
-            .bind::<Nullable<Integer>, _>(self.status.map(i32::from))
-            .bind::<Nullable<Text>, _>(self.outcome.as_deref())
-            .bind::<Nullable<Text>, _>(self.state.map(State::name))
-    }
+/// Returns a statement about those of the deliveries that match. It is the same for all filters.
+pub(super) fn select<'a>(
+    filter: &'a Filter,
+    ids: &'a [Uuid],
+    (before, behind): (&str, &str),
+) -> BoxedSqlQuery<'a, Pg, SqlQuery> {
+    sql_query(format!("{before}{SELECT}{}{behind}", *WHERE))
+        .into_boxed()
+        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
+        .bind::<Nullable<Text>, _>(filter.merchant.as_deref())
+        .bind::<Nullable<Text>, _>(filter.kind.as_deref())
+        .bind::<Nullable<Array<Text>>, _>(filter.ordering_key.as_deref().map(|key| vec![key]))
+        .bind::<Nullable<Array<Text>>, _>(text_keys(filter))
+        .bind::<Nullable<diesel::sql_types::Uuid>, _>(text_id(filter))
+        .bind::<Nullable<Text>, _>(filter.event.as_deref())
+        .bind::<Nullable<Integer>, _>(filter.status.map(i32::from))
+        .bind::<Nullable<Text>, _>(filter.outcome.as_deref())
+        .bind::<Nullable<Text>, _>(filter.state.map(State::name))
 }
 
 /// Returns those of the deliveries that match, at most `limit`, in the order of their ids.
@@ -200,7 +135,7 @@ pub(super) async fn matching(
         IdOrder::NewestFirst => "ORDER BY m.id DESC LIMIT $11",
         IdOrder::OldestFirst => "ORDER BY m.id LIMIT $11",
     };
-    let query = filter.select(ids, ("", behind)).bind::<BigInt, _>(limit);
+    let query = select(filter, ids, ("", behind)).bind::<BigInt, _>(limit);
     Ok(query.load(conn).await?)
 }
 

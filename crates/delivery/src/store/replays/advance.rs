@@ -1,14 +1,14 @@
 //! Advances replays step by step.
 
+use api::delivery::{Filter, ReplayState};
 use diesel::prelude::*;
 use diesel_async::{AsyncConnection, AsyncPgConnection, RunQueryDsl};
 use platform::{ErrorKind, Failure, Timestamp, chain, database::DatabaseError};
 use uuid::Uuid;
 
-use super::replay::{Replay, ReplayState, due};
+use super::replay::{Replay, due};
 use super::requeue::{Superseded, requeue};
 use crate::store::history::scan::{Scan, oldest_first};
-use crate::store::history::search::Filter;
 use crate::store::schema::delivery_replays;
 use crate::store::unreadable;
 

@@ -1,55 +1,24 @@
 //! Replays by filter and their progress.
 
+use api::delivery::ReplayState;
 use chrono::TimeDelta;
 use diesel::dsl::sql;
 use diesel::prelude::*;
 use diesel::sql_types::Text;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{Timestamp, database::DatabaseError};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use strum::{Display, EnumString, IntoStaticStr};
-use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::store::schema::delivery_replays;
 
-/// State of a replay.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Serialize,
-    Deserialize,
-    ToSchema,
-    Display,
-    EnumString,
-    IntoStaticStr,
-)]
-#[serde(rename_all = "lowercase")]
-#[strum(serialize_all = "lowercase")]
-pub(crate) enum ReplayState {
-    Running,
-    Paused,
-    /// Ended by a person or client before all deliveries were replayed.
-    Stopped,
-    Finished,
-}
-
-impl ReplayState {
-    pub(crate) fn name(self) -> &'static str {
-        self.into()
-    }
-
-    /// Returns the states that can change to this one.
-    fn predecessors(self) -> &'static [Self] {
-        match self {
-            Self::Running => &[Self::Paused],
-            Self::Paused | Self::Finished => &[Self::Running],
-            Self::Stopped => &[Self::Running, Self::Paused],
-        }
+/// Returns the states that can change to a state.
+fn predecessors(state: ReplayState) -> &'static [ReplayState] {
+    use ReplayState::{Finished, Paused, Running, Stopped};
+    match state {
+        Running => &[Paused],
+        Paused | Finished => &[Running],
+        Stopped => &[Running, Paused],
     }
 }
 
@@ -125,7 +94,7 @@ pub(crate) async fn change_replay_state(
     id: Uuid,
     (state, changed_by): (ReplayState, &str),
 ) -> Result<Option<Replay>, DatabaseError> {
-    let predecessors: Vec<_> = state.predecessors().iter().map(|state| state.name()).collect();
+    let predecessors: Vec<_> = predecessors(state).iter().map(|state| state.name()).collect();
     let replay =
         delivery_replays::table.find(id).filter(delivery_replays::state.eq_any(predecessors));
     let finished_at = (state == ReplayState::Stopped).then_some(now);

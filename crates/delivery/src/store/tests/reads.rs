@@ -1,10 +1,12 @@
 //! Lists and reports read few rows of large tables, of one merchant and of all.
 
+use api::delivery::{Filter, State};
+
 use super::*;
 use crate::store::history::scan::MAX_SCANNED;
 use crate::store::{
-    Filter, IdOrder, Period, ReportFilter, State, endpoint_latencies, hourly_latencies, list,
-    match_counts, newest_replays, report,
+    IdOrder, Period, ReportFilter, endpoint_latencies, hourly_latencies, list, match_counts,
+    newest_replays, report,
 };
 
 const PAGE: i64 = 10;

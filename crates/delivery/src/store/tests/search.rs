@@ -1,9 +1,11 @@
 //! Searches of the history, and counts of attempts.
 
+use api::delivery::{Filter, State};
+
 use super::*;
 use crate::outcome::Outcome;
 use crate::store::history::scan::{MAX_SCANNED, MAX_SET};
-use crate::store::{Filter, IdOrder, Scan, State, list};
+use crate::store::{IdOrder, Scan, list};
 
 #[tokio::test]
 async fn a_text_is_found_by_an_index() {

@@ -1,10 +1,12 @@
 //! Statements whose plans were made while their tables were empty read few rows of the full tables.
 
+use api::delivery::{Filter, State};
+
 use super::*;
 use crate::store::{
-    ErasedMessages, Filter, IdOrder, Period, ReportFilter, State, advance_replay, attempts, body,
-    delete_settled, find, first_attempts, list, match_counts, messages_between, next_due_replay,
-    oldest_due, outdated_dead_letters, report, retry_now, still_queued, unsettled,
+    ErasedMessages, IdOrder, Period, ReportFilter, advance_replay, attempts, body, delete_settled,
+    find, first_attempts, list, match_counts, messages_between, next_due_replay, oldest_due,
+    outdated_dead_letters, report, retry_now, still_queued, unsettled,
 };
 
 /// Messages of each of two merchants.
