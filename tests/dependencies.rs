@@ -20,7 +20,7 @@ const ALLOWED: [(&str, &[&str]); 20] = [
     ("order-intake", &["domain", "merchants", "messaging", "platform"]),
     ("delivery", &["api", "domain", "merchants", "messaging", "platform"]),
     ("rma-engine", &["delivery", "domain", "merchants", "messaging", "platform"]),
-    ("exchange", &["delivery", "domain", "merchants", "messaging", "platform"]),
+    ("exchange", &["api", "delivery", "domain", "merchants", "messaging", "platform"]),
     ("warehouse-notifier", &["delivery", "domain", "merchants", "messaging", "platform"]),
     ("pages", &["domain", "platform"]),
     ("console", &["api", "domain", "pages", "platform"]),

@@ -4,3 +4,4 @@
 //! `#[serde(default)]`, and `#[schema(required)]` if every response of the new service has it.
 
 pub mod delivery;
+pub mod exchange;

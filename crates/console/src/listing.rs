@@ -1,5 +1,7 @@
 //! Lists of records of one merchant or, for staff, of all merchants.
 
+use std::fmt::Display;
+
 use pages::api::{ApiError, Part, Query, Service};
 use serde::{Deserialize, de::DeserializeOwned, de::IgnoredAny};
 use url::form_urlencoded;
@@ -117,8 +119,8 @@ pub(crate) fn query_string(pairs: Query<'_>) -> String {
 }
 
 /// A code of the API as words: `NOT_DROPPED_OFF` becomes "not dropped off".
-pub(crate) fn words(code: &str) -> String {
-    code.replace('_', " ").to_lowercase()
+pub(crate) fn words(code: impl Display) -> String {
+    code.to_string().replace('_', " ").to_lowercase()
 }
 
 /// An address that a page may link to. Merchants and carriers set these, so only web pages count.
@@ -139,7 +141,7 @@ pub(crate) enum Identifier {
     Number(serde_json::Number),
 }
 
-impl std::fmt::Display for Identifier {
+impl Display for Identifier {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Text(text) => f.write_str(text),

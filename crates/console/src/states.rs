@@ -1,9 +1,15 @@
 //! The words and tones of states. All pages take them from here.
 
-use api::delivery::{DeliveryView, ReplayState, ReplayView, State};
+use api::{
+    delivery::{self, DeliveryView, ReplayState, ReplayView},
+    exchange,
+};
 use domain::endpoint_state::EndpointState;
 
-use crate::markup::{Markup, badge};
+use crate::{
+    listing::words,
+    markup::{Markup, badge},
+};
 
 /// A state, or a record in a state, as pages show it.
 pub(crate) trait Shown {
@@ -20,10 +26,10 @@ pub(crate) trait Shown {
 impl Shown for DeliveryView {
     fn tone(&self) -> &'static str {
         match self.state {
-            State::Delivered => "good",
-            State::Dead => "bad",
-            State::Pending if self.attempt_count.unwrap_or(0) > 0 => "warn",
-            State::Pending => "info",
+            delivery::State::Delivered => "good",
+            delivery::State::Dead => "bad",
+            delivery::State::Pending if self.attempt_count.unwrap_or(0) > 0 => "warn",
+            delivery::State::Pending => "info",
         }
     }
 
@@ -58,5 +64,20 @@ impl Shown for EndpointState {
 
     fn words(&self) -> String {
         (*self).words().to_owned()
+    }
+}
+
+impl Shown for exchange::State {
+    fn tone(&self) -> &'static str {
+        match self {
+            Self::Placed => "good",
+            Self::Undeliverable | Self::AlreadyExists | Self::Unreadable => "bad",
+            Self::Waiting | Self::Sending => "info",
+            Self::Abandoned | Self::AlreadyExchanged | Self::NotExchangeable => "warn",
+        }
+    }
+
+    fn words(&self) -> String {
+        words(self)
     }
 }

@@ -1,17 +1,17 @@
 //! Lists and shows exchange orders.
 
+use api::exchange::{ExchangeOrderView, OtherReturn};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use chrono::{DateTime, Utc};
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
+use domain::returns::UnitId;
 use platform::http::PageLimit;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::error::Error;
-use crate::exchange_order::{ExchangeOrderView, State};
 use crate::store::search::{self, Search};
 
 /// Limit on the returns that are shown with one order.
@@ -41,13 +41,6 @@ pub(crate) struct Details {
     earlier_orders: Vec<String>,
     /// Other returns of the same order that requested an exchange.
     other_returns: Vec<OtherReturn>,
-}
-
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct OtherReturn {
-    rma_identifier: String,
-    state: State,
-    received_at: DateTime<Utc>,
 }
 
 /// One page of the exchanges that match.
@@ -84,29 +77,37 @@ pub(crate) async fn show(
         None => None,
     };
     let earlier_orders = search::earlier_orders(conn, merchant, original_order_id).await?;
-    let other_returns = others.into_iter().map(OtherReturn::from).collect();
+    let other_returns = others.into_iter().map(other_return).collect();
     Ok(Details { order, message, earlier_orders, other_returns })
 }
 
 impl Page {
     /// Approximate length of the JSON.
     pub(crate) fn length(&self) -> usize {
-        self.exchange_orders.iter().map(ExchangeOrderView::length).sum()
+        self.exchange_orders.iter().map(length).sum()
     }
 }
 
 impl Details {
     /// Approximate length of the JSON.
     pub(crate) fn length(&self) -> usize {
-        self.message.as_ref().map_or(0, |message| message.get().len()) + self.order.length()
+        self.message.as_ref().map_or(0, |message| message.get().len()) + length(&self.order)
     }
 }
 
-impl From<ExchangeOrderView> for OtherReturn {
-    fn from(view: ExchangeOrderView) -> Self {
-        let ExchangeOrderView { rma_identifier, state, received_at, .. } = view;
-        Self { rma_identifier, state, received_at }
-    }
+/// Approximate length of the JSON.
+fn length(order: &ExchangeOrderView) -> usize {
+    let unit_length =
+        |unit: &UnitId| 80 + unit.order_identifier.len() + unit.order_line_item_identifier.len();
+    let items = order.items.iter().map(|item| 70 + unit_length(&item.unit));
+    let failed = order.failed.iter().map(|item| 50 + item.detail.len() + unit_length(&item.unit));
+    let note = order.abandonment.as_ref().map_or(0, |it| 50 + it.by.len() + it.note.len());
+    items.chain(failed).sum::<usize>() + note + 600
+}
+
+fn other_return(view: ExchangeOrderView) -> OtherReturn {
+    let ExchangeOrderView { rma_identifier, state, received_at, .. } = view;
+    OtherReturn { rma_identifier, state, received_at }
 }
 
 fn cursor(position: i64) -> String {

@@ -12,7 +12,6 @@
 mod confirmations;
 mod erasing;
 mod error;
-mod exchange_order;
 mod exchange_orders;
 mod http;
 mod order_settlement;

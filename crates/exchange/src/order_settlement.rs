@@ -1,6 +1,7 @@
 //! Settles exchange orders and publishes the outcome, in the transaction that settles the delivery or
 //! when an operator abandons the order.
 
+use api::exchange::{Abandonment, State};
 use delivery::outcome::Outcome;
 use delivery::{Decision, Deliveries, Settlement, SettlementObserver};
 use diesel_async::AsyncPgConnection;
@@ -17,7 +18,6 @@ use platform::{Clock, Timestamp, database::DatabaseError};
 
 use crate::App;
 use crate::error::Error;
-use crate::exchange_order::{Abandonment, State};
 use crate::store::orders::{self, Settled};
 
 #[derive(Clone)]

@@ -1,6 +1,7 @@
 //! Abandons an undeliverable exchange order, after a page that says what happens.
 
 use actix_web::{get, post, web};
+use api::exchange::ExchangeOrderView;
 use askama::Template;
 use pages::{
     api::{ApiError, Service},
@@ -11,7 +12,7 @@ use reqwest::Method;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::json;
 
-use super::{ExchangeOrder, details::load_order, url};
+use super::{details::load_order, url};
 use crate::{
     Notice, Page, PageError, PageResult, Posted, Section, SignedIn, error::sentence, html, rejected,
 };
@@ -24,7 +25,7 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 #[template(path = "exchange_order_abandon.html")]
 struct AbandonPage {
     page: Page,
-    order: ExchangeOrder,
+    order: ExchangeOrderView,
     url: String,
     form: AbandonFields,
 }
@@ -69,7 +70,8 @@ async fn confirm_abandon(signed_in: SignedIn, path: web::Path<(String, String)>)
     }
     let (order, _) = load_order(&signed_in, own, &original_order).await?;
     let page = signed_in.page(Section::ExchangeOrders);
-    html(&AbandonPage { page, url: order.url(), order, form: AbandonFields::default() })
+    let url = url(&merchant, &original_order);
+    html(&AbandonPage { page, url, order, form: AbandonFields::default() })
 }
 
 #[post("/merchants/{merchant}/exchange-orders/{order}/abandon")]
@@ -100,7 +102,8 @@ async fn abandon_exchange_order(
     };
     let (order, _) = load_order(&signed_in, own, &original_order).await?;
     let page = signed_in.page(Section::ExchangeOrders);
-    rejected(&AbandonPage { page, url: order.url(), order, form })
+    let url = url(&merchant, &original_order);
+    rejected(&AbandonPage { page, url, order, form })
 }
 
 #[cfg(test)]

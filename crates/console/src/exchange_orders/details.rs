@@ -1,19 +1,22 @@
 //! One exchange order with its units and its message.
 
 use actix_web::{get, web};
+use api::exchange::{ExchangeOrderView, OtherReturn};
 use askama::Template;
+use domain::exchange::{OrderAmounts, PlacedItem};
 use pages::{
     api::{ApiError, Service},
     path,
 };
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::{Value, value::RawValue};
 
-use super::{ExchangeOrder, state_sentence, state_tone};
+use super::{state_sentence, url};
 use crate::{
     Page, PageResult, Section, SignedIn, html,
     listing::{amount, indented, load, words},
     markup::{badge, text},
+    states::Shown as _,
     table::Table,
 };
 
@@ -26,64 +29,16 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 #[derive(Debug, Deserialize)]
 pub(super) struct Extra {
     message: Option<Box<RawValue>>,
-    #[serde(default)]
-    items: Vec<Item>,
-    #[serde(default)]
-    failed: Vec<FailedItem>,
-    #[serde(default)]
     earlier_orders: Vec<String>,
-    #[serde(default)]
     other_returns: Vec<OtherReturn>,
-    #[serde(default)]
-    amounts: Amounts,
-    stock_check: Option<String>,
-    price_check: Option<String>,
-    check_detail: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Item {
-    order_line_item_identifier: String,
-    unit: i32,
-    #[serde(default)]
-    refund_type: String,
-    unit_price_amount_cents: Option<i64>,
-}
-
-#[derive(Debug, Deserialize)]
-struct FailedItem {
-    order_line_item_identifier: String,
-    unit: i32,
-    #[serde(default)]
-    detail: String,
-}
-
-#[derive(Debug, Deserialize)]
-struct OtherReturn {
-    rma_identifier: String,
-    state: String,
-}
-
-/// Amounts from the merchant's response.
-#[derive(Debug, Default, Deserialize)]
-struct Amounts {
-    total_amount_cents: Option<i64>,
-    tax_amount_cents: Option<i64>,
-    shipping_amount_cents: Option<i64>,
-}
-
-#[derive(Deserialize)]
-struct MessageCurrency {
-    currency: String,
 }
 
 #[derive(Template)]
 #[template(path = "exchange_order.html")]
 struct ExchangeOrderPage {
     page: Page,
-    order: ExchangeOrder,
-    state: String,
-    tone: &'static str,
+    order: ExchangeOrderView,
+    url: String,
     sentence: &'static str,
     units: Table,
     /// Names and values of the amounts in the merchant's response.
@@ -100,14 +55,13 @@ async fn show_exchange_order(signed_in: SignedIn, path: web::Path<(String, Strin
     let (order, extra) =
         load_order(&signed_in, signed_in.merchant(&merchant)?, &original_order).await?;
     let page = signed_in.page(Section::ExchangeOrders);
-    let currency = extra.currency();
+    let currency = currency(extra.message.as_deref());
     html(&ExchangeOrderPage {
-        state: words(&order.state),
-        tone: state_tone(&order.state),
-        sentence: state_sentence(&order.state),
-        units: extra.units(currency.as_deref()),
-        amounts: extra.amounts.rows(currency.as_deref()),
-        checks: extra.checks(),
+        url: url(&order.merchant, &order.original_order_id),
+        sentence: state_sentence(order.state),
+        units: unit_table(&order, currency.as_deref()),
+        amounts: amounts(&order.amounts, currency.as_deref()),
+        checks: checks(&order),
         message: extra.message.as_ref().map(|message| indented(message.get())),
         page,
         order,
@@ -120,7 +74,7 @@ pub(super) async fn load_order(
     signed_in: &SignedIn,
     merchant: &str,
     original_order: &str,
-) -> Result<(ExchangeOrder, Extra), ApiError> {
+) -> Result<(ExchangeOrderView, Extra), ApiError> {
     let path = path!("v1", "exchange_orders", original_order);
     let raw: Box<RawValue> = load(signed_in, Service::Exchange, Some(merchant), &path, &[]).await?;
     let read = || {
@@ -135,55 +89,48 @@ pub(super) async fn load_order(
     })
 }
 
-impl Extra {
-    /// The currency is in the message only.
-    fn currency(&self) -> Option<String> {
-        let message: MessageCurrency = serde_json::from_str(self.message.as_ref()?.get()).ok()?;
-        Some(message.currency)
-    }
-
-    fn units(&self, currency: Option<&str>) -> Table {
-        let price = |item: &Item| match item.unit_price_amount_cents {
-            Some(cents) => amount(cents, currency),
-            None => "gift card".to_owned(),
-        };
-        let placed = self.items.iter().map(|it| {
-            let unit = (&it.order_line_item_identifier, it.unit);
-            (unit, badge("info", words(&it.refund_type)), price(it))
-        });
-        let failed = self.failed.iter().map(|it| {
-            let unit = (&it.order_line_item_identifier, it.unit);
-            let detail = Some(text(&it.detail)).filter(|_| !it.detail.is_empty());
-            (unit, badge("warn", "refunded").and_some(detail), String::new())
-        });
-        let units: Vec<_> = placed.chain(failed).collect();
-        Table::of("Units of the exchange", &units)
-            .head("Unit", |((line, unit), ..)| text(format!("Line {line}, unit {unit}")))
-            .cell("Result", |(_, result, _)| result.clone())
-            .classed("number nowrap", "Price of the variant", |(.., price)| text(price))
-            .table()
-    }
-
-    fn checks(&self) -> Vec<(&'static str, String)> {
-        let result = |check: &Option<String>| check.as_deref().map(words);
-        let checks = [
-            ("Stock check", result(&self.stock_check)),
-            ("Price check", result(&self.price_check)),
-            ("Check detail", self.check_detail.clone()),
-        ];
-        checks.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
-    }
+/// The currency is in the message only.
+fn currency(message: Option<&RawValue>) -> Option<String> {
+    let message: Value = serde_json::from_str(message?.get()).ok()?;
+    Some(message.get("currency")?.as_str()?.to_owned())
 }
 
-impl Amounts {
-    fn rows(&self, currency: Option<&str>) -> Vec<(&'static str, String)> {
-        let amounts = [
-            ("Total", self.total_amount_cents),
-            ("Tax", self.tax_amount_cents),
-            ("Shipping", self.shipping_amount_cents),
-        ];
-        let shown =
-            |(name, cents): (&'static str, Option<i64>)| Some((name, amount(cents?, currency)));
-        amounts.into_iter().filter_map(shown).collect()
-    }
+fn unit_table(order: &ExchangeOrderView, currency: Option<&str>) -> Table {
+    let price = |item: &PlacedItem| match item.unit_price_amount_cents {
+        Some(cents) => amount(cents, currency),
+        None => "gift card".to_owned(),
+    };
+    let placed =
+        order.items.iter().map(|it| (&it.unit, badge("info", words(it.refund_type)), price(it)));
+    let failed = order.failed.iter().map(|it| {
+        let detail = Some(text(&it.detail)).filter(|_| !it.detail.is_empty());
+        (&it.unit, badge("warn", "refunded").and_some(detail), String::new())
+    });
+    let units: Vec<_> = placed.chain(failed).collect();
+    Table::of("Units of the exchange", &units)
+        .head("Unit", |(it, ..)| {
+            text(format!("Line {}, unit {}", it.order_line_item_identifier, it.unit))
+        })
+        .cell("Result", |(_, result, _)| result.clone())
+        .classed("number nowrap", "Price of the variant", |(.., price)| text(price))
+        .table()
+}
+
+fn checks(order: &ExchangeOrderView) -> Vec<(&'static str, String)> {
+    let checks = [
+        ("Stock check", order.stock_check.map(words)),
+        ("Price check", order.price_check.map(words)),
+        ("Check detail", order.check_detail.clone()),
+    ];
+    checks.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
+}
+
+fn amounts(amounts: &OrderAmounts, currency: Option<&str>) -> Vec<(&'static str, String)> {
+    let amounts = [
+        ("Total", amounts.total_amount_cents),
+        ("Tax", amounts.tax_amount_cents),
+        ("Shipping", amounts.shipping_amount_cents),
+    ];
+    let shown = |(name, cents): (&'static str, Option<i64>)| Some((name, amount(cents?, currency)));
+    amounts.into_iter().filter_map(shown).collect()
 }

@@ -1,15 +1,16 @@
 //! Records that were found, in one form.
 
+use api::exchange::ExchangeOrderView;
 use chrono::{DateTime, Utc};
 use pages::path;
 use serde::Deserialize;
 
 use crate::{
     Page,
-    exchange_orders::state_tone,
     listing::words,
     markup::{badge, link, or_dash},
     returns::status_tone,
+    states::Shown as _,
     table::Table,
     warehouse::WarehouseRecord,
 };
@@ -20,7 +21,7 @@ use crate::{
 pub(super) struct Found {
     orders: Vec<Order>,
     returns: Vec<Return>,
-    exchange_orders: Vec<ExchangeOrder>,
+    exchange_orders: Vec<ExchangeOrderView>,
     records: Vec<WarehouseRecord>,
 }
 
@@ -38,15 +39,6 @@ struct Return {
     rma_identifier: String,
     status: String,
     updated_at: DateTime<Utc>,
-}
-
-#[derive(Debug, Deserialize)]
-struct ExchangeOrder {
-    merchant: Option<String>,
-    original_order_id: String,
-    exchange_order_identifier: Option<String>,
-    state: String,
-    received_at: DateTime<Utc>,
 }
 
 /// A record that was found.
@@ -141,17 +133,17 @@ impl From<Return> for Hit {
     }
 }
 
-impl From<ExchangeOrder> for Hit {
-    fn from(order: ExchangeOrder) -> Self {
+impl From<ExchangeOrderView> for Hit {
+    fn from(order: ExchangeOrderView) -> Self {
         let name = order.exchange_order_identifier.unwrap_or_default();
         Self {
             kind: "Exchange orders",
             segment: "exchange-orders",
-            merchant: order.merchant,
+            merchant: Some(order.merchant),
             name: format!("{name} for order {}", order.original_order_id),
             identifier: order.original_order_id,
-            tone: state_tone(&order.state),
-            state: words(&order.state),
+            tone: order.state.tone(),
+            state: order.state.words(),
             at: order.received_at,
         }
     }

@@ -1,6 +1,7 @@
 //! `/v1/exchange_orders`: lists, shows and abandons exchange orders.
 
 use actix_web::{HttpRequest, get, post, web};
+use api::exchange::{Abandonment, State};
 use domain::access::{MerchantId, Scope};
 use domain::json::{Object, object, read_fields, text};
 use platform::Problem;
@@ -12,7 +13,6 @@ use serde::Deserialize;
 
 use super::READERS;
 use crate::App;
-use crate::exchange_order::{Abandonment, State};
 use crate::exchange_orders::{self, Details, Page};
 use crate::order_settlement;
 use crate::store::search::Search;

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use api::exchange::CheckResult;
 use domain::exchange::{VariantCheck, VariantIdentifier, VariantLookups, check_variants};
 use domain::returns::Replacement;
 use futures_util::future::join_all;
 
 use super::Placer;
-use crate::exchange_order::CheckResult;
 use crate::store::confirmations::Claimed;
 use crate::variant_cache::Offer;
 

@@ -4,6 +4,7 @@
 //! Statements with conditions are planned each time: a plan that was made while the table was empty would read all
 //! orders of the merchant.
 
+use api::exchange::{Abandonment, CheckResult, State};
 use diesel::OptionalExtension as _;
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection, RunQueryDsl};
@@ -14,7 +15,6 @@ use platform::database::{DatabaseError, prepared};
 use uuid::Uuid;
 
 use super::{from_json, merchant_id, parse, to_json};
-use crate::exchange_order::{Abandonment, CheckResult, State};
 
 /// Violated when another exchange order of the merchant has the identifier.
 const BY_NAME: &str = "exchange_orders_by_name";

@@ -1,5 +1,6 @@
 //! Searches exchanges.
 
+use api::exchange::{Abandonment, ExchangeOrderView, State};
 use diesel::sql_types::{BigInt, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
@@ -11,7 +12,6 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::{from_json, parse};
-use crate::exchange_order::{Abandonment, ExchangeOrderView, State};
 
 /// Search conditions; all that are set must match.
 #[derive(Debug, Default)]

@@ -1,12 +1,12 @@
 //! Searches read few rows of large tables, in one merchant and in all.
 
+use api::exchange::State;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use platform::Service as _;
 use platform::http::ListOrder;
 
 use crate::App;
-use crate::exchange_order::State;
 use crate::store::search::{Search, find};
 
 /// Exchanges of merchant acme, which are the older half, and as many of rival. Every tenth has no order; of the
