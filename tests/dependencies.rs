@@ -19,7 +19,7 @@ const ALLOWED: [(&str, &[&str]); 20] = [
     ("auth", &["domain", "messaging", "platform"]),
     ("order-intake", &["domain", "merchants", "messaging", "platform"]),
     ("delivery", &["api", "domain", "merchants", "messaging", "platform"]),
-    ("rma-engine", &["delivery", "domain", "merchants", "messaging", "platform"]),
+    ("rma-engine", &["api", "delivery", "domain", "merchants", "messaging", "platform"]),
     ("exchange", &["api", "delivery", "domain", "merchants", "messaging", "platform"]),
     ("warehouse-notifier", &["delivery", "domain", "merchants", "messaging", "platform"]),
     ("pages", &["domain", "platform"]),

@@ -5,3 +5,4 @@
 
 pub mod delivery;
 pub mod exchange;
+pub mod returns;

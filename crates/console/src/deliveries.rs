@@ -6,9 +6,9 @@ mod search;
 use actix_web::{get, web};
 use api::delivery::DeliveryView;
 use askama::Template;
+use domain::returns::Rma;
 use futures_util::future::{join, join_all};
 use pages::{api::Service, form::Fields, path, text::count};
-use serde::Deserialize;
 use uuid::Uuid;
 
 use crate::{
@@ -18,7 +18,7 @@ use crate::{
     html,
     listing::{Records, Sorted, load, merchant_filter},
     lookup::spellings,
-    markup::{link, text, text_or_dash},
+    markup::{badge, link, text, text_or_dash},
     states::Shown as _,
     table::{Columns, Table},
 };
@@ -68,11 +68,6 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
     app.service(list_deliveries);
 }
 
-#[derive(Deserialize)]
-struct RelatedReturn {
-    rma_identifier: String,
-}
-
 /// The returns of the order whose number is the text of the filter. Messages about returns are found by the
 /// number of the return. Without a response of the service there are none.
 async fn returns_of_order(signed_in: &SignedIn, filter: &Filter) -> Vec<String> {
@@ -87,7 +82,7 @@ async fn returns_of_order(signed_in: &SignedIn, filter: &Filter) -> Vec<String> 
     let spellings = spellings(order);
     let lists = join_all(spellings.iter().map(async |order| {
         let query = [("order_identifier", order.as_str()), ("limit", "10")];
-        let list: Result<Records<RelatedReturn>, _> =
+        let list: Result<Records<Rma>, _> =
             load(signed_in, Service::RmaEngine, merchant, "v1/returns", &query).await;
         list.unwrap_or_default()
     }))
@@ -136,7 +131,7 @@ fn delivery_table(entries: &[Entry], page: &Page) -> Table {
     };
     Table::of("Deliveries", entries)
         .live(10, |it| format!("delivery-{}", it.delivery.id))
-        .cell("State", |it| it.delivery.badge())
+        .cell("State", |it| badge(it.delivery.tone(), it.delivery.state))
         .head("Event", |it| link(it.url(), &it.delivery.event))
         .cell("Merchant", merchant)
         .ordering_key()

@@ -3,14 +3,15 @@
 mod resolve;
 
 use actix_web::{get, web};
-use chrono::{DateTime, Utc};
+use api::returns::{DiscrepancyResolution, RecordedDiscrepancy};
+use domain::returns::Discrepancy;
 use pages::{api::Service, form::Fields, path};
-use serde::Deserialize;
+use strum::VariantNames as _;
 
 use crate::{
     PageResult, Section, SignedIn,
     error::sentence,
-    filter::{Condition, or_any},
+    filter::{Condition, Options, or_any},
     list::List,
     listing::words,
     markup::{Markup, link, or_dash, text},
@@ -31,7 +32,7 @@ const CONDITIONS: &[Condition] = &[
             .into()
     })
     .not_sent(),
-    Condition::choice("kind", "Kind", || or_any(KINDS.map(|kind| (kind, words(kind))))),
+    Condition::choice("kind", "Kind", kinds),
     Condition::text("order_identifier", "Order"),
     Condition::text("rma_identifier", "Return"),
 ];
@@ -54,107 +55,47 @@ static LIST: List = List {
     )
 };
 
-/// The kinds of discrepancy, for the filter.
-const KINDS: [&str; 14] = [
-    "amounts_changed",
-    "exchange_order_identifier_taken",
-    "order_amounts_changed",
-    "received_damaged",
-    "received_over",
-    "received_short",
-    "received_wrong",
-    "refund_above_paid",
-    "refund_exceeds_line",
-    "refund_exceeds_return",
-    "refund_names_other_return",
-    "refund_of_canceled_return",
-    "refund_of_unknown_return",
-    "shipped_quantity_reduced",
-];
-
-/// A discrepancy as rma-engine describes it.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Discrepancy {
-    pub(crate) merchant: String,
-    pub(crate) position: i64,
-    pub(crate) at: DateTime<Utc>,
-    pub(crate) message: String,
-    pub(crate) detail: Detail,
-    pub(crate) resolution: Option<Resolution>,
+/// The kinds by name.
+fn kinds() -> Options {
+    let mut kinds = Discrepancy::VARIANTS.to_vec();
+    kinds.sort_unstable();
+    or_any(kinds.into_iter().map(|kind| (kind, words(kind))))
 }
 
-/// The identifiers of a discrepancy. Each kind has some of them.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Detail {
-    pub(crate) kind: String,
-    order_identifier: Option<String>,
-    pub(crate) rma_identifier: Option<String>,
-    unit: Option<UnitOrder>,
+/// Whether a refund can be assigned to the return that it belongs to.
+fn is_assignable(discrepancy: &RecordedDiscrepancy) -> bool {
+    matches!(discrepancy.detail, Discrepancy::RefundOfUnknownReturn { .. })
 }
 
-#[derive(Debug, Deserialize)]
-struct UnitOrder {
-    order_identifier: String,
+pub(crate) fn url_of(discrepancy: &RecordedDiscrepancy) -> String {
+    url(discrepancy.merchant.as_str(), discrepancy.position)
 }
 
-#[derive(Debug, Deserialize)]
-pub(crate) struct Resolution {
-    pub(crate) at: DateTime<Utc>,
-    pub(crate) by: String,
-    pub(crate) note: String,
-    pub(crate) rma_identifier: Option<String>,
+fn order_link(discrepancy: &RecordedDiscrepancy) -> Option<Markup> {
+    let order = discrepancy.detail.order_identifier()?;
+    Some(record_link(discrepancy, "orders", order))
 }
 
-impl Detail {
-    fn order(&self) -> Option<&str> {
-        let of_unit = || self.unit.as_ref().map(|unit| unit.order_identifier.as_str());
-        self.order_identifier.as_deref().or_else(of_unit)
-    }
-
-    /// The return, unless the discrepancy is that it does not exist.
-    fn existing_return(&self) -> Option<&str> {
-        self.rma_identifier.as_deref().filter(|_| !self.is_assignable())
-    }
-
-    /// Only a refund that names an unknown return can be assigned to another one.
-    fn is_assignable(&self) -> bool {
-        self.kind == "refund_of_unknown_return"
-    }
+/// A link to the return, if it exists.
+fn return_link(discrepancy: &RecordedDiscrepancy) -> Option<Markup> {
+    let rma = match &discrepancy.detail {
+        Discrepancy::RefundNamesOtherReturn { rma_identifier, .. } => rma_identifier,
+        detail => detail.rma_identifier()?,
+    };
+    Some(record_link(discrepancy, "returns", rma))
 }
 
-impl Discrepancy {
-    pub(crate) fn url(&self) -> String {
-        url(&self.merchant, self.position)
-    }
+fn record_link(discrepancy: &RecordedDiscrepancy, kind: &str, identifier: &str) -> Markup {
+    let merchant = discrepancy.merchant.as_str();
+    link(format!("/{}", path!("merchants", merchant, kind, identifier)), identifier)
+}
 
-    pub(crate) fn sentence(&self) -> String {
-        sentence(&self.message)
-    }
-
-    fn kind(&self) -> String {
-        words(&self.detail.kind)
-    }
-
-    /// A link to the order.
-    fn order(&self) -> Option<Markup> {
-        self.detail.order().map(|order| self.record("orders", order))
-    }
-
-    /// A link to the return.
-    fn rma(&self) -> Option<Markup> {
-        self.detail.existing_return().map(|rma| self.record("returns", rma))
-    }
-
-    fn record(&self, kind: &str, identifier: &str) -> Markup {
-        link(format!("/{}", path!("merchants", self.merchant, kind, identifier)), identifier)
-    }
-
-    /// Whether there is something to decide. A refund can still be assigned after a note.
-    fn can_be_resolved(&self) -> bool {
-        match &self.resolution {
-            None => true,
-            Some(resolution) => self.detail.is_assignable() && resolution.rma_identifier.is_none(),
-        }
+/// Whether a person can resolve it. A refund can be assigned to its return even after it was resolved with
+/// only a note.
+fn can_be_resolved(discrepancy: &RecordedDiscrepancy) -> bool {
+    match &discrepancy.resolution {
+        None => true,
+        Some(resolution) => is_assignable(discrepancy) && resolution.rma_identifier.is_none(),
     }
 }
 
@@ -174,17 +115,19 @@ fn wanted_state(state: &str) -> &str {
 #[get("/discrepancies")]
 async fn list_discrepancies(signed_in: SignedIn, query: web::Query<Fields>) -> PageResult {
     let state = wanted_state(query.text("state"));
-    let (view, records) = LIST.load::<Discrepancy>(&signed_in, &query, &[("state", state)]).await?;
+    let (view, records) =
+        LIST.load::<RecordedDiscrepancy>(&signed_in, &query, &[("state", state)]).await?;
     let page = signed_in.page(LIST.section);
     let table = Table::of(LIST.title, &records)
-        .head("Discrepancy", |it| link(it.url(), it.sentence()))
-        .cell("Kind", |it| text(it.kind()))
+        .head("Discrepancy", |it| link(url_of(it), sentence(&it.message)))
+        .cell("Kind", |it| text(words(it.detail.kind())))
         .cell_if(page.person.is_staff(), "Merchant", |it| text(&it.merchant))
-        .wrapped("Order", |it| or_dash(it.order()))
-        .wrapped("Return", |it| or_dash(it.rma()))
+        .wrapped("Order", |it| or_dash(order_link(it)))
+        .wrapped("Return", |it| or_dash(return_link(it)))
         .cell("Since", |it| page.time(it.at))
         .cell("Resolved", |it| {
-            let resolved = |by: &Resolution| page.time(by.at).and("by").and(text(&by.by));
+            let resolved =
+                |by: &DiscrepancyResolution| page.time(by.at).and("by").and(text(&by.by));
             or_dash(it.resolution.as_ref().map(resolved))
         });
     let table = table.table();
@@ -193,20 +136,30 @@ async fn list_discrepancies(signed_in: SignedIn, query: web::Query<Fields>) -> P
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
 
     #[test]
     fn a_discrepancy_leads_to_its_order_and_return() {
-        let detail = |text| serde_json::from_str::<Detail>(text).unwrap();
-        let unknown = detail(
-            r#"{"kind": "refund_of_unknown_return", "order_identifier": "A", "rma_identifier": "R"}"#,
-        );
-        assert_eq!((unknown.order(), unknown.existing_return()), (Some("A"), None));
-        assert!(unknown.is_assignable());
-        let damaged = detail(
-            r#"{"kind": "received_damaged", "rma_identifier": "R", "unit": {"order_identifier": "A"}}"#,
-        );
-        assert_eq!((damaged.order(), damaged.existing_return()), (Some("A"), Some("R")));
+        let links = |detail: Value| {
+            let discrepancy = json!({
+                "merchant": "acme", "position": 1, "at": "2026-11-16T08:00:00Z", "message": "m",
+                "detail": detail,
+            });
+            let found: RecordedDiscrepancy = serde_json::from_value(discrepancy).unwrap();
+            let links = [order_link(&found), return_link(&found)];
+            (links.map(|link| link.map(|it| it.to_string())), is_assignable(&found))
+        };
+        let order = Some(r#"<a href="/merchants/acme/orders/A">A</a>"#.to_owned());
+        let rma = Some(r#"<a href="/merchants/acme/returns/R">R</a>"#.to_owned());
+        let refund = |kind: &str| json!({ "kind": kind, "refund_identifier": "1", "order_identifier": "A", "rma_identifier": "R" });
+        assert_eq!(links(refund("refund_of_unknown_return")), ([order.clone(), None], true));
+        let other = links(refund("refund_names_other_return"));
+        assert_eq!(other, ([order.clone(), rma.clone()], false));
+        let unit = json!({ "order_identifier": "A", "order_line_item_identifier": "1", "unit": 1 });
+        let damaged = json!({ "kind": "received_damaged", "rma_identifier": "R", "unit": unit });
+        assert_eq!(links(damaged), ([order, rma], false));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, net::Ipv4Addr};
 
 use actix_web::{HttpRequest, HttpResponse, HttpServer, rt, web};
 use api::delivery::{DeliveryView, EndpointView};
+use domain::returns::Rma;
 use pages::api::{Api, Service};
 use platform::Clock;
 use serde::de::DeserializeOwned;
@@ -104,4 +105,24 @@ pub(crate) fn endpoint(changes: &Value) -> EndpointView {
         "merchant": "acme", "kind": "rma", "state": "ok", "waiting": 0, "in_flight": 0, "window": 10,
     });
     changed(endpoint, changes)
+}
+
+/// A return with a unit for each of the changes.
+pub(crate) fn rma(status: &str, units: &[Value]) -> Rma {
+    let unit = |changes: &Value| -> Value {
+        let unit = json!({
+            "order_identifier": "A", "order_line_item_identifier": "1", "unit": 1, "sku": "S",
+            "return_reason": "other", "resolution": "refund", "refund_type": "REFUND",
+            "amounts": { "product_amount_cents": 0, "discount_amount_cents": 0, "tax_amount_cents": 0 },
+            "receiving_status": "PENDING", "is_damaged": false,
+        });
+        changed(unit, changes)
+    };
+    let units: Vec<_> = units.iter().map(unit).collect();
+    let rma = json!({
+        "merchant": "acme", "rma_identifier": "RMA-1", "created_at": "2026-01-01T00:00:00Z",
+        "updated_at": "2026-01-01T00:00:00Z", "return_method": "mail-back",
+        "return_shipping_cost_cents": 0, "managed_receiving": false,
+    });
+    changed(rma, &json!({ "status": status, "units": units }))
 }

@@ -5,6 +5,7 @@ mod snapshot;
 mod units;
 
 use actix_web::{get, web};
+use api::returns::{OrderView, RecordedDiscrepancy};
 use askama::Template;
 use futures_util::future::join5;
 use pages::{
@@ -14,7 +15,6 @@ use pages::{
 
 use crate::{
     Page, PageResult, Section, SignedIn,
-    discrepancies::Discrepancy,
     exchange_orders::{self, exchange_order_table},
     html,
     listing::{Records, found, load},
@@ -22,7 +22,7 @@ use crate::{
     warehouse::{WarehouseRecord, find_records},
 };
 use snapshot::{Snapshot, StoredOrder};
-use units::{OrderUnits, OrderView};
+use units::OrderUnits;
 
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
     app.service(show_order);
@@ -38,7 +38,7 @@ struct OrderPage {
     /// Nothing while rma-engine does not know the order.
     units: Part<Option<OrderUnits>>,
     exchange_orders: Part<Table>,
-    discrepancies: Part<Vec<Discrepancy>>,
+    discrepancies: Part<Vec<RecordedDiscrepancy>>,
     records: Part<Vec<WarehouseRecord>>,
 }
 

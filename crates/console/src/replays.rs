@@ -27,7 +27,7 @@ use crate::{
     filter::{Condition, Filter, or_any},
     html,
     listing::{PAGE, Records},
-    markup::{link, text},
+    markup::{badge, link, text},
     states::Shown as _,
     table::{Columns, Table},
 };
@@ -114,7 +114,7 @@ async fn list_replays(signed_in: SignedIn, query: web::Query<Fields>) -> PageRes
 fn replay_table(entries: &[ReplayEntry], page: &Page) -> Table {
     Table::of("Replays", entries)
         .live(5, |it| format!("replay-{}", it.replay.id))
-        .cell("State", |it| it.replay.badge())
+        .cell("State", |it| badge(it.replay.tone(), it.replay.state))
         .replays("Result")
         .cell("Service", |it| text(it.service))
         .cell("Started", |it| page.time(it.replay.created_at))

@@ -6,9 +6,9 @@ mod units;
 mod waiting;
 
 use actix_web::{get, web};
+use api::returns::RecordedDiscrepancy;
 use askama::Template;
-use chrono::{DateTime, Utc};
-use domain::returns::Withdrawal;
+use domain::returns::{Rma, RmaStatus, RmaUnit};
 use futures_util::future::join5;
 use pages::{
     api::{ApiError, Part, Service},
@@ -19,66 +19,26 @@ use serde::Deserialize;
 use crate::{
     Page, PageResult, Section, SignedIn,
     actors::ClientNames,
-    discrepancies::Discrepancy,
     exchange_orders::{self, exchange_order_table},
     html,
-    listing::{Records, amount, load, words},
+    listing::{Records, amount, load},
+    states::Shown as _,
     table::Table,
 };
 use timeline::{Deliveries, Step};
-use units::{Unit, parcel_table, unit_table};
+use units::{parcel_table, unit_table};
 
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
     app.service(show_return).configure(cancel::routes);
 }
 
-/// A return as rma-engine describes it.
-#[derive(Debug, Deserialize)]
-struct Return {
-    rma_identifier: String,
-    status: String,
-    created_at: DateTime<Utc>,
-    updated_at: DateTime<Utc>,
-    return_method: String,
-    #[serde(default)]
-    return_shipping_cost_cents: i64,
-    giftee_email: Option<String>,
-    /// The person who withdrew from the contract in the portal.
-    withdrawal: Option<Withdrawal>,
-    #[serde(default)]
-    managed_receiving: bool,
-    receiving_closed_at: Option<DateTime<Utc>>,
-    canceled_at: Option<DateTime<Utc>>,
-    units: Vec<Unit>,
+/// Units that were not canceled. For a canceled return, the units that it ended with.
+fn active_units(rma: &Rma) -> impl Iterator<Item = &RmaUnit> {
+    rma.units.iter().filter(|unit| unit.canceled_at == rma.canceled_at)
 }
 
-impl Return {
-    /// Units that were not canceled. For a canceled return, the units that it ended with.
-    fn active_units(&self) -> impl Iterator<Item = &Unit> {
-        self.units.iter().filter(|unit| unit.canceled_at == self.canceled_at)
-    }
-
-    fn status_words(&self) -> String {
-        words(&self.status)
-    }
-
-    fn tone(&self) -> &'static str {
-        status_tone(&self.status)
-    }
-
-    fn is_cancelable(&self) -> bool {
-        self.status == "CREATED"
-    }
-}
-
-/// The colour of a return's status.
-pub(crate) fn status_tone(status: &str) -> &'static str {
-    match status {
-        "REFUNDED" => "good",
-        "PARTIAL_REFUND" => "warn",
-        "CREATED" => "info",
-        _ => "",
-    }
+fn is_cancelable(rma: &Rma) -> bool {
+    rma.status == RmaStatus::Created
 }
 
 #[derive(Deserialize)]
@@ -93,7 +53,7 @@ struct Later {
 struct ReturnPage {
     page: Page,
     merchant: String,
-    rma: Return,
+    rma: Rma,
     shipping_cost: String,
     /// Tone and sentence.
     waiting: Vec<(&'static str, String)>,
@@ -101,7 +61,7 @@ struct ReturnPage {
     parcels: Table,
     timeline: Part<(Vec<Step>, Option<String>)>,
     exchange_orders: Part<Table>,
-    discrepancies: Part<Vec<Discrepancy>>,
+    discrepancies: Part<Vec<RecordedDiscrepancy>>,
 }
 
 #[get("/merchants/{merchant}/returns/{rma}")]
@@ -118,15 +78,16 @@ async fn show_return(
     let timeline_path = path!("v1", "returns", identifier, "timeline");
     let timeline_page = [("limit", "200"), ("after", later.after.as_str())];
     let (rma, timeline, deliveries, exchange_orders, discrepancies) = join5(
-        with_currency(&signed_in, &merchant, &identifier),
+        load_return(&signed_in, &merchant, &identifier),
         load::<Records<_>>(&signed_in, Service::RmaEngine, own, &timeline_path, &timeline_page),
         Deliveries::load(&signed_in, &merchant, &identifier),
         load::<Records<_>>(&signed_in, Service::Exchange, own, exchange_orders::PATH, &of_return),
         load::<Records<_>>(&signed_in, Service::RmaEngine, own, "v1/discrepancies", &open),
     )
     .await;
-    let (rma, currency) = rma?;
-    let currency = currency.as_deref();
+    let rma = rma?;
+    // Returns of earlier versions have no currency.
+    let currency = Some(rma.currency.as_str()).filter(|currency| !currency.is_empty());
     let entries = timeline.iter().flat_map(|timeline| &timeline.records);
     let names = ClientNames::load(&signed_in, entries.map(timeline::Entry::actor)).await;
     let steps = timeline.map(|Records { records, next }| {
@@ -149,40 +110,11 @@ async fn show_return(
     })
 }
 
-#[derive(Deserialize)]
-struct OrderCurrency {
-    currency: String,
-}
-
-/// The return, and the currency of its order, which the return does not name. Amounts are shown without a
-/// currency if it cannot be found out.
-async fn with_currency(
-    signed_in: &SignedIn,
-    merchant: &str,
-    identifier: &str,
-) -> Result<(Return, Option<String>), ApiError> {
-    let rma = load_return(signed_in, merchant, identifier).await?;
-    let order = rma.units.first().map(|unit| unit.order_identifier.as_str()).unwrap_or_default();
-    let path = path!("v1", "orders", order);
-    let order: Result<OrderCurrency, _> =
-        load(signed_in, Service::RmaEngine, Some(merchant), &path, &[]).await;
-    Ok((rma, order.ok().map(|order| order.currency)))
-}
-
 async fn load_return(
     signed_in: &SignedIn,
     merchant: &str,
     identifier: &str,
-) -> Result<Return, ApiError> {
+) -> Result<Rma, ApiError> {
     let path = path!("v1", "returns", identifier);
     load(signed_in, Service::RmaEngine, Some(merchant), &path, &[]).await
-}
-
-#[cfg(test)]
-fn sample(status: &str, units: serde_json::Value) -> Return {
-    let rma = serde_json::json!({
-        "rma_identifier": "RMA-1", "status": status, "created_at": "2026-01-01T00:00:00Z",
-        "updated_at": "2026-01-01T00:00:00Z", "return_method": "mail-back", "units": units,
-    });
-    serde_json::from_value(rma).unwrap()
 }

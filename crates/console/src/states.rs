@@ -1,10 +1,15 @@
 //! The words and tones of states. All pages take them from here.
 
+use std::fmt::Display;
+
 use api::{
     delivery::{self, DeliveryView, ReplayState, ReplayView},
     exchange,
 };
-use domain::endpoint_state::EndpointState;
+use domain::{
+    endpoint_state::EndpointState,
+    returns::{ExchangeStatus, ReceivingStatus, RmaStatus, TrackingStatus},
+};
 
 use crate::{
     listing::words,
@@ -16,9 +21,18 @@ pub(crate) trait Shown {
     /// The class of the badge; empty for a state that is neither good nor bad.
     fn tone(&self) -> &'static str;
 
-    fn words(&self) -> String;
+    /// The words of a state are its name in the API.
+    fn words(&self) -> String
+    where
+        Self: Display,
+    {
+        words(self)
+    }
 
-    fn badge(&self) -> Markup {
+    fn badge(&self) -> Markup
+    where
+        Self: Display,
+    {
         badge(self.tone(), self.words())
     }
 }
@@ -32,10 +46,6 @@ impl Shown for DeliveryView {
             delivery::State::Pending => "info",
         }
     }
-
-    fn words(&self) -> String {
-        self.state.to_string()
-    }
 }
 
 impl Shown for ReplayView {
@@ -45,10 +55,6 @@ impl Shown for ReplayView {
             ReplayState::Running => "info",
             ReplayState::Finished | ReplayState::Paused | ReplayState::Stopped => "warn",
         }
-    }
-
-    fn words(&self) -> String {
-        self.state.to_string()
     }
 }
 
@@ -76,8 +82,42 @@ impl Shown for exchange::State {
             Self::Abandoned | Self::AlreadyExchanged | Self::NotExchangeable => "warn",
         }
     }
+}
 
-    fn words(&self) -> String {
-        words(self)
+impl Shown for RmaStatus {
+    fn tone(&self) -> &'static str {
+        match self {
+            Self::Refunded => "good",
+            Self::PartialRefund => "warn",
+            Self::Created => "info",
+            Self::Canceled => "",
+        }
+    }
+}
+
+impl Shown for ExchangeStatus {
+    fn tone(&self) -> &'static str {
+        match self {
+            Self::Placed => "good",
+            Self::Undeliverable => "bad",
+            Self::Failed => "warn",
+            Self::Pending => "info",
+        }
+    }
+}
+
+impl Shown for TrackingStatus {
+    fn tone(&self) -> &'static str {
+        match self {
+            Self::Delivered => "good",
+            Self::Failure | Self::Returned | Self::NotDroppedOff => "warn",
+            Self::PreTransit | Self::Accepted | Self::Transit => "info",
+        }
+    }
+}
+
+impl Shown for ReceivingStatus {
+    fn tone(&self) -> &'static str {
+        if *self == Self::Received { "good" } else { "info" }
     }
 }

@@ -21,7 +21,7 @@ use crate::{
     filter::Condition,
     list::List,
     listing::{Records, load, query_string},
-    markup::{link, text},
+    markup::{badge, link, text},
     notice::redirect,
     states::Shown as _,
     table::Table,
@@ -87,7 +87,7 @@ fn messages(deliveries: Vec<DeliveryView>, page: &Page) -> Table {
     let entries: Vec<_> = deliveries.into_iter().map(entry).collect();
     Table::of("Deliveries of the messages", &entries)
         .head("Message", |it| link(it.url(), &it.delivery.event))
-        .cell("State", |it| it.delivery.badge())
+        .cell("State", |it| badge(it.delivery.tone(), it.delivery.state))
         .cell("Last response", |it| text(it.last_response()))
         .cell("Created", |it| page.time(it.delivery.created_at))
         .table()

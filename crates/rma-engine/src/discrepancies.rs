@@ -1,6 +1,6 @@
 //! Discrepancies that people have to resolve, and their resolutions.
 
-use chrono::{DateTime, Utc};
+use api::returns::{DiscrepancyResolution, RecordedDiscrepancy};
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::json::{FieldError, ValidationError};
@@ -14,7 +14,7 @@ use crate::App;
 use crate::error::Error;
 use crate::refunds::{self, RefundAssignment};
 use crate::return_changes::Cause;
-use crate::store::discrepancies::{self, DiscrepancyResolution, Recorded};
+use crate::store::discrepancies::{self, Recorded};
 use crate::store::discrepancy_search::{self, DiscrepancySearch};
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -24,21 +24,6 @@ pub(crate) struct Discrepancies {
     /// Value of `after` for the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
-}
-
-/// A recorded discrepancy.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct RecordedDiscrepancy {
-    merchant: MerchantId,
-    position: i64,
-    /// When the discrepancy was first recorded.
-    at: DateTime<Utc>,
-    /// Description of `detail` for people.
-    message: String,
-    detail: Discrepancy,
-    /// Absent while the discrepancy is open.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    resolution: Option<DiscrepancyResolution>,
 }
 
 /// The resolution of a discrepancy.

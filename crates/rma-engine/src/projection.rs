@@ -11,6 +11,7 @@ pub(crate) mod order;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use api::returns::DiscrepancyResolution;
 use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
@@ -24,7 +25,6 @@ use self::order::{OrderProjection, Snapshot};
 use crate::error::Error;
 use crate::refunds::affected::AffectedReturns;
 use crate::return_changes::Cause;
-use crate::store::discrepancies::DiscrepancyResolution;
 use crate::store::order_rows::Rows;
 use crate::store::orders::{Key, Projected, StoredOrder};
 use crate::store::units::{Held, is_held};

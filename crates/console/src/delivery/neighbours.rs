@@ -9,7 +9,7 @@ use crate::{
     Page, SignedIn,
     deliveries::Entry,
     listing::Records,
-    markup::{link, text},
+    markup::{badge, link, text},
     states::Shown as _,
     table::Table,
 };
@@ -45,7 +45,7 @@ pub(super) async fn load(
 /// The delivery itself has no link.
 pub(super) fn table(entries: &[Entry], shown: Uuid, page: &Page) -> Table {
     Table::of("Messages of the same ordering key", entries)
-        .cell("State", |it| it.delivery.badge())
+        .cell("State", |it| badge(it.delivery.tone(), it.delivery.state))
         .head("Event", |it| match &it.delivery {
             DeliveryView { id, event, .. } if *id == shown => text(format!("{event} (this one)")),
             DeliveryView { event, .. } => link(it.url(), event),

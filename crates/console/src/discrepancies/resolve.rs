@@ -1,6 +1,7 @@
 //! One discrepancy, and the form that resolves it with a note or assigns its refund to a return.
 
 use actix_web::{get, post, web};
+use api::returns::RecordedDiscrepancy;
 use askama::Template;
 use pages::{
     api::{ApiError, Service},
@@ -11,12 +12,12 @@ use reqwest::Method;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};
 
-use super::{Discrepancy, PATH, url};
+use super::{PATH, can_be_resolved, is_assignable, order_link, return_link, url, url_of};
 use crate::{
     Notice, Page, PageError, PageResult, Posted, Section, SignedIn,
     error::sentence,
     html,
-    listing::{Records, load},
+    listing::{Records, load, words},
     rejected,
 };
 
@@ -28,7 +29,7 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 #[template(path = "discrepancy.html")]
 struct DiscrepancyDetailsPage {
     page: Page,
-    discrepancy: Discrepancy,
+    discrepancy: RecordedDiscrepancy,
     form: ResolveFields,
 }
 
@@ -115,11 +116,11 @@ async fn find(
     signed_in: &SignedIn,
     merchant: &str,
     position: i64,
-) -> Result<Discrepancy, PageError> {
+) -> Result<RecordedDiscrepancy, PageError> {
     let own = signed_in.merchant(merchant)?;
     let after = position.saturating_add(1).to_string();
     let query = [("after", after.as_str()), ("limit", "1")];
-    let list: Records<Discrepancy> =
+    let list: Records<RecordedDiscrepancy> =
         load(signed_in, Service::RmaEngine, Some(own), PATH, &query).await?;
     let found = list.records.into_iter().find(|one| one.position == position);
     found.ok_or(PageError::NotFound)

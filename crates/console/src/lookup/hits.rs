@@ -2,6 +2,7 @@
 
 use api::exchange::ExchangeOrderView;
 use chrono::{DateTime, Utc};
+use domain::returns::Rma;
 use pages::path;
 use serde::Deserialize;
 
@@ -9,7 +10,6 @@ use crate::{
     Page,
     listing::words,
     markup::{badge, link, or_dash},
-    returns::status_tone,
     states::Shown as _,
     table::Table,
     warehouse::WarehouseRecord,
@@ -20,7 +20,7 @@ use crate::{
 #[serde(default)]
 pub(super) struct Found {
     orders: Vec<Order>,
-    returns: Vec<Return>,
+    returns: Vec<Rma>,
     exchange_orders: Vec<ExchangeOrderView>,
     records: Vec<WarehouseRecord>,
 }
@@ -29,14 +29,6 @@ pub(super) struct Found {
 struct Order {
     merchant: Option<String>,
     identifier: String,
-    status: String,
-    updated_at: DateTime<Utc>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Return {
-    merchant: Option<String>,
-    rma_identifier: String,
     status: String,
     updated_at: DateTime<Utc>,
 }
@@ -118,16 +110,16 @@ impl From<Order> for Hit {
     }
 }
 
-impl From<Return> for Hit {
-    fn from(rma: Return) -> Self {
+impl From<Rma> for Hit {
+    fn from(rma: Rma) -> Self {
         Self {
             kind: "Returns",
             segment: "returns",
-            merchant: rma.merchant,
+            merchant: Some(rma.merchant.into()),
             name: rma.rma_identifier.clone(),
             identifier: rma.rma_identifier,
-            tone: status_tone(&rma.status),
-            state: words(&rma.status),
+            tone: rma.status.tone(),
+            state: rma.status.words(),
             at: rma.updated_at,
         }
     }

@@ -1,65 +1,17 @@
 //! The units of an order with their returns and refunds, as rma-engine knows them.
 
-use chrono::{DateTime, Utc};
+use api::returns::{LineView, OrderView, RefundView, ReturnSummary, UnitView};
 use pages::{path, text::money};
-use serde::Deserialize;
 
 use crate::{
     Page,
-    listing::words,
-    markup::{Markup, badge, link, or_dash, text, text_or_dash},
-    returns::status_tone,
+    markup::{Markup, link, or_dash, text, text_or_dash},
+    states::Shown as _,
     table::Table,
 };
 
 /// Large orders have thousands of units.
 const MAX_SHOWN: usize = 300;
-
-#[derive(Debug, Deserialize)]
-pub(super) struct OrderView {
-    currency: String,
-    original_order_identifier: Option<String>,
-    #[serde(default)]
-    lines: Vec<Line>,
-    #[serde(default)]
-    refunds: Vec<Refund>,
-    #[serde(default)]
-    returns: Vec<Return>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Line {
-    identifier: String,
-    #[serde(default)]
-    title: String,
-    #[serde(default)]
-    units: Vec<Unit>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Unit {
-    unit: i32,
-    paid_amount_cents: i64,
-    rma_identifier: Option<String>,
-    refund_identifier: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Refund {
-    identifier: String,
-    amount_cents: i64,
-    rma_identifier: Option<String>,
-    #[serde(default)]
-    is_unmatched: bool,
-}
-
-#[derive(Debug, Deserialize)]
-struct Return {
-    rma_identifier: String,
-    status: String,
-    created_at: DateTime<Utc>,
-    updated_at: DateTime<Utc>,
-}
 
 pub(super) struct OrderUnits {
     pub(super) original_order: Option<String>,
@@ -83,7 +35,7 @@ impl OrderUnits {
         Self {
             units: unit_table(shown, &view.currency, merchant),
             hidden: units.len() - shown.len(),
-            unmatched: unmatched.map(|refund| refund.sentence(&view.currency)).collect(),
+            unmatched: unmatched.map(|refund| sentence(refund, &view.currency)).collect(),
             returns: return_table(&view.returns, merchant, page),
             original_order: view.original_order_identifier,
         }
@@ -94,7 +46,7 @@ fn return_link(merchant: &str, rma: &str) -> Markup {
     link(format!("/{}", path!("merchants", merchant, "returns", rma)), rma)
 }
 
-fn unit_table(units: &[(&Line, &Unit)], currency: &str, merchant: &str) -> Table {
+fn unit_table(units: &[(&LineView, &UnitView)], currency: &str, merchant: &str) -> Table {
     Table::of("Shipped units of the order", units)
         .head("Unit", |(line, it)| text(format!("{}, unit {}", line.identifier, it.unit)))
         .cell("Product", |(line, _)| text(&line.title))
@@ -106,22 +58,20 @@ fn unit_table(units: &[(&Line, &Unit)], currency: &str, merchant: &str) -> Table
         .table()
 }
 
-fn return_table(returns: &[Return], merchant: &str, page: &Page) -> Table {
+fn return_table(returns: &[ReturnSummary], merchant: &str, page: &Page) -> Table {
     Table::of("Returns of the order", returns)
         .head("Return", |it| return_link(merchant, &it.rma_identifier))
-        .cell("State", |it| badge(status_tone(&it.status), words(&it.status)))
+        .cell("State", |it| it.status.badge())
         .cell("Created", |it| page.time(it.created_at))
         .cell("Changed", |it| page.time(it.updated_at))
         .table()
 }
 
-impl Refund {
-    fn sentence(&self, currency: &str) -> String {
-        format!(
-            "The refund {} of {} names the return {}, which does not exist.",
-            self.identifier,
-            money(self.amount_cents, currency),
-            self.rma_identifier.as_deref().unwrap_or_default()
-        )
-    }
+fn sentence(refund: &RefundView, currency: &str) -> String {
+    format!(
+        "The refund {} of {} names the return {}, which does not exist.",
+        refund.identifier,
+        money(refund.amount_cents, currency),
+        refund.rma_identifier.as_deref().unwrap_or_default()
+    )
 }

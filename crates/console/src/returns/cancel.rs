@@ -2,6 +2,7 @@
 
 use actix_web::{get, post, web};
 use askama::Template;
+use domain::returns::Rma;
 use pages::{
     api::{ApiError, Service},
     form::Field,
@@ -11,7 +12,7 @@ use reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{Return, load_return};
+use super::{active_units, is_cancelable, load_return};
 use crate::{
     Notice, Page, PageError, PageResult, Posted, Section, SignedIn, error::sentence, html,
     person::Person, rejected,
@@ -26,7 +27,7 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 struct CancelPage {
     page: Page,
     merchant: String,
-    rma: Return,
+    rma: Rma,
     reason: Field,
     /// The reason why the return was not canceled.
     problem: Option<String>,

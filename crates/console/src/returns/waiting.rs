@@ -1,6 +1,10 @@
 //! The reasons why a return is not finished, in sentences.
 
-use super::{Return, units::Unit};
+use domain::returns::{
+    ExchangeStatus, ReceivingStatus, ReturnMethod, Rma, RmaUnit, TrackingStatus,
+};
+
+use super::active_units;
 
 const UNDELIVERABLE: &str = "could not be exchanged: the merchant did not accept the exchange order. An \
                              operator replays or abandons it";
@@ -15,11 +19,11 @@ const REFUND: &str = "arrived and waits for the merchant's refund";
 const KEPT: &str = "stays with the shopper and waits for the merchant's refund";
 
 /// Tone and sentence for each event that the return waits for. Empty for a return that is finished.
-pub(super) fn reasons(rma: &Return) -> Vec<(&'static str, String)> {
-    if !matches!(rma.status.as_str(), "CREATED" | "PARTIAL_REFUND") {
+pub(super) fn reasons(rma: &Rma) -> Vec<(&'static str, String)> {
+    if !rma.status.is_open() {
         return Vec::new();
     }
-    let open: Vec<&Unit> = rma.active_units().filter(|unit| unit.refunded_by.is_none()).collect();
+    let open: Vec<&RmaUnit> = active_units(rma).filter(|unit| unit.refunded_by.is_none()).collect();
     let mut counts: Vec<(&'static str, usize)> = Vec::new();
     let waits = open.iter().filter_map(|unit| exchange(unit));
     for text in waits.chain(open.iter().filter_map(|unit| parcel(rma, unit))) {
@@ -40,25 +44,25 @@ fn tone(text: &str) -> &'static str {
     }
 }
 
-fn exchange(unit: &Unit) -> Option<&'static str> {
-    match unit.exchange_status.as_deref() {
-        Some("undeliverable") => Some(UNDELIVERABLE),
-        Some("pending") => Some(EXCHANGE),
-        _ => None,
+fn exchange(unit: &RmaUnit) -> Option<&'static str> {
+    match unit.exchange_status? {
+        ExchangeStatus::Undeliverable => Some(UNDELIVERABLE),
+        ExchangeStatus::Pending => Some(EXCHANGE),
+        ExchangeStatus::Placed | ExchangeStatus::Failed => None,
     }
 }
 
-fn parcel(rma: &Return, unit: &Unit) -> Option<&'static str> {
-    let is_unreceived = rma.managed_receiving && unit.receiving_status == "PENDING";
-    match unit.package_tracking_status.as_deref() {
-        _ if rma.return_method == "customer-keep" => Some(KEPT),
-        _ if unit.receiving_status == "RECEIVED" => Some(REFUND),
-        Some("PRE_TRANSIT" | "NOT_DROPPED_OFF") => Some(HAND_OVER),
-        Some("ACCEPTED" | "TRANSIT") => Some(ON_ITS_WAY),
-        Some("FAILURE") => Some(PROBLEM),
-        Some("RETURNED") => Some(SENT_BACK),
-        Some("DELIVERED") if is_unreceived => Some(RECEIPT),
-        Some("DELIVERED") => Some(REFUND),
+fn parcel(rma: &Rma, unit: &RmaUnit) -> Option<&'static str> {
+    let is_unreceived = rma.managed_receiving && unit.receiving_status == ReceivingStatus::Pending;
+    match unit.package_tracking_status {
+        _ if rma.return_method == ReturnMethod::CustomerKeep => Some(KEPT),
+        _ if unit.receiving_status == ReceivingStatus::Received => Some(REFUND),
+        Some(TrackingStatus::PreTransit | TrackingStatus::NotDroppedOff) => Some(HAND_OVER),
+        Some(TrackingStatus::Accepted | TrackingStatus::Transit) => Some(ON_ITS_WAY),
+        Some(TrackingStatus::Failure) => Some(PROBLEM),
+        Some(TrackingStatus::Returned) => Some(SENT_BACK),
+        Some(TrackingStatus::Delivered) if is_unreceived => Some(RECEIPT),
+        Some(TrackingStatus::Delivered) => Some(REFUND),
         _ if unit.tracking_number.is_none() => Some(LABEL),
         _ => None,
     }
@@ -77,26 +81,19 @@ fn sentence(units: usize, all: usize, text: &str) -> String {
 mod tests {
     use serde_json::json;
 
-    use super::super::sample;
     use super::*;
-
-    fn unit(fields: &serde_json::Value) -> serde_json::Value {
-        let mut unit =
-            json!({ "order_identifier": "A", "order_line_item_identifier": "1", "unit": 1 });
-        unit.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
-        unit
-    }
+    use crate::fixtures;
 
     #[test]
     fn a_finished_return_waits_for_nothing() {
-        assert!(reasons(&sample("REFUNDED", json!([unit(&json!({}))]))).is_empty());
-        assert!(reasons(&sample("CANCELED", json!([unit(&json!({}))]))).is_empty());
+        assert!(reasons(&fixtures::rma("REFUNDED", &[json!({})])).is_empty());
+        assert!(reasons(&fixtures::rma("CANCELED", &[json!({})])).is_empty());
     }
 
     #[test]
     fn a_return_waits_for_the_next_event_of_each_unit() {
         let one = |fields| {
-            let mut reasons = reasons(&sample("CREATED", json!([unit(&fields)])));
+            let mut reasons = reasons(&fixtures::rma("CREATED", &[fields]));
             assert_eq!(reasons.len(), 1);
             reasons.remove(0)
         };
@@ -112,7 +109,7 @@ mod tests {
         let moving = json!({ "tracking_number": "1Z", "package_tracking_status": "TRANSIT" });
         let mut stuck = moving.clone();
         stuck.as_object_mut().unwrap().insert("exchange_status".into(), json!("undeliverable"));
-        let reasons = reasons(&sample("CREATED", json!([unit(&moving), unit(&stuck)])));
+        let reasons = reasons(&fixtures::rma("CREATED", &[moving, stuck]));
         let (tone, text) = &reasons[0];
         assert_eq!(*tone, "bad");
         assert!(text.starts_with("For 1 of 2 units: it could not be exchanged"), "{text}");

@@ -1,14 +1,23 @@
 //! Discrepancies for staff to review. A discrepancy never stops processing.
 
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
+use strum::{IntoStaticStr, VariantNames};
 use utoipa::ToSchema;
 
 use super::UnitId;
 
 /// Contradictory statements about a return, for example by merchant and warehouse.
 #[derive(
-    Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema, IntoStaticStr, thiserror::Error,
+    Debug,
+    Clone,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    ToSchema,
+    IntoStaticStr,
+    VariantNames,
+    thiserror::Error,
 )]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]

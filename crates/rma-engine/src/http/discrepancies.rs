@@ -3,6 +3,7 @@
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
+use api::returns::RecordedDiscrepancy;
 use domain::access::{MerchantId, Scope};
 use domain::json::{Object, object, read_fields, text};
 use platform::Problem;
@@ -13,7 +14,7 @@ use utoipa::IntoParams;
 
 use super::{budgeted_response, check_staff, listed_merchant};
 use crate::App;
-use crate::discrepancies::{self, Decision, Discrepancies, RecordedDiscrepancy};
+use crate::discrepancies::{self, Decision, Discrepancies};
 use crate::store::discrepancy_search::{DiscrepancySearch, DiscrepancyState};
 
 /// Filters for discrepancies; all given filters must match.

@@ -1,6 +1,7 @@
 //! `GET /v1/orders/{identifier}`: an order with its units, refunds and returns.
 
 use actix_web::{HttpRequest, HttpResponse, get, web};
+use api::returns::OrderView;
 use platform::Problem;
 use platform::http::reserve_for_response;
 use platform::identity::Caller;
@@ -8,7 +9,7 @@ use platform::identity::Caller;
 use super::{budgeted_response, readable_merchant};
 use crate::App;
 use crate::orders::units::OrderUnits;
-use crate::orders::view::OrderView;
+use crate::orders::view;
 use crate::store::orders::RowLock;
 
 /// Show an order with its units, refunds and returns
@@ -36,5 +37,5 @@ pub(crate) async fn show_order(
     let id = &merchant.identifier;
     let order_units = OrderUnits::load(&conn, id, &wanted, RowLock::None).await?;
     reserve_for_response(&head, order_units.weight())?;
-    budgeted_response(&head, &OrderView::load(&mut conn, id, &order_units, &identifier).await?)
+    budgeted_response(&head, &view::load(&mut conn, id, &order_units, &identifier).await?)
 }

@@ -1,6 +1,7 @@
 //! Recording and resolving discrepancies. Those found in order snapshots are recorded once, because
 //! snapshots repeat them; those caused by an event are recorded each time.
 
+use api::returns::DiscrepancyResolution;
 use chrono::{DateTime, Utc};
 use diesel::sql_types::{Array, BigInt, Binary, Jsonb, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
@@ -9,9 +10,7 @@ use domain::json::Digest;
 use domain::returns::Discrepancy;
 use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
-use serde::Serialize;
 use serde_json::Value;
-use utoipa::ToSchema;
 
 /// A recorded discrepancy.
 #[derive(Debug)]
@@ -22,18 +21,6 @@ pub(crate) struct Recorded {
     pub(crate) discrepancy: Discrepancy,
     /// `None` while the discrepancy is open.
     pub(crate) resolution: Option<DiscrepancyResolution>,
-}
-
-/// The end of a discrepancy.
-#[derive(Debug, Clone, Serialize, ToSchema)]
-pub(crate) struct DiscrepancyResolution {
-    pub(crate) at: DateTime<Utc>,
-    /// The person, the client, or the type of another service's event.
-    pub(crate) by: String,
-    pub(crate) note: String,
-    /// The return that the refund was assigned to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) rma_identifier: Option<String>,
 }
 
 /// Records discrepancies that were not recorded before. A refund of an unknown return is found only when

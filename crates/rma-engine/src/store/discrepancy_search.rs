@@ -1,5 +1,6 @@
 //! Search for discrepancies, newest or oldest first, in one merchant or in all.
 
+use api::returns::DiscrepancyResolution;
 use diesel::OptionalExtension as _;
 use diesel::pg::Pg;
 use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
@@ -13,7 +14,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::discrepancies::{DiscrepancyResolution, Recorded};
+use super::discrepancies::Recorded;
 use super::{ALL_MERCHANTS, unreadable};
 
 const COLUMNS: &str = "merchant, position, at, detail, resolved_at, resolved_by, resolution_note, \

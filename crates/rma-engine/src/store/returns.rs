@@ -1,15 +1,14 @@
 //! Reads and locks returns.
 
+use api::returns::ReturnSummary;
 use chrono::{DateTime, Utc};
 use diesel::OptionalExtension as _;
 use diesel::sql_types::{Array, BigInt, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
-use domain::returns::{Rma, RmaStatus};
+use domain::returns::Rma;
 use platform::batching::Processing;
 use platform::database::{DatabaseError, prepared};
-use serde::Serialize;
-use utoipa::ToSchema;
 
 use super::orders::Key;
 use super::{DocumentRow, MAX_BATCH_BYTES, read, unreadable};
@@ -92,16 +91,6 @@ async fn one(
     .bind::<Text, _>(rma_identifier);
     let row: Option<DocumentRow> = prepared(query).get_result(conn).await.optional()?;
     row.map(|row| read(&row.document)).transpose()
-}
-
-/// A return in the view of an order.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ReturnSummary {
-    rma_identifier: String,
-    status: RmaStatus,
-    created_at: DateTime<Utc>,
-    /// Time of the last change that the merchant was sent.
-    updated_at: DateTime<Utc>,
 }
 
 platform::rows! {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use api::returns::DiscrepancyResolution;
 use diesel_async::AsyncPgConnection;
 use domain::json::Digest;
 use domain::returns::UnitId;
@@ -9,7 +10,7 @@ use platform::batching::Processing;
 use platform::idempotency::{self, IdempotencyKey};
 
 use super::*;
-use crate::store::discrepancies::{DiscrepancyResolution, resolve_refunds};
+use crate::store::discrepancies::resolve_refunds;
 use crate::store::orders::{self, Key, RowLock};
 use crate::store::{erased_orders, erasures, locked_returns, lookups, returns, units};
 

@@ -1,0 +1,116 @@
+//! Orders with their units, and discrepancies, as rma-engine shows them. A return is a [`domain::returns::Rma`].
+
+use chrono::{DateTime, Utc};
+use domain::access::MerchantId;
+use domain::order::{Customer, OrderStatus};
+use domain::returns::{Discrepancy, RefundedQuantities, RmaStatus};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct OrderView {
+    pub merchant: MerchantId,
+    pub order_identifier: String,
+    pub status: OrderStatus,
+    #[schema(example = "USD")]
+    pub currency: String,
+    pub total_amount_cents: i64,
+    pub customer: Customer,
+    pub created_at: DateTime<Utc>,
+    /// `updated_at` of the order snapshot.
+    pub updated_at: DateTime<Utc>,
+    /// Time of the first event about the order.
+    pub stored_at: DateTime<Utc>,
+    /// The original order of an exchange order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub original_order_identifier: Option<String>,
+    pub lines: Vec<LineView>,
+    /// Refunds that affect returns, including those that a newer snapshot omits.
+    pub refunds: Vec<RefundView>,
+    /// The newest 100 returns with units of the order, newest first. `GET /v1/returns` lists all.
+    pub returns: Vec<ReturnSummary>,
+}
+
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = OrderLineView)]
+pub struct LineView {
+    pub identifier: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sku: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub upc: Option<String>,
+    pub title: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image_url: Option<String>,
+    pub quantity: i64,
+    pub quantity_shipped: i64,
+    pub quantity_canceled: i64,
+    pub unit_price_amount_cents: i64,
+    /// The units that have shipped.
+    pub units: Vec<UnitView>,
+}
+
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = OrderUnitView)]
+pub struct UnitView {
+    /// Number of the unit in its line, from 1.
+    pub unit: i32,
+    pub paid_amount_cents: i64,
+    /// The return that the unit is in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rma_identifier: Option<String>,
+    /// The refund that covers the unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refund_identifier: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[schema(as = OrderRefundView)]
+pub struct RefundView {
+    pub identifier: String,
+    pub amount_cents: i64,
+    /// Refunded units of each line.
+    pub quantities: RefundedQuantities,
+    /// The return that the merchant names.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rma_identifier: Option<String>,
+    /// Whether the named return does not exist. A discrepancy then waits for a person.
+    pub is_unmatched: bool,
+}
+
+/// A return in the view of an order.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct ReturnSummary {
+    pub rma_identifier: String,
+    pub status: RmaStatus,
+    pub created_at: DateTime<Utc>,
+    /// Time of the last change that the merchant was sent.
+    pub updated_at: DateTime<Utc>,
+}
+
+/// A recorded discrepancy.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct RecordedDiscrepancy {
+    pub merchant: MerchantId,
+    pub position: i64,
+    /// When the discrepancy was first recorded.
+    pub at: DateTime<Utc>,
+    /// Description of `detail` for people.
+    pub message: String,
+    pub detail: Discrepancy,
+    /// Absent while the discrepancy is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolution: Option<DiscrepancyResolution>,
+}
+
+/// The end of a discrepancy.
+#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+pub struct DiscrepancyResolution {
+    pub at: DateTime<Utc>,
+    /// The person, the client, or the type of another service's event.
+    pub by: String,
+    pub note: String,
+    /// The return that the refund was assigned to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rma_identifier: Option<String>,
+}
