@@ -5,4 +5,6 @@
 
 pub mod delivery;
 pub mod exchange;
+pub mod orders;
 pub mod returns;
+pub mod warehouse;

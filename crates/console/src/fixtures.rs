@@ -4,7 +4,10 @@
 use std::{collections::BTreeMap, net::Ipv4Addr};
 
 use actix_web::{HttpRequest, HttpResponse, HttpServer, rt, web};
-use api::delivery::{DeliveryView, EndpointView};
+use api::{
+    delivery::{DeliveryView, EndpointView},
+    orders::OrderSummary,
+};
 use domain::returns::Rma;
 use pages::api::{Api, Service};
 use platform::Clock;
@@ -125,4 +128,12 @@ pub(crate) fn rma(status: &str, units: &[Value]) -> Rma {
         "return_shipping_cost_cents": 0, "managed_receiving": false,
     });
     changed(rma, &json!({ "status": status, "units": units }))
+}
+
+pub(crate) fn order_summary(changes: &Value) -> OrderSummary {
+    let recent =
+        json!({ "since": "2026-11-16T08:00:00Z", "received": 0, "changed": 0, "rejected": 0 });
+    let summary =
+        json!({ "merchant": "acme", "count": 0, "last_24_hours": recent, "rejections": [] });
+    changed(summary, changes)
 }

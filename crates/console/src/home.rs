@@ -6,7 +6,7 @@ mod facts;
 mod step;
 mod steps;
 
-use api::delivery::EndpointView;
+use api::{delivery::EndpointView, orders::OrderSummary};
 use askama::Template;
 use futures_util::future::{join, join4};
 use pages::{
@@ -26,7 +26,7 @@ use crate::{
 };
 
 use checklist::Checklist;
-use facts::{ClientList, Facts, MerchantView, OrderSummary, ReturnList};
+use facts::{ClientList, Facts, MerchantView};
 use step::StepState;
 
 const FAILURES: usize = 5;
@@ -107,7 +107,7 @@ async fn load_facts(signed_in: &SignedIn, merchant: &str) -> Result<Facts, PageE
         api.get::<MerchantView>(Service::Auth, &path, &[]),
         api.get::<ClientList>(Service::Auth, "v1/clients", &clients_query),
         api.get_for::<OrderSummary>(Service::OrderIntake, merchant, "v1/order_summary", &[]),
-        api.get_for::<ReturnList>(Service::RmaEngine, merchant, "v1/returns", &[("limit", "1")]),
+        api.get_for::<Records<_>>(Service::RmaEngine, merchant, "v1/returns", &[("limit", "1")]),
     )
     .await;
     Ok(Facts {

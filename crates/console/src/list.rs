@@ -99,7 +99,6 @@ impl List {
                 found => found,
             })?,
         };
-        let within = within.map(str::to_owned);
         let is_unfiltered = filter.is_empty();
         let (listed, Records { records, next }) = match listed {
             Listed::Loaded(loaded) => (Listed::Loaded(()), loaded),
@@ -108,7 +107,7 @@ impl List {
         };
         let sorted =
             self.sorted_nouns.map(|nouns| filter.sorted(next.as_deref(), records.len(), nouns));
-        let view = ListView { list: self, filter, within, is_unfiltered, listed, next, sorted };
+        let view = ListView { list: self, filter, is_unfiltered, listed, next, sorted };
         Ok((view, records))
     }
 }
@@ -117,8 +116,6 @@ impl List {
 pub(crate) struct ListView {
     pub(crate) list: &'static List,
     pub(crate) filter: Filter,
-    /// The merchant of the records, if it is only one.
-    pub(crate) within: Option<String>,
     pub(crate) is_unfiltered: bool,
     /// The reason why there are no records, if there is one.
     pub(crate) listed: Listed<()>,

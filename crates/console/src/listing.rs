@@ -133,23 +133,6 @@ pub(crate) fn amount(cents: i64, currency: Option<&str>) -> String {
     pages::text::money(cents, currency.unwrap_or_default()).trim_end().to_owned()
 }
 
-/// An identifier that may be a number or a text.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
-pub(crate) enum Identifier {
-    Text(String),
-    Number(serde_json::Number),
-}
-
-impl Display for Identifier {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Text(text) => f.write_str(text),
-            Self::Number(number) => number.fmt(f),
-        }
-    }
-}
-
 /// JSON with line breaks and its fields in their order; another text stays as it is.
 pub(crate) fn indented(json: &str) -> String {
     if serde_json::from_str::<IgnoredAny>(json).is_err() {

@@ -103,7 +103,7 @@ async fn search(
     let mut results = Results::default();
     for (service, found) in join_all(targets.iter().map(ask)).await {
         match found {
-            Ok(found) => results.add(found.hits(within)),
+            Ok(found) => results.add(found.hits()),
             Err(
                 ApiError::Unavailable { service }
                 | ApiError::Unauthenticated { service }

@@ -5,7 +5,11 @@ mod snapshot;
 mod units;
 
 use actix_web::{get, web};
-use api::returns::{OrderView, RecordedDiscrepancy};
+use api::{
+    orders::StoredOrder,
+    returns::{OrderView, RecordedDiscrepancy},
+    warehouse::RecordView,
+};
 use askama::Template;
 use futures_util::future::join5;
 use pages::{
@@ -19,9 +23,9 @@ use crate::{
     html,
     listing::{Records, found, load},
     table::Table,
-    warehouse::{WarehouseRecord, find_records},
+    warehouse::find_records,
 };
-use snapshot::{Snapshot, StoredOrder};
+use snapshot::Snapshot;
 use units::OrderUnits;
 
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
@@ -39,7 +43,7 @@ struct OrderPage {
     units: Part<Option<OrderUnits>>,
     exchange_orders: Part<Table>,
     discrepancies: Part<Vec<RecordedDiscrepancy>>,
-    records: Part<Vec<WarehouseRecord>>,
+    records: Part<Vec<RecordView>>,
 }
 
 #[get("/merchants/{merchant}/orders/{order}")]

@@ -9,6 +9,7 @@ use api::{
 use domain::{
     endpoint_state::EndpointState,
     returns::{ExchangeStatus, ReceivingStatus, RmaStatus, TrackingStatus},
+    warehouse::AsnStatus,
 };
 
 use crate::{
@@ -119,5 +120,20 @@ impl Shown for TrackingStatus {
 impl Shown for ReceivingStatus {
     fn tone(&self) -> &'static str {
         if *self == Self::Received { "good" } else { "info" }
+    }
+}
+
+/// The tone of the status of a stored order.
+pub(crate) fn order_tone(status: &str) -> &'static str {
+    if status == "Cancelled" { "warn" } else { "info" }
+}
+
+impl Shown for AsnStatus {
+    fn tone(&self) -> &'static str {
+        match self {
+            Self::Delivered => "good",
+            Self::Canceled => "warn",
+            Self::Pending | Self::Shipped => "info",
+        }
     }
 }

@@ -6,14 +6,15 @@ mod outbound;
 mod receipts;
 
 use actix_web::{HttpResponse, get, web};
-use api::delivery::DeliveryView;
-use chrono::{DateTime, Utc};
+use api::{
+    delivery::DeliveryView,
+    warehouse::{RecordKind, RecordView},
+};
 use pages::{
     api::{ApiError, Part, Service},
     form::Fields,
     path,
 };
-use serde::Deserialize;
 
 use crate::{
     Page, PageError, PageResult, Section, SignedIn,
@@ -93,29 +94,17 @@ fn messages(deliveries: Vec<DeliveryView>, page: &Page) -> Table {
         .table()
 }
 
-/// A record that the search of warehouse-notifier found.
-#[derive(Debug, Deserialize)]
-pub(crate) struct WarehouseRecord {
-    pub(crate) merchant: Option<String>,
-    kind: String,
-    /// The number of an ASN, or the order of a drop shipment.
-    pub(crate) number: String,
-    pub(crate) created_at: DateTime<Utc>,
+/// The list in which a record is, and the segment of its URL.
+pub(crate) fn place(record: &RecordView) -> (&'static str, &'static str) {
+    match record.kind {
+        RecordKind::InboundAsn => ("Inbound ASNs", "inbound-asns"),
+        RecordKind::OutboundShipment => ("Outbound ASNs", "outbound-asns"),
+        RecordKind::DropShipment => ("Drop shipments", "drop-shipments"),
+    }
 }
 
-impl WarehouseRecord {
-    /// The name of the kind, and the segment of the URL.
-    pub(crate) fn place(&self) -> (&'static str, &'static str) {
-        match self.kind.as_str() {
-            "inbound_asn" => ("Inbound ASNs", "inbound-asns"),
-            "outbound_shipment" => ("Outbound ASNs", "outbound-asns"),
-            _ => ("Drop shipments", "drop-shipments"),
-        }
-    }
-
-    pub(crate) fn url(&self, merchant: &str) -> String {
-        record_url(merchant, self.place().1, &self.number)
-    }
+pub(crate) fn url_of(record: &RecordView) -> String {
+    record_url(record.merchant.as_str(), place(record).1, &record.number)
 }
 
 /// The records of a merchant with a number.
@@ -124,11 +113,10 @@ pub(crate) async fn find_records(
     merchant: &str,
     filter: &str,
     number: &str,
-) -> Result<Vec<WarehouseRecord>, ApiError> {
+) -> Result<Vec<RecordView>, ApiError> {
     let query = [(filter, number), ("limit", "20")];
     let (service, path) = (Service::WarehouseNotifier, "v1/warehouse_records");
-    let found: Records<WarehouseRecord> =
-        load(signed_in, service, Some(merchant), path, &query).await?;
+    let found: Records<RecordView> = load(signed_in, service, Some(merchant), path, &query).await?;
     Ok(found.records)
 }
 
@@ -140,7 +128,7 @@ async fn find_asn(signed_in: SignedIn, path: web::Path<(String, String)>) -> Pag
     let found = find_records(&signed_in, own, "asn_number", &number).await?;
     match found.as_slice() {
         [] => Err(PageError::NotFound),
-        [only] => Ok(redirect(&only.url(&merchant))),
+        [only] => Ok(redirect(&url_of(only))),
         _ => Ok(redirect(&lookup_url(&merchant, &number))),
     }
 }
@@ -156,13 +144,14 @@ mod tests {
 
     #[test]
     fn a_record_has_the_page_of_its_kind() {
-        let record = |kind: &str| WarehouseRecord {
-            merchant: None,
-            kind: kind.into(),
+        let record = |kind| RecordView {
+            merchant: "acme".parse().unwrap(),
+            kind,
             number: "A/1".into(),
-            created_at: DateTime::default(),
+            created_at: chrono::DateTime::default(),
         };
-        assert_eq!(record("inbound_asn").url("acme"), "/merchants/acme/inbound-asns/A%2F1");
-        assert_eq!(record("outbound_shipment").place().1, "outbound-asns");
+        let asn = record(RecordKind::InboundAsn);
+        assert_eq!(url_of(&asn), "/merchants/acme/inbound-asns/A%2F1");
+        assert_eq!(place(&record(RecordKind::OutboundShipment)).1, "outbound-asns");
     }
 }

@@ -2,12 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use api::orders::{RejectedOrder, TimeSpan};
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::order::OrderOutcome;
-use serde::Serialize;
-use utoipa::ToSchema;
-
-use crate::rejected_order::RejectedOrder;
 
 /// The number of rejected orders that are kept of each merchant.
 pub(crate) const MAX_REJECTED: usize = 100;
@@ -36,12 +33,6 @@ pub(crate) struct OrderCounts {
 pub(crate) struct OrderTimes {
     pub(crate) created: TimeSpan,
     pub(crate) received: TimeSpan,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-pub(crate) struct TimeSpan {
-    pub(crate) oldest: DateTime<Utc>,
-    pub(crate) newest: DateTime<Utc>,
 }
 
 impl MerchantActivity {
@@ -97,18 +88,6 @@ impl MerchantActivity {
     }
 }
 
-impl TimeSpan {
-    /// The time span of these times, if there are any.
-    pub(crate) fn of(times: impl IntoIterator<Item = DateTime<Utc>>) -> Option<Self> {
-        let spans = times.into_iter().map(|time| Self { oldest: time, newest: time });
-        spans.reduce(Self::including)
-    }
-
-    fn including(self, other: Self) -> Self {
-        Self { oldest: self.oldest.min(other.oldest), newest: self.newest.max(other.newest) }
-    }
-}
-
 pub(crate) fn start_of_hour(time: DateTime<Utc>) -> DateTime<Utc> {
     DateTime::UNIX_EPOCH + TimeDelta::hours(time.timestamp().div_euclid(3600))
 }
@@ -120,6 +99,7 @@ fn number(count: usize) -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rejected_order::rejections;
 
     fn at(text: &str) -> DateTime<Utc> {
         text.parse().unwrap()
@@ -166,11 +146,8 @@ mod tests {
         let mut activity = MerchantActivity::default();
         for minute in 0..=MAX_REJECTED {
             let time = DateTime::UNIX_EPOCH + TimeDelta::minutes(minute.try_into().unwrap());
-            let rejected = RejectedOrder::of_message(
-                &[],
-                &domain::json::FieldError::invalid("$", "").into(),
-                time,
-            );
+            let rejected =
+                rejections(&[], &domain::json::FieldError::invalid("$", "").into(), time);
             activity.add(MerchantActivity::rejected(time, 1, rejected));
         }
         assert_eq!(activity.rejected.len(), MAX_REJECTED);

@@ -1,6 +1,7 @@
 //! Lists and finds stored orders.
 
 use actix_web::HttpRequest;
+use api::orders::StoredOrder;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use domain::access::MerchantId;
@@ -11,7 +12,7 @@ use utoipa::ToSchema;
 
 use crate::App;
 use crate::store::{self, Search};
-use crate::stored_order::{OrderKey, StoredOrder};
+use crate::stored_order::OrderKey;
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct StoredOrders {

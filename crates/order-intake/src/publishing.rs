@@ -1,5 +1,6 @@
 //! Publishing orders: validate a message, queue it for the writer and report the result of each order.
 
+use api::orders::TimeSpan;
 use chrono::{DateTime, Utc};
 use domain::access::MerchantId;
 use domain::json::{Document, FieldError, JsonValue, ValidationError};
@@ -12,8 +13,8 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use crate::App;
-use crate::merchant_activity::{MerchantActivity, TimeSpan};
-use crate::rejected_order::RejectedOrder;
+use crate::merchant_activity::MerchantActivity;
+use crate::rejected_order::rejections;
 use crate::write_batch::{Publication, Published};
 use crate::writer::PublishError;
 
@@ -104,7 +105,7 @@ fn record_rejected(
     invalid: &ValidationError,
     at: DateTime<Utc>,
 ) {
-    let rejected = RejectedOrder::of_message(identifiers, invalid, at);
+    let rejected = rejections(identifiers, invalid, at);
     let orders = identifiers.len().max(1);
     app.activity.record(merchant, MerchantActivity::rejected(at, orders, rejected));
 }

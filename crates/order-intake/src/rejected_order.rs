@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use api::orders::RejectedOrder;
 use chrono::{DateTime, Utc};
 use domain::json::{FieldError, ValidationError};
-use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
 
 /// The number of orders that are kept of one message.
 const MAX_ORDERS: usize = 10;
@@ -16,39 +15,25 @@ const MAX_IDENTIFIER_CHARS: usize = 255;
 /// The path of the orders in a message.
 const ORDERS: &str = "$.returns_portal_order.orders[";
 
-/// An order that was rejected, or a message that has no orders.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub(crate) struct RejectedOrder {
-    pub(crate) rejected_at: DateTime<Utc>,
-    /// Absent if the order has no readable identifier, or if the message has no orders.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub(crate) order_identifier: Option<String>,
-    /// The first ten errors.
-    pub(crate) errors: Vec<FieldError>,
-}
-
-impl RejectedOrder {
-    /// The first rejected orders of a message. `identifiers` are those of all orders of the message.
-    pub(crate) fn of_message(
-        identifiers: &[Option<&str>],
-        invalid: &ValidationError,
-        rejected_at: DateTime<Utc>,
-    ) -> Vec<Self> {
-        let mut by_order: BTreeMap<Option<usize>, Vec<FieldError>> = BTreeMap::new();
-        for error in &invalid.errors {
-            let errors = by_order.entry(order_index(&error.field)).or_default();
-            if errors.len() < MAX_ERRORS {
-                errors.push(error.clone());
-            }
+/// The first rejected orders of a message. `identifiers` are those of all orders of the message.
+pub(crate) fn rejections(
+    identifiers: &[Option<&str>],
+    invalid: &ValidationError,
+    rejected_at: DateTime<Utc>,
+) -> Vec<RejectedOrder> {
+    let mut by_order: BTreeMap<Option<usize>, Vec<FieldError>> = BTreeMap::new();
+    for error in &invalid.errors {
+        let errors = by_order.entry(order_index(&error.field)).or_default();
+        if errors.len() < MAX_ERRORS {
+            errors.push(error.clone());
         }
-        let rejected = by_order.into_iter().take(MAX_ORDERS).map(|(index, errors)| {
-            let identifier = index.and_then(|index| *identifiers.get(index)?);
-            let shorten = |text: &str| text.chars().take(MAX_IDENTIFIER_CHARS).collect();
-            Self { rejected_at, order_identifier: identifier.map(shorten), errors }
-        });
-        rejected.collect()
     }
+    let rejected = by_order.into_iter().take(MAX_ORDERS).map(|(index, errors)| {
+        let identifier = index.and_then(|index| *identifiers.get(index)?);
+        let shorten = |text: &str| text.chars().take(MAX_IDENTIFIER_CHARS).collect();
+        RejectedOrder { rejected_at, order_identifier: identifier.map(shorten), errors }
+    });
+    rejected.collect()
 }
 
 /// The index of the order to which a field belongs.
@@ -63,7 +48,7 @@ mod tests {
     fn rejected(identifiers: &[Option<&str>], fields: &[String]) -> Vec<RejectedOrder> {
         let errors = fields.iter().map(|field| FieldError::invalid(field, "")).collect();
         let invalid = ValidationError { errors, omitted: 0 };
-        RejectedOrder::of_message(identifiers, &invalid, DateTime::UNIX_EPOCH)
+        rejections(identifiers, &invalid, DateTime::UNIX_EPOCH)
     }
 
     #[test]

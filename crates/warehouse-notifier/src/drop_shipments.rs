@@ -3,6 +3,7 @@
 //!
 //! See docs/decisions/drop-shipments.md.
 
+use api::warehouse::DropShipmentView;
 use chrono::{DateTime, Utc};
 use delivery::NewMessage;
 use diesel_async::AsyncPgConnection;
@@ -34,20 +35,6 @@ impl Accepted {
     pub(crate) fn new(id: Uuid, order: &str, created_at: DateTime<Utc>) -> Self {
         Self { id, order: order.to_owned(), created_at }
     }
-}
-
-/// A confirmation or cancellation in a list.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct DropShipmentView {
-    #[schema(value_type = MerchantId)]
-    merchant: String,
-    id: Uuid,
-    /// `confirmation`, `cancellation` or `partial_cancellation`.
-    #[schema(example = "confirmation")]
-    kind: String,
-    /// The merchant's identifier of the order.
-    order: String,
-    created_at: DateTime<Utc>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]

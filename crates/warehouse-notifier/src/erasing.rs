@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use api::warehouse::RecordKind;
 use delivery::{Deliveries, ErasedMessages};
 use diesel_async::AsyncPgConnection;
 use domain::erasure::{
@@ -13,7 +14,7 @@ use platform::{Clock, Service as _};
 use serde_json::Value;
 
 use crate::App;
-use crate::record_keys::{Key, RecordKind};
+use crate::record_keys::Key;
 use crate::store::erasures;
 
 pub(crate) struct Erasures {

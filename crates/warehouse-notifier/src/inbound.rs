@@ -2,6 +2,7 @@
 //! received.
 
 use actix_web::HttpRequest;
+use api::warehouse::AsnSummary;
 use chrono::{DateTime, Utc};
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
@@ -58,21 +59,6 @@ pub(crate) struct LineView {
     #[serde(flatten)]
     line: InboundLine,
     received: i64,
-}
-
-/// An ASN in a list.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct AsnSummary {
-    merchant: MerchantId,
-    asn_number: Identifier,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    shipment_identifier: Option<Identifier>,
-    lines: i32,
-    expected: i64,
-    /// Counted up to 1,000; `GET /v1/inbound_asns/{asn_number}` counts all.
-    received: i64,
-    created_at: DateTime<Utc>,
-    updated_at: DateTime<Utc>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]

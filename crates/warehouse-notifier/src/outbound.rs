@@ -5,6 +5,7 @@
 mod inbound_facts;
 mod views;
 
+use api::warehouse::{ShipmentDetails, ShipmentSummary, ShipmentView};
 use delivery::NewMessage;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
@@ -13,8 +14,8 @@ use domain::warehouse::{AsnPart, OutboundHeader, OutboundShipment, ShipmentChang
 use platform::http::PageLimit;
 use platform::{Timestamp, idempotency};
 
-use self::views::ShipmentSummary;
-pub(crate) use self::views::{ShipmentDetails, ShipmentPage, ShipmentView};
+pub(crate) use self::views::ShipmentPage;
+use self::views::{show_details, show_new, show_stored};
 use crate::App;
 use crate::error::Error;
 use crate::list_position::{ListPosition, cursor_of};
@@ -62,7 +63,7 @@ pub(crate) async fn report(
             } else {
                 first_reported_at(conn, &new).await?
             };
-            let response = ShipmentView::new(shipment_type.as_str(), &header, &parts, created_at);
+            let response = show_new(shipment_type.as_str(), &header, &parts, created_at);
             Ok(response)
         })
         .await
@@ -108,7 +109,7 @@ pub(crate) async fn change(
         } else {
             parts_store::load_numbers(conn, merchant, number).await?
         };
-        Ok(ShipmentView::from_stored(&stored, &parts))
+        Ok(show_stored(&stored, &parts))
     })
     .await
 }
@@ -123,7 +124,7 @@ pub(crate) async fn show(
     let stored = store::find(&mut conn, merchant, number, Lock::None).await?;
     let stored = stored.ok_or_else(|| not_found(number))?;
     let parts = parts_store::load_numbers(&mut conn, merchant, number).await?;
-    Ok(ShipmentDetails::new(stored, &parts))
+    Ok(show_details(&stored, &parts))
 }
 
 /// Lists the shipments of a merchant or of all merchants, sorted by merchant and number.

@@ -2,9 +2,9 @@
 //!
 //! See docs/decisions/receipts.md.
 
+use api::warehouse::ReceiptDetails;
 use chrono::{DateTime, Utc};
 use domain::access::MerchantId;
-use domain::warehouse::InventoryReceipt;
 use platform::http::PageLimit;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -64,17 +64,6 @@ impl From<&StoredReceipt> for ReceiptView {
     }
 }
 
-/// A receipt with its message.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct ReceiptDetails {
-    #[schema(value_type = MerchantId)]
-    merchant: String,
-    id: Uuid,
-    received_at: DateTime<Utc>,
-    /// The message to the merchant.
-    message: InventoryReceipt,
-}
-
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ReceiptPage {
     /// Newest first.
@@ -84,13 +73,9 @@ pub(crate) struct ReceiptPage {
     next: Option<String>,
 }
 
-impl TryFrom<StoredReceipt> for ReceiptDetails {
-    type Error = Error;
-
-    fn try_from(stored: StoredReceipt) -> Result<Self, Error> {
-        let StoredReceipt { merchant, id, received_at, message, .. } = stored;
-        Ok(Self { merchant, id, received_at, message: serde_json::from_str(&message)? })
-    }
+fn details(stored: StoredReceipt) -> Result<ReceiptDetails, Error> {
+    let StoredReceipt { merchant, id, received_at, message, .. } = stored;
+    Ok(ReceiptDetails { merchant, id, received_at, message: serde_json::from_str(&message)? })
 }
 
 /// Lists receipts, newest first: of all merchants, of one merchant, or of one of its ASNs.
@@ -104,6 +89,6 @@ pub(crate) async fn list(
     let mut conn = app.pool.reader().await?;
     let mut found = store::page(&mut conn, merchant, asn_number, after, limit.rows()).await?;
     let next = limit.next(&mut found, |stored| stored.id.to_string());
-    let receipts: Result<_, Error> = found.into_iter().map(ReceiptDetails::try_from).collect();
+    let receipts: Result<_, Error> = found.into_iter().map(details).collect();
     Ok(ReceiptPage { receipts: receipts?, next })
 }

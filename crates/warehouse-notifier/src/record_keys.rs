@@ -2,36 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use api::warehouse::RecordKind;
 use domain::json::Digest;
 use domain::warehouse::{
     DropShipment, InboundHeader, InboundLine, InventoryReceipt, OutboundShipment, Reference,
 };
-use serde::{Deserialize, Serialize};
-use strum::{EnumString, IntoStaticStr};
-use utoipa::ToSchema;
-
-/// A kind of record.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    ToSchema,
-    IntoStaticStr,
-    EnumString,
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub(crate) enum RecordKind {
-    InboundAsn,
-    OutboundShipment,
-    DropShipment,
-}
 
 /// A record. Its number is an ASN number, or the order identifier of a drop shipment.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,7 +2,7 @@
 //!
 //! See docs/decisions/look-up.md.
 
-use chrono::{DateTime, Utc};
+use api::warehouse::RecordView;
 use domain::access::MerchantId;
 use platform::http::{BadCursor, PageLimit};
 use serde::Serialize;
@@ -10,19 +10,8 @@ use utoipa::ToSchema;
 
 use crate::App;
 use crate::error::Error;
-use crate::record_keys::{Key, RecordKind};
+use crate::record_keys::Key;
 use crate::store::record_keys::{self as store, FoundRecord, RecordPosition};
-
-/// A record of a merchant.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct RecordView {
-    merchant: MerchantId,
-    kind: RecordKind,
-    /// The number of the ASN, or the order identifier of a drop shipment.
-    number: String,
-    /// The time at which the record first had the number that was searched for.
-    created_at: DateTime<Utc>,
-}
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct RecordPage {

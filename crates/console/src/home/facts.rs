@@ -2,16 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use api::orders::{OrderSummary, RejectedOrder};
 use chrono::{DateTime, Utc};
 use pages::api::Part;
 use serde::{Deserialize, de::IgnoredAny};
+
+use crate::listing::Records;
 
 /// The facts that decide which steps of the onboarding are done.
 pub(super) struct Facts {
     pub(super) merchant: Part<MerchantView>,
     pub(super) clients: Part<ClientList>,
     pub(super) orders: Part<OrderSummary>,
-    pub(super) returns: Part<ReturnList>,
+    pub(super) returns: Part<Records<IgnoredAny>>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -49,50 +52,9 @@ impl ClientList {
     }
 }
 
-#[derive(Debug, Deserialize)]
-pub(super) struct OrderSummary {
-    #[serde(default)]
-    pub(super) count: u64,
-    /// The times of the orders themselves, not of their arrival.
-    #[serde(default)]
-    pub(super) created_at: Option<TimeSpan>,
-    #[serde(default)]
-    pub(super) rejections: Vec<Rejection>,
-}
-
-#[derive(Debug, Deserialize)]
-pub(super) struct TimeSpan {
-    pub(super) oldest: DateTime<Utc>,
-}
-
-#[derive(Debug, Deserialize)]
-pub(super) struct Rejection {
-    pub(super) rejected_at: DateTime<Utc>,
-    #[serde(default)]
-    pub(super) order_identifier: Option<String>,
-    #[serde(default)]
-    errors: Vec<RejectionError>,
-}
-
-#[derive(Debug, Deserialize)]
-struct RejectionError {
-    field: String,
-    #[serde(default)]
-    code: String,
-    #[serde(default)]
-    detail: Option<String>,
-}
-
-impl Rejection {
-    /// The first error: "$.currency: unknown currency".
-    pub(super) fn reason(&self) -> Option<String> {
-        let error = self.errors.first()?;
-        Some(format!("{}: {}", error.field, error.detail.as_ref().unwrap_or(&error.code)))
-    }
-}
-
-#[derive(Debug, Deserialize)]
-pub(super) struct ReturnList {
-    #[serde(default)]
-    pub(super) returns: Vec<IgnoredAny>,
+/// The first reason why an order was rejected.
+pub(super) fn reason(rejected: &RejectedOrder) -> Option<String> {
+    let error = rejected.errors.first()?;
+    let detail = error.detail.clone().unwrap_or_else(|| error.code.to_string());
+    Some(format!("{}: {detail}", error.field))
 }

@@ -9,7 +9,7 @@ use pages::{
 };
 
 use super::{
-    facts::Facts,
+    facts::{Facts, reason},
     step::{Step, StepState},
 };
 use crate::parts::Loaded;
@@ -75,7 +75,7 @@ pub(super) fn order_step(facts: &Facts, ago: impl Fn(DateTime<Utc>) -> String) -
     {
         let order = rejection.order_identifier.as_deref().unwrap_or("without an identifier");
         text = format!("Order {order} was rejected {}.", ago(rejection.rejected_at));
-        if let Some(reason) = rejection.reason() {
+        if let Some(reason) = reason(rejection) {
             text.push_str(&format!(" {reason}."));
         }
     }
@@ -141,7 +141,7 @@ pub(super) fn history_step(
 
 pub(super) fn return_step(facts: &Facts) -> Step {
     let seen = evidence(&facts.returns, |returns| {
-        (!returns.returns.is_empty()).then(|| "There are returns.".to_owned())
+        (!returns.records.is_empty()).then(|| "There are returns.".to_owned())
     });
     let text = "Wait for the first return, or start one for a test order. Its messages show that \
                 everything works together.";
@@ -166,7 +166,7 @@ mod tests {
                 serde_json::from_value(json!({ "endpoints": { "rma": {} } })).unwrap(),
             ),
             clients: Part::Loaded(serde_json::from_value(clients).unwrap()),
-            orders: Part::Loaded(serde_json::from_value(orders).unwrap()),
+            orders: Part::Loaded(fixtures::order_summary(&orders)),
             returns: Part::Missing(pages::api::Service::RmaEngine),
         }
     }
@@ -218,7 +218,8 @@ mod tests {
 
     #[test]
     fn an_old_order_shows_the_import() {
-        let orders = json!({ "count": 1204, "created_at": { "oldest": "2026-05-16T08:00:00Z" } });
+        let orders = json!({ "count": 1204, "created_at": {
+            "oldest": "2026-05-16T08:00:00Z", "newest": "2026-05-16T08:00:00Z" } });
         let facts = facts(json!({}), orders);
         let step = history_step(&facts, |_| true, ago);
         assert_eq!(step.text, "The oldest of 1,204 orders was placed at 08:00.");

@@ -1,6 +1,6 @@
 //! Records that were found, in one form.
 
-use api::exchange::ExchangeOrderView;
+use api::{exchange::ExchangeOrderView, orders::StoredOrder, warehouse::RecordView};
 use chrono::{DateTime, Utc};
 use domain::returns::Rma;
 use pages::path;
@@ -10,27 +10,19 @@ use crate::{
     Page,
     listing::words,
     markup::{badge, link, or_dash},
-    states::Shown as _,
+    states::{Shown as _, order_tone},
     table::Table,
-    warehouse::WarehouseRecord,
+    warehouse::place,
 };
 
 /// The lists of all services. Each response has one of them.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct Found {
-    orders: Vec<Order>,
+    orders: Vec<StoredOrder>,
     returns: Vec<Rma>,
     exchange_orders: Vec<ExchangeOrderView>,
-    records: Vec<WarehouseRecord>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Order {
-    merchant: Option<String>,
-    identifier: String,
-    status: String,
-    updated_at: DateTime<Utc>,
+    records: Vec<RecordView>,
 }
 
 /// A record that was found.
@@ -39,7 +31,7 @@ pub(super) struct Hit {
     kind: &'static str,
     /// The segment of the URL.
     segment: &'static str,
-    merchant: Option<String>,
+    merchant: String,
     /// The identifier in the URL.
     identifier: String,
     name: String,
@@ -64,46 +56,36 @@ fn hit_table(kind: &str, hits: &[Hit], page: &Page) -> Table {
     Table::of(format!("Found: {kind}"), hits)
         .wrapped_head("Identifier", |it| link(it.url(), &it.name))
         .cell("State", |it| or_dash((!it.state.is_empty()).then(|| badge(it.tone, &it.state))))
-        .cell("Merchant", |it| {
-            link(format!("/{}", path!("merchants", it.merchant())), it.merchant())
-        })
+        .cell("Merchant", |it| link(format!("/{}", path!("merchants", it.merchant)), &it.merchant))
         .cell("Changed", |it| page.time(it.at))
         .table()
 }
 
 impl Hit {
     pub(super) fn url(&self) -> String {
-        format!("/{}", path!("merchants", self.merchant(), self.segment, self.identifier))
-    }
-
-    fn merchant(&self) -> &str {
-        self.merchant.as_deref().unwrap_or_default()
+        format!("/{}", path!("merchants", self.merchant, self.segment, self.identifier))
     }
 }
 
 impl Found {
-    /// The records as hits. Lists within one merchant may leave out its name.
-    pub(super) fn hits(self, within: Option<&str>) -> Vec<Hit> {
+    pub(super) fn hits(self) -> Vec<Hit> {
         let orders = self.orders.into_iter().map(Hit::from);
         let returns = self.returns.into_iter().map(Hit::from);
         let exchange_orders = self.exchange_orders.into_iter().map(Hit::from);
         let records = self.records.into_iter().map(Hit::from);
-        let all = orders.chain(returns).chain(exchange_orders).chain(records);
-        let named =
-            |hit: Hit| Hit { merchant: hit.merchant.or_else(|| within.map(str::to_owned)), ..hit };
-        all.map(named).collect()
+        orders.chain(returns).chain(exchange_orders).chain(records).collect()
     }
 }
 
-impl From<Order> for Hit {
-    fn from(order: Order) -> Self {
+impl From<StoredOrder> for Hit {
+    fn from(order: StoredOrder) -> Self {
         Self {
             kind: "Orders",
             segment: "orders",
-            merchant: order.merchant,
+            merchant: order.merchant.into(),
             name: order.identifier.clone(),
             identifier: order.identifier,
-            tone: if order.status == "Cancelled" { "warn" } else { "info" },
+            tone: order_tone(&order.status),
             state: words(&order.status),
             at: order.updated_at,
         }
@@ -115,7 +97,7 @@ impl From<Rma> for Hit {
         Self {
             kind: "Returns",
             segment: "returns",
-            merchant: Some(rma.merchant.into()),
+            merchant: rma.merchant.into(),
             name: rma.rma_identifier.clone(),
             identifier: rma.rma_identifier,
             tone: rma.status.tone(),
@@ -131,7 +113,7 @@ impl From<ExchangeOrderView> for Hit {
         Self {
             kind: "Exchange orders",
             segment: "exchange-orders",
-            merchant: Some(order.merchant),
+            merchant: order.merchant,
             name: format!("{name} for order {}", order.original_order_id),
             identifier: order.original_order_id,
             tone: order.state.tone(),
@@ -141,13 +123,13 @@ impl From<ExchangeOrderView> for Hit {
     }
 }
 
-impl From<WarehouseRecord> for Hit {
-    fn from(record: WarehouseRecord) -> Self {
-        let (kind, segment) = record.place();
+impl From<RecordView> for Hit {
+    fn from(record: RecordView) -> Self {
+        let (kind, segment) = place(&record);
         Self {
             kind,
             segment,
-            merchant: record.merchant,
+            merchant: record.merchant.into(),
             name: record.number.clone(),
             identifier: record.number,
             tone: "",

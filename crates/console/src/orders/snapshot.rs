@@ -1,29 +1,19 @@
 //! The newest snapshot of an order, as order-intake stored it.
 
-use chrono::{DateTime, Utc};
+use api::orders::StoredOrder;
 use pages::text::money;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 
 use super::document::{Address, Customer, Document};
 use crate::{
     Page,
     listing::{indented, query_string, web_url},
     markup::{link, outside, text, text_or_dash},
+    states::order_tone,
     table::Table,
 };
 
 /// A longer document is not shown.
 const MAX_SHOWN_BYTES: usize = 64 * 1024;
-
-#[derive(Debug, Deserialize)]
-pub(super) struct StoredOrder {
-    pub(super) status: String,
-    pub(super) created_at: DateTime<Utc>,
-    pub(super) updated_at: DateTime<Utc>,
-    pub(super) received_at: DateTime<Utc>,
-    document: Box<RawValue>,
-}
 
 /// The snapshot on the page.
 pub(super) struct Snapshot {
@@ -50,7 +40,7 @@ impl Snapshot {
     }
 
     pub(super) fn tone(&self) -> &'static str {
-        if self.stored.status == "Cancelled" { "warn" } else { "info" }
+        order_tone(&self.stored.status)
     }
 
     pub(super) fn customer(&self) -> String {

@@ -1,14 +1,13 @@
 //! Drop shipments: confirmations and cancellations of orders that a warehouse ships for a merchant.
 
 use actix_web::{get, web};
+use api::warehouse::DropShipmentView;
 use askama::Template;
-use chrono::{DateTime, Utc};
 use futures_util::future::join;
 use pages::{
     api::{Part, Service},
     form::Fields,
 };
-use serde::Deserialize;
 
 use super::{list, load_messages, record_url};
 use crate::{
@@ -44,34 +43,19 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
     app.service(list_drop_shipments).service(show_drop_shipment);
 }
 
-/// A confirmation or cancellation as warehouse-notifier describes it.
-#[derive(Debug, Deserialize)]
-struct DropShipment {
-    merchant: String,
-    kind: String,
-    order: String,
-    created_at: DateTime<Utc>,
-}
-
-impl DropShipment {
-    fn report(&self) -> String {
-        words(&self.kind)
-    }
-
-    fn tone(&self) -> &'static str {
-        if self.kind == "confirmation" { "good" } else { "warn" }
-    }
+fn tone(report: &DropShipmentView) -> &'static str {
+    if report.kind == "confirmation" { "good" } else { "warn" }
 }
 
 #[get("/warehouse/drop-shipments")]
 async fn list_drop_shipments(signed_in: SignedIn, query: web::Query<Fields>) -> PageResult {
-    let (view, reports) = LIST.load::<DropShipment>(&signed_in, &query, &[]).await?;
+    let (view, reports) = LIST.load::<DropShipmentView>(&signed_in, &query, &[]).await?;
     let page = signed_in.page(LIST.section);
     let table = Table::of(LIST.title, &reports)
         .wrapped_head("Order", |it| {
             link(record_url(&it.merchant, "drop-shipments", &it.order), &it.order)
         })
-        .cell("Report", |it| badge(it.tone(), it.report()))
+        .cell("Report", |it| badge(tone(it), words(&it.kind)))
         .cell_if(page.person.is_staff(), "Merchant", |it| text(&it.merchant))
         .cell("Reported", |it| page.time(it.created_at))
         .table();
@@ -84,7 +68,7 @@ struct DropShipmentPage {
     page: Page,
     merchant: String,
     order: String,
-    reports: Vec<DropShipment>,
+    reports: Vec<DropShipmentView>,
     messages: Part<Table>,
 }
 

@@ -1,8 +1,10 @@
 //! Inbound ASNs: shipments that a warehouse expects, with the units that arrived.
 
 use actix_web::{get, web};
+use api::warehouse::{AsnSummary, ReceiptDetails};
 use askama::Template;
 use chrono::{DateTime, Utc};
+use domain::warehouse::{Identifier, Location, Reference};
 use futures_util::future::join3;
 use pages::{
     api::{Part, Service},
@@ -13,13 +15,13 @@ use serde::Deserialize;
 
 use super::{
     ASN_CONDITIONS, list, load_messages, look_up_asn,
-    receipts::{self, Receipt, Reference, receipt_table},
+    receipts::{self, receipt_table, reference_markup},
     record_url,
 };
 use crate::{
     Page, PageResult, Section, SignedIn, html,
     list::List,
-    listing::{Identifier, Records, load},
+    listing::{Records, load},
     markup::{Markup, badge, link, or_dash, text, text_or_dash},
     table::Table,
 };
@@ -44,27 +46,13 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
     app.service(list_asns).service(show_asn);
 }
 
-/// An ASN in a list.
-#[derive(Debug, Deserialize)]
-struct AsnSummary {
-    merchant: Option<String>,
-    asn_number: Identifier,
-    shipment_identifier: Option<Identifier>,
-    #[serde(default)]
-    lines: u64,
-    expected: i64,
-    received: i64,
-    created_at: DateTime<Utc>,
-    updated_at: DateTime<Utc>,
-}
-
 /// An ASN with its lines. Its field `merchant` is the owner of the inventory, as the sender named it.
 #[derive(Debug, Deserialize)]
 struct Asn {
     shipment_identifier: Option<Identifier>,
     program_identifier: Option<Identifier>,
-    from: Option<Location>,
-    to: Option<Location>,
+    from: Location,
+    to: Location,
     reference: Option<Reference>,
     tracking_number: Option<Identifier>,
     expected: i64,
@@ -73,13 +61,6 @@ struct Asn {
     updated_at: DateTime<Utc>,
     #[serde(default)]
     lines: Vec<Line>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Location {
-    identifier: Identifier,
-    #[serde(rename = "type", default)]
-    kind: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -116,16 +97,14 @@ async fn list_asns(signed_in: SignedIn, query: web::Query<Fields>) -> PageResult
         return Ok(lookup);
     }
     let (view, asns) = LIST.load::<AsnSummary>(&signed_in, &query, &[]).await?;
-    let (page, within) = (signed_in.page(LIST.section), view.within.as_deref());
-    let merchant =
-        |it: &AsnSummary| it.merchant.as_deref().or(within).unwrap_or_default().to_owned();
+    let page = signed_in.page(LIST.section);
     let table = Table::of(LIST.title, &asns)
         .wrapped_head("ASN", |it| {
             let number = it.asn_number.to_string();
-            link(record_url(&merchant(it), "inbound-asns", &number), &number)
+            link(record_url(it.merchant.as_str(), "inbound-asns", &number), &number)
         })
         .cell("Received", |it| progress(it.received, it.expected))
-        .cell_if(page.person.is_staff(), "Merchant", |it| text(merchant(it)))
+        .cell_if(page.person.is_staff(), "Merchant", |it| text(&it.merchant))
         .wrapped("Shipment", |it| it.shipment_identifier.as_ref().map(text).unwrap_or_default())
         .number("Lines", |it| text(it.lines))
         .cell("Registered", |it| page.time(it.created_at))
@@ -157,12 +136,12 @@ async fn show_asn(signed_in: SignedIn, path: web::Path<(String, String)>) -> Pag
     let service = Service::WarehouseNotifier;
     let (asn, receipts, messages) = join3(
         load::<Asn>(&signed_in, service, own, &asn_path, &[]),
-        load::<Records<Receipt>>(&signed_in, service, own, receipts::PATH, &of_asn),
+        load::<Records<ReceiptDetails>>(&signed_in, service, own, receipts::PATH, &of_asn),
         load_messages(&signed_in, &merchant, &key),
     )
     .await;
     let (page, asn) = (signed_in.page(Section::Warehouse), asn?);
-    let receipts = receipts.map(|list| receipt_table(&list.records, own, false, &page));
+    let receipts = receipts.map(|list| receipt_table(&list.records, false, &page));
     let shown = asn.lines.get(..MAX_LINES).unwrap_or(&asn.lines);
     html(&AsnPage {
         lines: line_table(shown, &merchant),
@@ -183,7 +162,7 @@ fn line_table(lines: &[Line], merchant: &str) -> Table {
         .cell("Received", |it| progress(it.received, it.quantity))
         .cell("Carton", |it| text_or_dash(it.carton_identifier.as_ref()))
         .cell("Reference", |it| {
-            or_dash(it.reference.as_ref().map(|reference| reference.markup(merchant)))
+            or_dash(it.reference.as_ref().map(|it| reference_markup(it, merchant)))
         })
         .table()
 }

@@ -1,22 +1,22 @@
 //! Outbound ASNs: shipments that leave a warehouse.
 
 use actix_web::{get, web};
+use api::warehouse::{ShipmentDetails, ShipmentSummary, ShipmentView};
 use askama::Template;
-use chrono::{DateTime, Utc};
 use futures_util::future::join;
 use pages::{
     api::{Part, Service},
     form::Fields,
     path,
 };
-use serde::Deserialize;
 
 use super::{ASN_CONDITIONS, list, load_messages, look_up_asn, record_url};
 use crate::{
     Page, PageResult, Section, SignedIn, html,
     list::List,
     listing::{load, words},
-    markup::{badge, link, text},
+    markup::{link, text},
+    states::Shown as _,
     table::Table,
 };
 
@@ -37,59 +37,19 @@ static LIST: List = List {
     )
 };
 
-/// A shipment as warehouse-notifier describes it. The list leaves out some fields.
-#[derive(Debug, Deserialize)]
-struct Shipment {
-    merchant: Option<String>,
-    asn_number: String,
-    shipment_type: String,
-    status: String,
-    ship_date: DateTime<Utc>,
-    #[serde(default)]
-    shipment_identifier: String,
-    #[serde(default)]
-    channel: String,
-    #[serde(default)]
-    units: u64,
-    #[serde(default)]
-    messages: Vec<Message>,
-    created_at: DateTime<Utc>,
-    updated_at: DateTime<Utc>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Message {
-    asn_number: String,
-    units: u64,
-}
-
-impl Shipment {
-    /// The merchant. Lists within one merchant may leave out its name.
-    fn merchant<'a>(&'a self, within: Option<&'a str>) -> &'a str {
-        self.merchant.as_deref().or(within).unwrap_or_default()
-    }
-
-    fn tone(&self) -> &'static str {
-        match self.status.as_str() {
-            "delivered" => "good",
-            "canceled" => "warn",
-            _ => "info",
-        }
-    }
-}
-
 #[get("/warehouse")]
 async fn list_shipments(signed_in: SignedIn, query: web::Query<Fields>) -> PageResult {
     if let Some(lookup) = look_up_asn(&query) {
         return Ok(lookup);
     }
-    let (view, shipments) = LIST.load::<Shipment>(&signed_in, &query, &[]).await?;
-    let (page, within) = (signed_in.page(LIST.section), view.within.as_deref());
-    let url = |it: &Shipment| record_url(it.merchant(within), "outbound-asns", &it.asn_number);
+    let (view, shipments) = LIST.load::<ShipmentSummary>(&signed_in, &query, &[]).await?;
+    let page = signed_in.page(LIST.section);
+    let url =
+        |it: &ShipmentSummary| record_url(it.merchant.as_str(), "outbound-asns", &it.asn_number);
     let table = Table::of(LIST.title, &shipments)
         .wrapped_head("ASN", |it| link(url(it), &it.asn_number))
-        .cell("State", |it| badge(it.tone(), words(&it.status)))
-        .cell_if(page.person.is_staff(), "Merchant", |it| text(it.merchant(within)))
+        .cell("State", |it| it.status.badge())
+        .cell_if(page.person.is_staff(), "Merchant", |it| text(&it.merchant))
         .cell("Type", |it| text(words(&it.shipment_type)))
         .number("Units", |it| text(it.units))
         .cell("Ship date", |it| page.time(it.ship_date))
@@ -104,7 +64,7 @@ async fn list_shipments(signed_in: SignedIn, query: web::Query<Fields>) -> PageR
 struct ShipmentPage {
     page: Page,
     merchant: String,
-    shipment: Shipment,
+    shipment: ShipmentView,
     messages: Part<Table>,
 }
 
@@ -115,11 +75,10 @@ async fn show_shipment(signed_in: SignedIn, path: web::Path<(String, String)>) -
     let shipment_path = path!("v1", "outbound_shipments", number);
     let key = format!("asn:{number}");
     let (shipment, messages) = join(
-        load::<Shipment>(&signed_in, Service::WarehouseNotifier, own, &shipment_path, &[]),
+        load::<ShipmentDetails>(&signed_in, Service::WarehouseNotifier, own, &shipment_path, &[]),
         load_messages(&signed_in, &merchant, &key),
     )
     .await;
-    let (page, shipment) = (signed_in.page(Section::Warehouse), shipment?);
-    let merchant = shipment.merchant(own).to_owned();
+    let (page, shipment) = (signed_in.page(Section::Warehouse), shipment?.shipment);
     html(&ShipmentPage { page, merchant, shipment, messages: messages? })
 }

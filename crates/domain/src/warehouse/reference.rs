@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
+use strum::Display;
 use utoipa::ToSchema;
 
 use super::identifier::{Identifier, identifier};
@@ -17,12 +18,14 @@ pub struct Reference {
     pub alternate_identifier: Option<Identifier>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema, Display)]
 pub enum ReferenceType {
     StockTransferOrder,
     #[serde(rename = "RA")]
+    #[strum(to_string = "RA")]
     Ra,
     #[serde(rename = "RMA")]
+    #[strum(to_string = "RMA")]
     Rma,
     ForwardOrder,
     ReturnsPortalOrder,

@@ -1,6 +1,7 @@
 //! `GET /v1/orders`.
 
 use actix_web::{HttpRequest, get, web};
+use api::orders::StoredOrder;
 use domain::access::MerchantId;
 use platform::http::{BadCursor, PageLimit, Query};
 use platform::identity::Caller;
@@ -11,7 +12,6 @@ use super::require_reader;
 use crate::App;
 use crate::orders::{self, StoredOrders};
 use crate::store::Search;
-use crate::stored_order::StoredOrder;
 
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]

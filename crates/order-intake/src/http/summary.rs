@@ -1,12 +1,13 @@
 //! `GET /v1/order_summary`.
 
 use actix_web::{HttpRequest, get, web};
+use api::orders::OrderSummary;
 use platform::Problem;
 use platform::identity::Caller;
 
 use super::require_reader;
 use crate::App;
-use crate::summary::{self, OrderSummary};
+use crate::summary;
 
 /// Summarize orders
 ///

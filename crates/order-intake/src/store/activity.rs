@@ -1,5 +1,6 @@
 //! The orders that merchants sent, and the summary of a merchant's orders.
 
+use api::orders::{RejectedOrder, TimeSpan};
 use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
@@ -7,8 +8,7 @@ use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
 
 use super::error::unreadable;
-use crate::merchant_activity::{MAX_REJECTED, MerchantActivity, OrderCounts, OrderTimes, TimeSpan};
-use crate::rejected_order::RejectedOrder;
+use crate::merchant_activity::{MAX_REJECTED, MerchantActivity, OrderCounts, OrderTimes};
 
 /// Adds the activity of a merchant.
 pub(crate) async fn add_activity(

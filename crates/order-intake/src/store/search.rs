@@ -1,5 +1,6 @@
 //! Finds stored orders.
 
+use api::orders::StoredOrder;
 use diesel::sql_types::{BigInt, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::{InvalidMerchantId, MerchantId};
@@ -9,7 +10,7 @@ use serde_json::value::RawValue;
 
 use super::error::unreadable;
 use super::line_identifiers::searchable;
-use crate::stored_order::{OrderKey, StoredOrder};
+use crate::stored_order::OrderKey;
 
 /// Filters of a search. `None` matches every order. At most one of the prefix, the e-mail address and the
 /// line may be given: no index has two of them.

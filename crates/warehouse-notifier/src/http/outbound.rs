@@ -2,6 +2,7 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, patch, post, web};
+use api::warehouse::{ShipmentDetails, ShipmentView};
 use domain::warehouse::{OutboundShipment, ShipmentChange, sample};
 use platform::Problem;
 use platform::http::{Json, Query, Sequential, json_response};
@@ -11,7 +12,7 @@ use platform::identity::Caller;
 use super::{ListQuery, listed, reader, warehouse};
 use crate::App;
 use crate::list_position::ListPosition;
-use crate::outbound::{self, ShipmentDetails, ShipmentPage, ShipmentView};
+use crate::outbound::{self, ShipmentPage};
 use crate::request::Request;
 
 /// Report a shipment

@@ -1,6 +1,7 @@
 //! Replaces a shopper's data in shipments and receipts. Statements are planned each time, because they run
 //! rarely and the tables grow.
 
+use api::warehouse::RecordKind;
 use diesel::sql_types::{Array, Binary, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
@@ -12,7 +13,6 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::unreadable;
-use crate::record_keys::RecordKind;
 
 platform::rows! {
     struct RecordRow {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use api::warehouse::RecordKind;
 use diesel::sql_types::{Array, BigInt, Binary, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
@@ -9,7 +10,7 @@ use platform::Timestamp;
 use platform::database::{DatabaseError, prepared};
 
 use super::unreadable;
-use crate::record_keys::{Key, Record, RecordKeys, RecordKind};
+use crate::record_keys::{Key, Record, RecordKeys};
 
 /// Stores the keys of merchants' records that are new, in order, so that two transactions with the same keys
 /// do not deadlock. The connection is shared, so that the caller can send the statement together with others.
