@@ -1,31 +1,15 @@
 //! The roles of people, and the scopes that each role gives.
 
 use domain::access::{Scope, Scopes};
-use serde::{Deserialize, Serialize};
-use strum::{Display, EnumString, IntoStaticStr};
-use utoipa::ToSchema;
 
-/// The role of a person. The merchant roles belong to one merchant; the others to none.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Serialize,
-    Deserialize,
-    ToSchema,
-    Display,
-    EnumString,
-    IntoStaticStr,
-)]
-#[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
-pub(crate) enum Role {
-    Operator,
-    Support,
-    MerchantAdmin,
-    MerchantViewer,
+domain::words! {
+    /// The role of a person. The merchant roles belong to one merchant; the others to none.
+    pub(crate) enum Role as "kebab-case" {
+        Operator,
+        Support,
+        MerchantAdmin,
+        MerchantViewer,
+    }
 }
 
 impl Role {

@@ -4,7 +4,6 @@ use std::{fmt, str::FromStr};
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use strum::{Display, EnumString, IntoStaticStr};
 use utoipa::ToSchema;
 
 use crate::event::Event;
@@ -56,39 +55,20 @@ impl fmt::Display for MerchantId {
     }
 }
 
-/// A permission that a client can have.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    ToSchema,
-    Display,
-    EnumString,
-    IntoStaticStr,
-)]
-#[serde(rename_all = "lowercase")]
-#[strum(
-    serialize_all = "lowercase",
-    parse_err_ty = UnknownScope,
-    parse_err_fn = UnknownScope::new
-)]
-pub enum Scope {
-    Orders,
-    Returns,
-    Warehouse,
-    Carrier,
-    Read,
-    Replay,
-    Manage,
-    Operator,
-    Shopper,
+crate::words! {
+    /// A permission that a client can have.
+    #[strum(parse_err_ty = UnknownScope, parse_err_fn = UnknownScope::new)]
+    pub enum Scope as "lowercase" {
+        Orders,
+        Returns,
+        Warehouse,
+        Carrier,
+        Read,
+        Replay,
+        Manage,
+        Operator,
+        Shopper,
+    }
 }
 
 impl Scope {

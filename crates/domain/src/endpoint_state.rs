@@ -1,40 +1,25 @@
 //! The states of an endpoint, with their names and words for the API, the command line, metrics and pages.
 
-use serde::{Deserialize, Serialize};
-use strum::{Display, EnumString, IntoStaticStr, VariantNames};
-use utoipa::ToSchema;
+use strum::VariantNames as _;
 
-/// State of an endpoint.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Serialize,
-    Deserialize,
-    ToSchema,
-    Display,
-    EnumString,
-    IntoStaticStr,
-    VariantNames,
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum EndpointState {
-    /// The endpoint delivered a message, and has not failed since.
-    Ok,
-    /// The endpoint has had no attempt.
-    NotTried,
-    /// Since the last success the endpoint failed or a message was given up, or no attempt has succeeded.
-    Failing,
-    /// Paused; messages wait.
-    Paused,
+crate::words! {
+    /// State of an endpoint.
+    #[derive(strum::VariantNames)]
+    pub enum EndpointState as "snake_case" {
+        /// The endpoint delivered a message, and has not failed since.
+        Ok,
+        /// The endpoint has had no attempt.
+        NotTried,
+        /// Since the last success the endpoint failed or a message was given up, or no attempt has succeeded.
+        Failing,
+        /// Paused; messages wait.
+        Paused,
+    }
 }
 
 impl EndpointState {
     /// All names, see [`EndpointState::name`].
-    pub const NAMES: &'static [&'static str] = <Self as VariantNames>::VARIANTS;
+    pub const NAMES: &'static [&'static str] = Self::VARIANTS;
 
     /// The name in the API, on the command line and in metrics.
     pub fn name(self) -> &'static str {

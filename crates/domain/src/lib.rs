@@ -20,3 +20,4 @@ pub mod schema;
 pub mod warehouse;
 
 mod variant_identifier;
+mod words;

@@ -8,7 +8,6 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use strum::{Display, EnumString, IntoStaticStr};
 use utoipa::ToSchema;
 
 /// The default path of the exchange variants endpoint. Backhaul requests variants; it does not
@@ -31,36 +30,17 @@ impl fmt::Display for MessageVersion {
     }
 }
 
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    ToSchema,
-    Display,
-    EnumString,
-    IntoStaticStr,
-)]
-#[serde(rename_all = "kebab-case")]
-#[strum(
-    serialize_all = "kebab-case",
-    parse_err_ty = UnknownMessageKind,
-    parse_err_fn = UnknownMessageKind::new
-)]
-pub enum MessageKind {
-    Rma,
-    ExchangeOrder,
-    OutboundAsn,
-    InventoryReceipt,
-    DropShipmentConfirmation,
-    DropShipmentCancellation,
-    DropShipmentPartialCancellation,
+crate::words! {
+    #[strum(parse_err_ty = UnknownMessageKind, parse_err_fn = UnknownMessageKind::new)]
+    pub enum MessageKind as "kebab-case" {
+        Rma,
+        ExchangeOrder,
+        OutboundAsn,
+        InventoryReceipt,
+        DropShipmentConfirmation,
+        DropShipmentCancellation,
+        DropShipmentPartialCancellation,
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

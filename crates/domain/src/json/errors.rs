@@ -45,26 +45,12 @@ impl fmt::Display for FieldError {
     }
 }
 
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    ToSchema,
-    strum::Display,
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum Code {
-    MissingField,
-    InvalidType,
-    Invalid,
+crate::words! {
+    pub enum Code as "snake_case" {
+        MissingField,
+        InvalidType,
+        Invalid,
+    }
 }
 
 /// The invalid fields of a document.

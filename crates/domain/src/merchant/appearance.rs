@@ -11,7 +11,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use strum::{Display, EnumString, IntoStaticStr, VariantArray};
+use strum::VariantArray as _;
 use utoipa::ToSchema;
 
 use super::policy::ReturnReason;
@@ -103,31 +103,14 @@ impl Appearance {
     }
 }
 
-/// A language of the portal.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    ToSchema,
-    Display,
-    EnumString,
-    IntoStaticStr,
-    VariantArray,
-)]
-#[serde(rename_all = "lowercase")]
-#[strum(serialize_all = "lowercase")]
-pub enum Language {
-    En,
-    De,
-    Fr,
-    Es,
+crate::words! {
+    /// A language of the portal.
+    pub enum Language as "lowercase" {
+        En,
+        De,
+        Fr,
+        Es,
+    }
 }
 
 impl Language {
@@ -139,31 +122,14 @@ impl Language {
     }
 }
 
-/// A fact about an order that shoppers know.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    ToSchema,
-    Display,
-    EnumString,
-    IntoStaticStr,
-    VariantArray,
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum LookupKey {
-    /// The e-mail address of the customer.
-    Email,
-    /// The zip code of the shipping address.
-    ZipCode,
+crate::words! {
+    /// A fact about an order that shoppers know.
+    pub enum LookupKey as "snake_case" {
+        /// The e-mail address of the customer.
+        Email,
+        /// The zip code of the shipping address.
+        ZipCode,
+    }
 }
 
 impl LookupKey {

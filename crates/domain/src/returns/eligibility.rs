@@ -9,7 +9,6 @@
 use chrono::{DateTime, Days, NaiveTime, TimeDelta, TimeZone, Utc};
 use chrono_tz::Tz;
 use serde::{Deserialize, Serialize};
-use strum::{Display, EnumString, VariantArray};
 use utoipa::ToSchema;
 
 use crate::merchant::{ReturnMethod, Settings};
@@ -37,36 +36,20 @@ pub struct UnitFacts<'a> {
     pub weight: Option<f64>,
 }
 
-/// Why a unit cannot be returned.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    ToSchema,
-    Display,
-    EnumString,
-    VariantArray,
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum IneligibleCode {
-    OrderCancelled,
-    NotShipped,
-    AlreadyReturned,
-    AlreadyRefunded,
-    /// The order cannot have another exchange. The unit can be returned for a refund.
-    AlreadyExchanged,
-    /// The unit is too heavy for express-returns. It can be returned with another method.
-    TooHeavyForExpress,
-    FinalSale,
-    WindowExpired,
+crate::words! {
+    /// Why a unit cannot be returned.
+    pub enum IneligibleCode as "snake_case" {
+        OrderCancelled,
+        NotShipped,
+        AlreadyReturned,
+        AlreadyRefunded,
+        /// The order cannot have another exchange. The unit can be returned for a refund.
+        AlreadyExchanged,
+        /// The unit is too heavy for express-returns. It can be returned with another method.
+        TooHeavyForExpress,
+        FinalSale,
+        WindowExpired,
+    }
 }
 
 impl IneligibleCode {

@@ -1,7 +1,6 @@
 //! The shopper's choice for a unit, and the refund type that the merchant receives.
 
 use serde::{Deserialize, Serialize};
-use strum::{Display, EnumString, VariantArray};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
@@ -71,29 +70,13 @@ impl Resolution {
     }
 }
 
-/// The resolution as the merchant's RMA message states it.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    ToSchema,
-    Display,
-    EnumString,
-    VariantArray,
-)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
-pub enum RefundType {
-    Refund,
-    /// Another variant at the same price.
-    EvenExchange,
-    /// Another variant at another price, or a gift card.
-    UnevenExchange,
+crate::words! {
+    /// The resolution as the merchant's RMA message states it.
+    pub enum RefundType as "SCREAMING_SNAKE_CASE" {
+        Refund,
+        /// Another variant at the same price.
+        EvenExchange,
+        /// Another variant at another price, or a gift card.
+        UnevenExchange,
+    }
 }

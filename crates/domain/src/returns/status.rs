@@ -12,38 +12,19 @@ pub use receiving::{ReceivingEvent, ReceivingStatus};
 pub use tracking::{TrackingEvent, TrackingStatus};
 pub use transition::{Transition, TransitionError};
 
-use serde::{Deserialize, Serialize};
-use strum::{Display, EnumString, IntoStaticStr, VariantArray};
-use utoipa::ToSchema;
+use strum::VariantArray;
 
-/// The status of a return.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    ToSchema,
-    Display,
-    EnumString,
-    IntoStaticStr,
-    VariantArray,
-)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
-pub enum RmaStatus {
-    Created,
-    /// Receiving was closed before every unit was refunded.
-    PartialRefund,
-    /// Every unit is refunded.
-    Refunded,
-    /// The return was canceled before any unit came back.
-    Canceled,
+crate::words! {
+    /// The status of a return.
+    pub enum RmaStatus as "SCREAMING_SNAKE_CASE" {
+        Created,
+        /// Receiving was closed before every unit was refunded.
+        PartialRefund,
+        /// Every unit is refunded.
+        Refunded,
+        /// The return was canceled before any unit came back.
+        Canceled,
+    }
 }
 
 /// An event that concerns the return as a whole.

@@ -2,7 +2,6 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use strum::{Display, EnumString, VariantArray};
 use utoipa::ToSchema;
 
 use crate::returns::{
@@ -53,31 +52,17 @@ pub struct RmaUnit {
     pub canceled_at: Option<DateTime<Utc>>,
 }
 
-/// The status of the exchange order for a unit.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    ToSchema,
-    Display,
-    EnumString,
-    VariantArray,
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum ExchangeStatus {
-    /// The exchange order is on its way to the merchant.
-    Pending,
-    /// The merchant did not accept the exchange order. An operator replays or abandons it.
-    Undeliverable,
-    Placed,
-    /// The exchange failed. The unit is refunded instead.
-    Failed,
+crate::words! {
+    /// The status of the exchange order for a unit.
+    pub enum ExchangeStatus as "snake_case" {
+        /// The exchange order is on its way to the merchant.
+        Pending,
+        /// The merchant did not accept the exchange order. An operator replays or abandons it.
+        Undeliverable,
+        Placed,
+        /// The exchange failed. The unit is refunded instead.
+        Failed,
+    }
 }
 
 /// A unit as the order describes it at the time of the return.

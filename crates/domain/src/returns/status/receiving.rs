@@ -1,35 +1,17 @@
 //! The receiving status of a unit at our warehouse, for merchants with managed receiving.
 
-use serde::{Deserialize, Serialize};
-use strum::{Display, EnumString, VariantArray};
-use utoipa::ToSchema;
+use strum::VariantArray;
 
 use super::transition::{Transition, TransitionError};
 
-/// Whether a unit arrived at the warehouse.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    ToSchema,
-    Display,
-    EnumString,
-    VariantArray,
-)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
-pub enum ReceivingStatus {
-    Pending,
-    /// Receiving was closed before the unit arrived.
-    NotReceived,
-    Received,
+crate::words! {
+    /// Whether a unit arrived at the warehouse.
+    pub enum ReceivingStatus as "SCREAMING_SNAKE_CASE" {
+        Pending,
+        /// Receiving was closed before the unit arrived.
+        NotReceived,
+        Received,
+    }
 }
 
 /// An event that concerns a unit at the warehouse.

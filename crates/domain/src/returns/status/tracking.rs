@@ -1,79 +1,46 @@
 //! The tracking status of a parcel. Carrier reports arrive late, twice and out of order, so only
 //! an event that leads past the current status is applied.
 
-use serde::{Deserialize, Serialize};
-use strum::{Display, EnumString, IntoStaticStr, VariantArray};
-use utoipa::ToSchema;
+use strum::VariantArray as _;
 
 use super::transition::{Transition, TransitionError};
 use crate::returns::ReturnMethod;
 
-/// The tracking status of a unit's parcel, absent until the carrier is involved. The variants are
-/// in the order in which they can follow each other.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    ToSchema,
-    Display,
-    EnumString,
-    VariantArray,
-)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
-pub enum TrackingStatus {
-    /// The label exists.
-    PreTransit,
-    /// The shopper did not drop the parcel off in time, but still can.
-    NotDroppedOff,
-    /// The parcel was dropped off or picked up.
-    Accepted,
-    /// The carrier scanned the parcel in transit.
-    Transit,
-    /// The carrier reports a failure; the parcel may still arrive.
-    Failure,
-    /// The parcel arrived. Final.
-    Delivered,
-    /// The parcel went back to the shopper. Final.
-    Returned,
+crate::words! {
+    /// The tracking status of a unit's parcel, absent until the carrier is involved. The variants are
+    /// in the order in which they can follow each other.
+    pub enum TrackingStatus as "SCREAMING_SNAKE_CASE" {
+        /// The label exists.
+        PreTransit,
+        /// The shopper did not drop the parcel off in time, but still can.
+        NotDroppedOff,
+        /// The parcel was dropped off or picked up.
+        Accepted,
+        /// The carrier scanned the parcel in transit.
+        Transit,
+        /// The carrier reports a failure; the parcel may still arrive.
+        Failure,
+        /// The parcel arrived. Final.
+        Delivered,
+        /// The parcel went back to the shopper. Final.
+        Returned,
+    }
 }
 
-/// An event that a carrier reports about a parcel.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    ToSchema,
-    Display,
-    EnumString,
-    IntoStaticStr,
-    VariantArray,
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub enum TrackingEvent {
-    /// A label with a tracking number was created.
-    Label,
-    NotDroppedOff,
-    /// The parcel was dropped off or picked up.
-    Accepted,
-    /// The carrier scanned the parcel in transit.
-    InTransit,
-    Failure,
-    Delivered,
-    Returned,
+crate::words! {
+    /// An event that a carrier reports about a parcel.
+    pub enum TrackingEvent as "snake_case" {
+        /// A label with a tracking number was created.
+        Label,
+        NotDroppedOff,
+        /// The parcel was dropped off or picked up.
+        Accepted,
+        /// The carrier scanned the parcel in transit.
+        InTransit,
+        Failure,
+        Delivered,
+        Returned,
+    }
 }
 
 impl TrackingEvent {
