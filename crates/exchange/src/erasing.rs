@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use delivery::{Deliveries, ErasedMessages};
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
-use domain::erasure::{ErasureConfirmed, ErasureCounts, ReturnsErased, erase, erase_email};
+use domain::erasure::{ErasureCounts, ReturnsErased, erase, erase_email};
 use domain::returns::ReturnConfirmed;
 use messaging::{Envelope, ErasedEvents, HandleError, Handler, Outbox};
 use platform::database::DatabaseError;
@@ -67,14 +67,7 @@ impl Erasures {
             deliveries += sent;
         }
         let counts = ErasureCounts { records, events: 0, deliveries };
-        let confirmed = ErasureConfirmed {
-            erasure_id: event.erasure_id,
-            batch: event.batch,
-            merchant: merchant.clone(),
-            service: App::NAME.to_owned(),
-            counts,
-            kept_returns: Vec::new(),
-        };
+        let confirmed = event.confirmed_by(App::NAME, counts);
         self.outbox.append(conn, self.clock.now(), [confirmed]).await?;
         tracing::info!(
             erasure.id = %event.erasure_id, batch = event.batch, %merchant, records,

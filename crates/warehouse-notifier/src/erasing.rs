@@ -5,9 +5,7 @@ use std::collections::HashSet;
 use api::warehouse::RecordKind;
 use delivery::{Deliveries, ErasedMessages};
 use diesel_async::AsyncPgConnection;
-use domain::erasure::{
-    ErasureConfirmed, ErasureCounts, ReturnsErased, erase, erase_report, is_report_about,
-};
+use domain::erasure::{ErasureCounts, ReturnsErased, erase, erase_report, is_report_about};
 use messaging::{Envelope, HandleError, Handler, Outbox, erase_events};
 use platform::database::DatabaseError;
 use platform::{Clock, Service as _};
@@ -40,14 +38,7 @@ impl Handler for Erasures {
         for event in events {
             let counts = erase_records(conn, &event.data).await?;
             let ReturnsErased { erasure_id, batch, merchant, .. } = &event.data;
-            let confirmed = ErasureConfirmed {
-                erasure_id: *erasure_id,
-                batch: *batch,
-                merchant: merchant.clone(),
-                service: App::NAME.to_owned(),
-                counts,
-                kept_returns: Vec::new(),
-            };
+            let confirmed = event.data.confirmed_by(App::NAME, counts);
             self.outbox.append(conn, self.clock.now(), [confirmed]).await?;
             tracing::info!(
                 erasure.id = %erasure_id, batch, %merchant, records = counts.records,

@@ -49,6 +49,20 @@ pub struct ReturnsErased {
     pub erased_at: DateTime<Utc>,
 }
 
+impl ReturnsErased {
+    /// The confirmation of a service that keeps the data of no return.
+    pub fn confirmed_by(&self, service: &str, counts: ErasureCounts) -> ErasureConfirmed {
+        ErasureConfirmed {
+            erasure_id: self.erasure_id,
+            batch: self.batch,
+            merchant: self.merchant.clone(),
+            service: service.to_owned(),
+            counts,
+            kept_returns: Vec::new(),
+        }
+    }
+}
+
 /// A service erased the personal data that it stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ErasureConfirmed {
