@@ -91,15 +91,16 @@ impl Merchants {
         &self,
         caller: &Caller,
         named: Option<&MerchantId>,
-    ) -> Result<Option<Arc<Merchant>>, MerchantError> {
+    ) -> Result<Option<MerchantId>, MerchantError> {
         let unknown = |id: &MerchantId| MerchantError::Unknown(id.clone());
-        match (caller.merchant_scope(), named) {
-            (Some(own), Some(named)) if own != named => Err(unknown(named)),
-            (Some(_), _) => self.merchant_for(caller).map(Some),
-            (None, Some(named)) => self.get(named).map(Some).ok_or_else(|| unknown(named)),
-            (None, None) if caller.require(Scope::Read).is_ok() => Ok(None),
-            (None, None) => Err(Access::NoMerchant.into()),
-        }
+        let merchant = match (caller.merchant_scope(), named) {
+            (Some(own), Some(named)) if own != named => return Err(unknown(named)),
+            (Some(_), _) => self.merchant_for(caller)?,
+            (None, Some(named)) => self.get(named).ok_or_else(|| unknown(named))?,
+            (None, None) if caller.require(Scope::Read).is_ok() => return Ok(None),
+            (None, None) => return Err(Access::NoMerchant.into()),
+        };
+        Ok(Some(merchant.identifier.clone()))
     }
 
     /// A counter of changes; zero until the merchants are loaded from the database.

@@ -70,8 +70,7 @@ fn listed_merchant(
     named: Option<&MerchantId>,
 ) -> Result<Option<MerchantId>, Problem> {
     caller.require_any(&READERS)?;
-    let merchant = app.merchants.listed_for(caller, named)?;
-    Ok(merchant.map(|merchant| merchant.identifier.clone()))
+    Ok(app.merchants.listed_for(caller, named)?)
 }
 
 /// The idempotency key of a request, if it has one. The path is part of the request, because it

@@ -57,8 +57,7 @@ fn listed(
     named: Option<&MerchantId>,
 ) -> Result<Option<MerchantId>, Problem> {
     require_reader(caller)?;
-    let merchant = app.merchants.listed_for(caller, named)?;
-    Ok(merchant.map(|merchant| merchant.identifier.clone()))
+    Ok(app.merchants.listed_for(caller, named)?)
 }
 
 /// Returns the merchant of a request that warehouses and the merchant may make.

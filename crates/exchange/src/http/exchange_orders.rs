@@ -67,7 +67,6 @@ pub(crate) async fn list_exchange_orders(
     caller.require_any(&READERS)?;
     let limit = listing.limit;
     let merchant = app.merchants.listed_for(&caller, listing.merchant.as_ref())?;
-    let merchant = merchant.map(|merchant| merchant.identifier.clone());
     let search = Search { merchant, ..listing.into_inner().parse()? };
     let mut conn = app.pool.reader().await?;
     let page = exchange_orders::list(&mut conn, &search, limit).await?;

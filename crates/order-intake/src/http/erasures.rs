@@ -78,10 +78,9 @@ pub(crate) async fn list_erasures(
 ) -> Result<web::Json<Erasures>, Problem> {
     caller.require_any(&[Scope::Manage, Scope::Read, Scope::Operator])?;
     let merchant = app.merchants.listed_for(&caller, query.merchant.as_ref())?;
-    let merchant = merchant.as_ref().map(|merchant| &merchant.identifier);
     let after: Option<Result<Uuid, _>> = query.after.as_deref().map(str::parse);
     let after = after.transpose().map_err(|_invalid| BadCursor)?;
-    Ok(web::Json(erasures::list(&app, merchant, after, query.limit).await?))
+    Ok(web::Json(erasures::list(&app, merchant.as_ref(), after, query.limit).await?))
 }
 
 /// Show an erasure
@@ -104,6 +103,5 @@ pub(crate) async fn show_erasure(
 ) -> Result<web::Json<ErasureDetails>, Problem> {
     caller.require_any(&[Scope::Manage, Scope::Read, Scope::Operator])?;
     let merchant = app.merchants.listed_for(&caller, None)?;
-    let merchant = merchant.as_ref().map(|merchant| &merchant.identifier);
-    Ok(web::Json(erasures::show(&app, merchant, *id).await?))
+    Ok(web::Json(erasures::show(&app, merchant.as_ref(), *id).await?))
 }

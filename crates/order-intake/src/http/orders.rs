@@ -91,7 +91,7 @@ pub(crate) async fn list_orders(
     require_reader(&caller)?;
     let merchant = app.merchants.listed_for(&caller, query.merchant.as_ref())?;
     let limit = query.limit;
-    let search = query.into_inner().parse(merchant.map(|merchant| merchant.identifier.clone()))?;
+    let search = query.into_inner().parse(merchant)?;
     Ok(web::Json(orders::list(&app, &request, &search, limit).await?))
 }
 

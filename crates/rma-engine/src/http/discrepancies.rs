@@ -104,10 +104,9 @@ pub(crate) async fn resolve_discrepancy(
     caller.require_any(&[Scope::Manage, Scope::Returns])?;
     check_staff(&caller)?;
     let merchant = app.merchants.listed_for(&caller, None)?;
-    let merchant = merchant.as_ref().map(|merchant| &merchant.identifier);
     let decision = document.read(object(read_decision))?;
     let actor = caller.actor();
-    let resolved = discrepancies::resolve(&app, merchant, actor, *position, &decision);
+    let resolved = discrepancies::resolve(&app, merchant.as_ref(), actor, *position, &decision);
     Ok(web::Json(resolved.await?))
 }
 
