@@ -72,11 +72,6 @@ pub(crate) fn new_id(now: Timestamp) -> Uuid {
     Uuid::new_v7(uuid::Timestamp::from_unix(context, seconds, now.timestamp_subsec_nanos()))
 }
 
-/// One value of each row, for a statement with an array for each column.
-fn column<'a, R, T>(rows: &'a [R], value: impl Fn(&'a R) -> T) -> Vec<T> {
-    rows.iter().map(value).collect()
-}
-
 /// Wraps the error of a stored value that this version of the program cannot parse.
 pub(crate) fn unreadable(error: impl std::error::Error + Send + Sync + 'static) -> DatabaseError {
     diesel::result::Error::DeserializationError(Box::new(error)).into()

@@ -5,13 +5,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::mem::take;
 
-use diesel::sql_types::{Array, BigInt, Jsonb, Text, Timestamptz};
 use diesel::{ExpressionMethods as _, QueryDsl as _, query_dsl::methods, upsert::excluded};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::{access::Revocation, event::Event as _, merchant::Merchant};
 use platform::{
     Timestamp,
-    database::{DatabaseError, agreed_time, prepared},
+    database::{DatabaseError, agreed_time, prepared, sql},
 };
 use serde_json::Value;
 
@@ -56,10 +55,7 @@ pub(crate) async fn upsert_merchants<'a>(
     }
     let identifiers: Vec<_> = newest.keys().copied().collect();
     let (versions, documents): (Vec<_>, Vec<_>) = newest.into_values().unzip();
-    let query = diesel::sql_query(UPSERT_MERCHANTS)
-        .bind::<Array<Text>, _>(identifiers)
-        .bind::<Array<BigInt>, _>(versions)
-        .bind::<Array<Jsonb>, _>(documents);
+    let query = sql(UPSERT_MERCHANTS, (identifiers, versions, documents));
     prepared(query).execute(conn).await?;
     Ok(())
 }
@@ -122,7 +118,7 @@ pub(crate) async fn changes_since(
     conn: &mut AsyncPgConnection,
     since: Timestamp,
 ) -> Result<Changes, DatabaseError> {
-    let query = diesel::sql_query(CHANGES_SINCE).bind::<Timestamptz, _>(since);
+    let query = sql(CHANGES_SINCE, since);
     Ok(prepared(query).get_result(conn).await?)
 }
 

@@ -8,13 +8,12 @@
 use std::time::Duration;
 
 use actix_web::{get, web};
-use diesel::sql_types::BigInt;
 use diesel_async::RunQueryDsl as _;
 use domain::access::Scope;
 use domain::message_kind::MessageKind;
 use platform::{
     Clock, Problem, Process, Timestamp, chain,
-    database::{DatabaseError, Pool, prepared},
+    database::{DatabaseError, Pool, prepared, sql},
     identity::{Access, Caller},
 };
 use serde::Serialize;
@@ -144,7 +143,7 @@ impl Backlog {
     }
 
     async fn outbox(&self) -> Result<OutboxBacklog, DatabaseError> {
-        let query = prepared(diesel::sql_query(OUTBOX).bind::<BigInt, _>(MAX_COUNTED));
+        let query = prepared(sql(OUTBOX, MAX_COUNTED));
         let OutboxRow { unpublished, oldest } =
             query.get_result(&mut self.pool.get().await?).await?;
         let age = |created_at: Timestamp| (self.clock.now() - created_at).num_seconds().max(0);

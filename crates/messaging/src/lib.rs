@@ -39,7 +39,7 @@ pub use dead_events::{ErasedEvents, remove_erased_events};
 pub use dead_letters::{OutdatedLetters, PurgeError, purge_dead_letters};
 pub use envelope::Envelope;
 pub use handler::{HandleError, Handler};
-pub use outbox::{Outbox, RELAY_LOCK, SerializedEvent, SqlStatement, erase_events};
+pub use outbox::{Outbox, RELAY_LOCK, SerializedEvent, erase_events};
 pub use publisher::{Message, NotQueued, Publisher};
 pub use restore::SEQUENCE_FLOOR;
 pub use routes::routes;

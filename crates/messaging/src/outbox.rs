@@ -18,14 +18,11 @@ mod tests;
 
 use std::sync::Arc;
 
-use diesel::pg::Pg;
-use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
-use diesel::sql_types::{Array, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::event::Event;
 use platform::{
     Timestamp,
-    database::{DatabaseError, prepared, wake_after_commit},
+    database::{DatabaseError, SqlStatement, prepared, sql, wake_after_commit},
 };
 use tokio::sync::Notify;
 use uuid::Uuid;
@@ -113,17 +110,15 @@ impl Outbox {
             routing_keys.push(event.routing_key);
             bodies.push(event.body.as_str());
         }
-        diesel::sql_query(format!(
-            "{with} INSERT INTO outbox (event_id, routing_key, event, created_at) \
+        sql(
+            format!(
+                "{with} INSERT INTO outbox (event_id, routing_key, event, created_at) \
              SELECT event_id, routing_key, event, $4 \
              FROM unnest($1, $2, $3) AS new (event_id, routing_key, event) \
              WHERE {condition}"
-        ))
-        .into_boxed()
-        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
-        .bind::<Array<Text>, _>(routing_keys)
-        .bind::<Array<Text>, _>(bodies)
-        .bind::<Timestamptz, _>(now)
+            ),
+            (ids, routing_keys, bodies, now),
+        )
     }
 
     /// Makes the relay poll when the current transaction has committed.
@@ -131,9 +126,6 @@ impl Outbox {
         wake_after_commit(&self.wake);
     }
 }
-
-/// An SQL statement to which the caller can bind further parameters.
-pub type SqlStatement<'a> = BoxedSqlQuery<'a, Pg, SqlQuery>;
 
 /// An event in JSON, ready to be inserted into the outbox.
 #[derive(Debug, Clone)]

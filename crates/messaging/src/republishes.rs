@@ -3,12 +3,12 @@
 //! See docs/decisions/publishing-events-again.md.
 
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
+use diesel::sql_types::Timestamptz;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::event::OPERATOR_EVENTS;
 use platform::{
     Timestamp,
-    database::{DatabaseError, prepared},
+    database::{DatabaseError, prepared, sql},
 };
 use uuid::Uuid;
 
@@ -107,12 +107,10 @@ pub(crate) async fn count(
     conn: &mut AsyncPgConnection,
     selection: &Selection,
 ) -> Result<i64, DatabaseError> {
-    let query = diesel::sql_query(COUNT)
-        .bind::<Timestamptz, _>(selection.since)
-        .bind::<Timestamptz, _>(selection.until)
-        .bind::<Array<Text>, _>(&selection.types)
-        .bind::<Array<Text>, _>(OPERATOR_EVENTS.to_vec())
-        .bind::<BigInt, _>(MAX_COUNTED);
+    let query = sql(
+        COUNT,
+        (selection.since, selection.until, &selection.types, OPERATOR_EVENTS.to_vec(), MAX_COUNTED),
+    );
     let Count { n } = prepared(query).get_result(conn).await?;
     Ok(n)
 }

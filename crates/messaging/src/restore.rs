@@ -14,11 +14,10 @@
 use std::time::Duration;
 
 use diesel::OptionalExtension as _;
-use diesel::sql_types::{BigInt, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _};
 use platform::{
     Process, Timestamp, chain,
-    database::{DatabaseError, Pool, transaction},
+    database::{DatabaseError, Pool, sql, transaction},
     retry::Backoff,
 };
 use tokio::sync::watch;
@@ -123,17 +122,19 @@ async fn advance_if_restored(
         None => 0,
     };
     // The row will have the number of this transaction as its `xmin`, which has 32 bits.
-    let note = diesel::sql_query(format!(
-        "INSERT INTO database_identity (identity, sequence_floor, noted_at) \
+    let note = sql(
+        format!(
+            "INSERT INTO database_identity (identity, sequence_floor, noted_at) \
          VALUES ({DATABASE} || (pg_current_xact_id()::text::numeric % 4294967296)::text, $1, $2) \
          ON CONFLICT (is_only) DO UPDATE SET identity = excluded.identity, \
              sequence_floor = excluded.sequence_floor, noted_at = excluded.noted_at"
-    ));
-    note.bind::<BigInt, _>(floor).bind::<Timestamptz, _>(now).execute(conn).await?;
+        ),
+        (floor, now),
+    );
+    note.execute(conn).await?;
     if stored.is_none() {
         return Ok(None);
     }
-    let advance = diesel::sql_query("SELECT advance_outbox_sequence($1)");
-    advance.bind::<BigInt, _>(floor).execute(conn).await?;
+    sql("SELECT advance_outbox_sequence($1)", floor).execute(conn).await?;
     Ok(Some(floor))
 }

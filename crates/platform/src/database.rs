@@ -19,6 +19,7 @@ mod prepared;
 mod retention;
 mod rows;
 mod settings;
+mod sql;
 mod transaction;
 
 pub use error::{DatabaseError, timed_out};
@@ -33,4 +34,5 @@ pub use prepared::{Prepared, prepared};
 pub use retention::{agreed_time, delete_older_than, retention_time};
 pub use rows::ColumnType;
 pub use settings::Settings;
+pub use sql::{Each, Parameters, SqlStatement, column, sql};
 pub use transaction::{transaction, wake_after_commit};

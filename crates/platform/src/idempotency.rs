@@ -14,10 +14,7 @@ use std::time::Duration;
 
 use actix_web::{FromRequest, HttpRequest, dev::Payload};
 use chrono::TimeDelta;
-use diesel::{
-    OptionalExtension as _,
-    sql_types::{Binary, Text, Timestamptz},
-};
+use diesel::OptionalExtension as _;
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use domain::{
@@ -30,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     ErrorKind, Failure, Problem, Process, Timestamp, chain,
     config::range::{self, CENTURY, HOUR},
-    database::{DatabaseError, delete_older_than, prepared},
+    database::{DatabaseError, delete_older_than, prepared, sql},
 };
 
 pub use batch::{find_all, insert_all, next_state};
@@ -188,17 +185,13 @@ impl IdempotencyKey<'_> {
         conn: &mut AsyncPgConnection,
         now: Timestamp,
     ) -> Result<KeyState, DatabaseError> {
-        let statement = diesel::sql_query(
+        let statement = sql(
             "INSERT INTO idempotency_keys \
                (merchant, operation, key, request_digest, response, completed_at) \
              VALUES ($1, $2, $3, $4, '', $5) \
              ON CONFLICT ON CONSTRAINT idempotency_keys_pkey DO NOTHING",
-        )
-        .bind::<Text, _>(self.merchant.as_str())
-        .bind::<Text, _>(self.operation)
-        .bind::<Text, _>(self.key)
-        .bind::<Binary, _>(&self.request.as_bytes()[..])
-        .bind::<Timestamptz, _>(now);
+            (self.merchant.as_str(), self.operation, self.key, &self.request.as_bytes()[..], now),
+        );
         if prepared(statement).execute(conn).await? == 1 {
             Ok(KeyState::New)
         } else {
@@ -207,13 +200,11 @@ impl IdempotencyKey<'_> {
     }
 
     async fn load(&self, conn: &mut AsyncPgConnection) -> Result<KeyState, DatabaseError> {
-        let query = diesel::sql_query(
+        let query = sql(
             "SELECT request_digest AS request, response FROM idempotency_keys \
              WHERE merchant = $1 AND operation = $2 AND key = $3",
-        )
-        .bind::<Text, _>(self.merchant.as_str())
-        .bind::<Text, _>(self.operation)
-        .bind::<Text, _>(self.key);
+            (self.merchant.as_str(), self.operation, self.key),
+        );
         let row: Option<Row> = prepared(query).get_result(conn).await.optional()?;
         Ok(match row {
             None => KeyState::New,
@@ -229,14 +220,11 @@ impl IdempotencyKey<'_> {
         conn: &mut AsyncPgConnection,
         response: &str,
     ) -> Result<(), DatabaseError> {
-        let statement = diesel::sql_query(
+        let statement = sql(
             "UPDATE idempotency_keys SET response = $4 \
              WHERE merchant = $1 AND operation = $2 AND key = $3",
-        )
-        .bind::<Text, _>(self.merchant.as_str())
-        .bind::<Text, _>(self.operation)
-        .bind::<Text, _>(self.key)
-        .bind::<Text, _>(response);
+            (self.merchant.as_str(), self.operation, self.key, response),
+        );
         prepared(statement).execute(conn).await?;
         Ok(())
     }

@@ -7,10 +7,6 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use diesel::{
-    sql_query,
-    sql_types::{Array, BigInt, Binary, Integer, Nullable, Text, Timestamptz},
-};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::{
     access::MerchantId,
@@ -19,12 +15,12 @@ use domain::{
 use messaging::SEQUENCE_FLOOR;
 use platform::{
     Timestamp,
-    database::{DatabaseError, prepared},
+    database::{DatabaseError, column, prepared, sql},
     telemetry,
 };
 use uuid::Uuid;
 
-use super::{column, new_id};
+use super::new_id;
 
 /// A message to deliver.
 #[derive(Clone, Debug)]
@@ -77,9 +73,13 @@ pub(crate) async fn lock_free_counters(
     mut conn: &AsyncPgConnection,
     ordering_keys: &[(&str, String)],
 ) -> Result<bool, DatabaseError> {
-    let query = sql_query(FREE_COUNTERS.as_str())
-        .bind::<Array<Text>, _>(column(ordering_keys, |(merchant, _)| *merchant))
-        .bind::<Array<Text>, _>(column(ordering_keys, |(_, key)| key.as_str()));
+    let query = sql(
+        FREE_COUNTERS.as_str(),
+        (
+            column(ordering_keys, |(merchant, _)| *merchant),
+            column(ordering_keys, |(_, key)| key.as_str()),
+        ),
+    );
     let counters: Counters = prepared(query).get_result(&mut conn).await?;
     Ok(counters.are_free)
 }
@@ -140,20 +140,24 @@ pub(crate) async fn append_new(
     let (added, later) = count_by_ordering_key(new);
     let (merchants, keys): (Vec<_>, Vec<_>) = added.keys().copied().unzip();
     let text = |text: fn(&NewMessage) -> &str| column(new, |new| text(&new.message));
-    let statement = sql_query(INSERT_MESSAGES.as_str())
-        .bind::<Array<diesel::sql_types::Uuid>, _>(column(new, |new| new.id))
-        .bind::<Array<Text>, _>(text(|message| message.merchant.as_str()))
-        .bind::<Array<Text>, _>(text(|message| message.kind.name()))
-        .bind::<Array<Nullable<Text>>, _>(column(new, |new| new.message.ordering_key.as_deref()))
-        .bind::<Array<BigInt>, _>(later)
-        .bind::<Array<Text>, _>(text(|message| &message.event))
-        .bind::<Array<Binary>, _>(column(new, |new| new.message.body.as_ref()))
-        .bind::<Array<Nullable<Text>>, _>(column(new, |new| new.traceparent.as_deref()))
-        .bind::<Timestamptz, _>(now)
-        .bind::<Array<Text>, _>(merchants)
-        .bind::<Array<Text>, _>(keys)
-        .bind::<Array<BigInt>, _>(added.values().copied().collect::<Vec<_>>())
-        .bind::<Array<Integer>, _>(column(new, |new| i32::from(new.message.version.0)));
+    let statement = sql(
+        INSERT_MESSAGES.as_str(),
+        (
+            column(new, |new| new.id),
+            text(|message| message.merchant.as_str()),
+            text(|message| message.kind.name()),
+            column(new, |new| new.message.ordering_key.as_deref()),
+            later,
+            text(|message| &message.event),
+            column(new, |new| new.message.body.as_ref()),
+            column(new, |new| new.traceparent.as_deref()),
+            now,
+            merchants,
+            keys,
+            added.values().copied().collect::<Vec<_>>(),
+            column(new, |new| i32::from(new.message.version.0)),
+        ),
+    );
     prepared(statement).execute(&mut conn).await?;
     Ok(())
 }

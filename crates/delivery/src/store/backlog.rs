@@ -2,11 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use diesel::sql_query;
-use diesel::sql_types::{Array, Text, Timestamptz};
+use diesel::sql_types::{Array, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::message_kind::MessageKind;
-use platform::{Timestamp, database::DatabaseError};
+use platform::{
+    Timestamp,
+    database::{DatabaseError, Each, sql},
+};
 
 platform::rows! {
     /// A delivery that has been due for the longest time, of all or of its endpoint.
@@ -31,15 +33,9 @@ async fn oldest_of_endpoints(
     merchant: Option<&str>,
     (paused_merchants, paused_kinds): (&[String], &[String]),
 ) -> Result<Vec<OldestDue>, DatabaseError> {
-    let query = sql_query(merchant.map_or(OF_ALL, |_| OF_MERCHANT))
-        .into_boxed()
-        .bind::<Timestamptz, _>(now);
-    let query = match merchant {
-        Some(merchant) => query
-            .bind::<Text, _>(merchant)
-            .bind::<Array<Text>, _>(MessageKind::ALL.map(MessageKind::name).to_vec()),
-        None => query,
-    };
+    let kinds = || MessageKind::ALL.map(MessageKind::name).to_vec();
+    let of_merchant = Each(merchant.map(|merchant| (merchant, kinds())));
+    let query = sql(merchant.map_or(OF_ALL, |_| OF_MERCHANT), (now, of_merchant));
     let mut oldest: Vec<OldestDue> = query.load(conn).await?;
     let paused: HashSet<_> = paused_merchants.iter().zip(paused_kinds).collect();
     oldest.retain(|due| !paused.contains(&(&due.merchant, &due.kind)));

@@ -3,11 +3,9 @@
 use std::collections::HashSet;
 
 use chrono::TimeDelta;
-use diesel::sql_query;
-use diesel::sql_types::{Array, Integer};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::Timestamp;
-use platform::database::{DatabaseError, agreed_time, prepared};
+use platform::database::{DatabaseError, agreed_time, prepared, sql};
 use uuid::Uuid;
 
 use super::min_id_at;
@@ -45,10 +43,7 @@ pub(crate) async fn outdated_dead_letters(
     oldest_kept: Uuid,
 ) -> Result<HashSet<(Uuid, i32)>, DatabaseError> {
     let (ids, replay_numbers): (Vec<_>, Vec<_>) = dead_letters.unzip();
-    let query = sql_query(OUTDATED)
-        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
-        .bind::<Array<Integer>, _>(replay_numbers)
-        .bind::<diesel::sql_types::Uuid, _>(oldest_kept);
+    let query = sql(OUTDATED, (ids, replay_numbers, oldest_kept));
     let outdated: Vec<DeadLetterKey> = prepared(query).load(conn).await?;
     Ok(outdated.into_iter().map(|letter| (letter.id, letter.replay_number)).collect())
 }

@@ -2,13 +2,11 @@
 
 use std::sync::LazyLock;
 
-use diesel::sql_query;
-use diesel::sql_types::{Array, Binary, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
 use domain::erasure::{ERASED, erase_text};
 use platform::Timestamp;
-use platform::database::{DatabaseError, parts_by_bytes, prepared};
+use platform::database::{DatabaseError, parts_by_bytes, prepared, sql};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -65,15 +63,12 @@ pub(crate) async fn erase(
     is_of_shopper: impl Fn(&Value) -> bool,
     erase: impl Fn(&mut Value),
 ) -> Result<usize, DatabaseError> {
-    let query = sql_query(FIND.as_str())
-        .bind::<Text, _>(merchant.as_str())
-        .bind::<Array<Text>, _>(ordering_keys)
-        .bind::<Nullable<Timestamptz>, _>(before);
+    let query = sql(FIND.as_str(), (merchant.as_str(), ordering_keys, before));
     let found: Vec<Size> = prepared(query).load(conn).await?;
     let mut changed = 0;
     for part in parts_by_bytes(&found, |row| usize::try_from(row.bytes).unwrap_or_default()) {
         let ids: Vec<_> = part.iter().map(|row| row.id).collect();
-        let query = sql_query(READ).bind::<Array<diesel::sql_types::Uuid>, _>(ids);
+        let query = sql(READ, ids);
         let rows: Vec<Row> = prepared(query).load(conn).await?;
         changed += erase_part(conn, rows, &is_of_shopper, &erase).await?;
     }
@@ -97,13 +92,9 @@ async fn erase_part(
         }
     }
     let changed = bodies.iter().flatten().count();
-    let update = sql_query(UPDATE_BODIES)
-        .bind::<Array<diesel::sql_types::Uuid>, _>(&ids)
-        .bind::<Array<Nullable<Binary>>, _>(bodies);
+    let update = sql(UPDATE_BODIES, (&ids, bodies));
     prepared(update).execute(conn).await?;
-    let update = sql_query(UPDATE_RESPONSES)
-        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
-        .bind::<Text, _>(ERASED);
+    let update = sql(UPDATE_RESPONSES, (ids, ERASED));
     prepared(update).execute(conn).await?;
     Ok(changed)
 }

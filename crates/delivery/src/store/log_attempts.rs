@@ -2,14 +2,11 @@
 
 use std::collections::HashSet;
 
-use diesel::sql_query;
-use diesel::sql_types::{Array, Integer, Nullable, SmallInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::erasure::ERASED;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, column, prepared, sql};
 use uuid::Uuid;
 
-use super::column;
 use crate::attempt::Attempt;
 use crate::latency;
 use crate::outcome::Decision;
@@ -56,28 +53,30 @@ pub(super) async fn log_attempts(
     settled: &HashSet<Uuid>,
 ) -> Result<(), DatabaseError> {
     let rows = attempt_rows(batch, settled);
-    let statement = sql_query(LOG_ATTEMPTS)
-        .bind::<Array<Text>, _>(column(&rows, |row| row.settlement.merchant()))
-        .bind::<Array<Text>, _>(column(&rows, |row| row.settlement.kind().name()))
-        .bind::<Array<diesel::sql_types::Uuid>, _>(column(&rows, |row| row.settlement.id()))
-        .bind::<Array<Integer>, _>(column(&rows, |row| row.settlement.message.replay_number))
-        .bind::<Array<Integer>, _>(column(&rows, |row| row.settlement.message.attempt_number))
-        .bind::<Array<Timestamptz>, _>(column(&rows, |row| row.attempt.started_at))
-        .bind::<Array<Integer>, _>(column(&rows, |row| {
-            i32::try_from(row.attempt.latency.as_millis()).unwrap_or(i32::MAX)
-        }))
-        .bind::<Array<SmallInt>, _>(column(&rows, |row| latency::bucket(row.attempt.latency)))
-        .bind::<Array<Text>, _>(column(&rows, |row| row.attempt.outcome.name()))
-        .bind::<Array<Nullable<Integer>>, _>(column(&rows, |row| {
-            row.attempt.outcome.status().map(i32::from)
-        }))
-        .bind::<Array<Text>, _>(column(&rows, |row| printable(&row.attempt.outcome.detail())))
-        .bind::<Array<Text>, _>(column(&rows, |row| printable(&row.attempt.response_log)))
-        .bind::<Array<Nullable<Text>>, _>(column(&rows, |row| row.settled))
-        // Header values contain no NUL.
-        .bind::<Array<Text>, _>(column(&rows, |row| row.attempt.headers.request.as_str()))
-        .bind::<Array<Text>, _>(column(&rows, |row| row.attempt.headers.response.as_str()))
-        .bind::<Text, _>(ERASED);
+    let statement = sql(
+        LOG_ATTEMPTS,
+        (
+            column(&rows, |row| row.settlement.merchant()),
+            column(&rows, |row| row.settlement.kind().name()),
+            column(&rows, |row| row.settlement.id()),
+            column(&rows, |row| row.settlement.message.replay_number),
+            column(&rows, |row| row.settlement.message.attempt_number),
+            column(&rows, |row| row.attempt.started_at),
+            column(&rows, |row| i32::try_from(row.attempt.latency.as_millis()).unwrap_or(i32::MAX)),
+            column(&rows, |row| latency::bucket(row.attempt.latency)),
+            column(&rows, |row| row.attempt.outcome.name()),
+            column(&rows, |row| row.attempt.outcome.status().map(i32::from)),
+            column(&rows, |row| printable(&row.attempt.outcome.detail())),
+            column(&rows, |row| printable(&row.attempt.response_log)),
+            (
+                column(&rows, |row| row.settled),
+                // Header values contain no NUL.
+                column(&rows, |row| row.attempt.headers.request.as_str()),
+                column(&rows, |row| row.attempt.headers.response.as_str()),
+                ERASED,
+            ),
+        ),
+    );
     prepared(statement).execute(conn).await?;
     Ok(())
 }

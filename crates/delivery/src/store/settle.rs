@@ -5,19 +5,15 @@
 
 use std::collections::HashSet;
 
-use diesel::{
-    sql_query,
-    sql_types::{Array, Integer, Nullable, Text, Timestamptz},
-};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{
     Timestamp,
-    database::{DatabaseError, prepared},
+    database::{DatabaseError, column, prepared, sql},
 };
 use uuid::Uuid;
 
+use super::Windows;
 use super::log_attempts::log_attempts;
-use super::{Windows, column};
 use crate::outcome::Decision;
 use crate::settlement::Settlement;
 
@@ -74,12 +70,16 @@ async fn update_deliveries(
         Decision::RetryAt(at) => Some(at),
         Decision::Delivered | Decision::Dead => None,
     });
-    let statement = sql_query(UPDATE_DELIVERIES)
-        .bind::<Array<diesel::sql_types::Uuid>, _>(column(batch, Settlement::id))
-        .bind::<Array<Integer>, _>(column(batch, |settlement| settlement.message.replay_number))
-        .bind::<Array<Integer>, _>(column(batch, |settlement| settlement.message.attempt_number))
-        .bind::<Array<Nullable<Timestamptz>>, _>(next_attempts)
-        .bind::<Timestamptz, _>(now);
+    let statement = sql(
+        UPDATE_DELIVERIES,
+        (
+            column(batch, Settlement::id),
+            column(batch, |settlement| settlement.message.replay_number),
+            column(batch, |settlement| settlement.message.attempt_number),
+            next_attempts,
+            now,
+        ),
+    );
     Ok(prepared(statement).load(conn).await?)
 }
 
@@ -99,9 +99,6 @@ pub(super) async fn unblock_next(
         return Ok(0);
     }
     let (merchants, ordering_keys): (Vec<_>, Vec<_>) = ordering_keys.into_iter().unzip();
-    let statement = sql_query(UNBLOCK_NEXT)
-        .bind::<Array<Text>, _>(merchants)
-        .bind::<Array<Text>, _>(ordering_keys)
-        .bind::<Timestamptz, _>(now);
+    let statement = sql(UNBLOCK_NEXT, (merchants, ordering_keys, now));
     Ok(prepared(statement).execute(conn).await?)
 }

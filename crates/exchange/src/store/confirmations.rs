@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use diesel::sql_types::{Array, BigInt, Bool, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::exchange::FailedItem;
 use domain::returns::ReturnConfirmed;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, prepared, sql};
 use platform::{Timestamp, chain};
 use strum::IntoStaticStr;
 
@@ -56,18 +55,20 @@ pub(crate) async fn insert(
     traceparent: Option<&str>,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
-    let insert = diesel::sql_query(
+    let insert = sql(
         "INSERT INTO confirmations (merchant, original_order_id, rma_identifier, state, \
          document, received_at, claimed_until, traceparent) \
          VALUES ($1, $2, $3, 'waiting', $4, $5, $5, $6) \
          ON CONFLICT ON CONSTRAINT confirmations_once DO NOTHING",
-    )
-    .bind::<Text, _>(confirmed.merchant.as_str())
-    .bind::<Text, _>(&confirmed.original_order_id)
-    .bind::<Text, _>(&confirmed.rma_identifier)
-    .bind::<Text, _>(to_json(confirmed)?)
-    .bind::<Timestamptz, _>(now)
-    .bind::<Nullable<Text>, _>(traceparent);
+        (
+            confirmed.merchant.as_str(),
+            &confirmed.original_order_id,
+            &confirmed.rma_identifier,
+            to_json(confirmed)?,
+            now,
+            traceparent,
+        ),
+    );
     prepared(insert).execute(conn).await?;
     Ok(())
 }
@@ -94,12 +95,7 @@ pub(crate) async fn claim(
     capacity: &Capacity,
 ) -> Result<Vec<Claimed>, DatabaseError> {
     let until = now + TimeDelta::from_std(lease).unwrap_or(TimeDelta::MAX);
-    let claim = diesel::sql_query(CLAIM)
-        .bind::<Timestamptz, _>(now)
-        .bind::<Timestamptz, _>(until)
-        .bind::<BigInt, _>(capacity.slots)
-        .bind::<BigInt, _>(capacity.bytes)
-        .bind::<Array<Text>, _>(&capacity.busy);
+    let claim = sql(CLAIM, (now, until, capacity.slots, capacity.bytes, &capacity.busy));
     let rows: Vec<ClaimedRow> = claim.load(conn).await?;
     let mut claimed = Vec::with_capacity(rows.len());
     for row in rows {
@@ -141,12 +137,11 @@ pub(crate) async fn lock(
     conn: &mut AsyncPgConnection,
     claimed: &Claimed,
 ) -> Result<bool, DatabaseError> {
-    let lock = diesel::sql_query(
+    let lock = sql(
         "SELECT state = 'waiting' AND erased = $2 AS waiting FROM confirmations \
          WHERE position = $1 FOR UPDATE",
-    )
-    .bind::<BigInt, _>(claimed.position)
-    .bind::<Bool, _>(claimed.erased);
+        (claimed.position, claimed.erased),
+    );
     let Waiting { waiting } = prepared(lock).get_result(conn).await?;
     Ok(waiting)
 }
@@ -159,14 +154,11 @@ pub(crate) async fn decide(
     failed: &[FailedItem],
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
-    let update = diesel::sql_query(
+    let update = sql(
         "UPDATE confirmations SET state = $2, failed = $3, decided_at = $4 \
          WHERE position = $1",
-    )
-    .bind::<BigInt, _>(position)
-    .bind::<Text, _>(<&str>::from(decision))
-    .bind::<Text, _>(to_json(&failed)?)
-    .bind::<Timestamptz, _>(now);
+        (position, <&str>::from(decision), to_json(&failed)?, now),
+    );
     prepared(update).execute(conn).await?;
     Ok(())
 }

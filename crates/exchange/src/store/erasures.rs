@@ -1,12 +1,11 @@
 //! Replaces a shopper's data in confirmations and exchange orders. Most statements are planned each time,
 //! because they run rarely and the tables grow.
 
-use diesel::sql_types::{Array, BigInt, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
 use domain::erasure::{EmailDigest, ReturnsErased, erase_text};
 use domain::returns::ReturnConfirmed;
-use platform::database::{DatabaseError, NameLock, prepared};
+use platform::database::{DatabaseError, NameLock, prepared, sql};
 use serde_json::Value;
 
 use super::{from_json, to_json};
@@ -44,13 +43,11 @@ pub(crate) async fn add_erased_returns(
     returns: &[String],
     giftee: Option<&EmailDigest>,
 ) -> Result<(), DatabaseError> {
-    let insert = diesel::sql_query(
+    let insert = sql(
         "INSERT INTO erased_returns (merchant, rma_identifier, giftee_email_sha256) \
          SELECT $1, name, $3 FROM unnest($2) AS new (name) ORDER BY name ON CONFLICT DO NOTHING",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(returns)
-    .bind::<Text, _>(giftee.map(EmailDigest::as_str).unwrap_or_default());
+        (merchant.as_str(), returns, giftee.map(EmailDigest::as_str).unwrap_or_default()),
+    );
     prepared(insert).execute(conn).await?;
     Ok(())
 }
@@ -63,11 +60,10 @@ pub(crate) async fn of_return(
     merchant: &MerchantId,
     rma_identifier: &str,
 ) -> Result<Vec<Option<EmailDigest>>, DatabaseError> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT giftee_email_sha256 FROM erased_returns WHERE merchant = $1 AND rma_identifier = $2",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(rma_identifier);
+        (merchant.as_str(), rma_identifier),
+    );
     let rows: Vec<Erased> = prepared(query).load(conn).await?;
     let giftee = |row: Erased| {
         (!row.giftee_email_sha256.is_empty()).then(|| EmailDigest::from(row.giftee_email_sha256))
@@ -92,12 +88,11 @@ pub(crate) async fn orders_of(
     merchant: &MerchantId,
     returns: &[String],
 ) -> Result<Vec<String>, DatabaseError> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT DISTINCT original_order_id AS name FROM confirmations \
          WHERE merchant = $1 AND rma_identifier = ANY ($2)",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(returns);
+        (merchant.as_str(), returns),
+    );
     let rows: Vec<Name> = query.load(conn).await?;
     Ok(rows.into_iter().map(|row| row.name).collect())
 }
@@ -132,15 +127,11 @@ pub(crate) async fn erase_returns(
 ) -> Result<usize, DatabaseError> {
     let mut changed = 0;
     for (select, update) in [(CONFIRMATIONS, UPDATE_CONFIRMATIONS), (MESSAGES, UPDATE_MESSAGES)] {
-        let query = diesel::sql_query(select)
-            .bind::<Text, _>(merchant.as_str())
-            .bind::<Array<Text>, _>(returns);
+        let query = sql(select, (merchant.as_str(), returns));
         let found: Vec<Row> = query.load(conn).await?;
         let erased = |row: Row| Some((row.position, erase_text(&row.document, &erase)?));
         let (positions, documents): (Vec<_>, Vec<_>) = found.into_iter().filter_map(erased).unzip();
-        let statement = diesel::sql_query(update)
-            .bind::<Array<BigInt>, _>(positions)
-            .bind::<Array<Text>, _>(documents);
+        let statement = sql(update, (positions, documents));
         changed += statement.execute(conn).await?;
     }
     Ok(changed)

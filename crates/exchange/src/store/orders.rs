@@ -6,12 +6,11 @@
 
 use api::exchange::{Abandonment, CheckResult, State};
 use diesel::OptionalExtension as _;
-use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
 use domain::exchange::{ExchangeOrderResponse, ExchangeRenamed, PlacedItem};
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, prepared, sql};
 use uuid::Uuid;
 
 use super::{from_json, merchant_id, parse, to_json};
@@ -52,24 +51,26 @@ pub(crate) async fn add(
     order: &NewOrder<'_>,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
-    let insert = diesel::sql_query(
+    let insert = sql(
         "INSERT INTO exchange_orders (merchant, original_order_id, confirmation, id, \
          transaction_id, delivery, state, items, message, stock_check, price_check, check_detail, \
          ordered_at) \
          VALUES ($1, $2, $3, $4, $5, $6, 'sending', $7, $8, $9, $10, $11, $12)",
-    )
-    .bind::<Text, _>(order.merchant.as_str())
-    .bind::<Text, _>(order.original_order_id)
-    .bind::<BigInt, _>(order.confirmation)
-    .bind::<diesel::sql_types::Uuid, _>(Uuid::new_v4())
-    .bind::<diesel::sql_types::Uuid, _>(order.transaction_id)
-    .bind::<diesel::sql_types::Uuid, _>(order.delivery)
-    .bind::<Text, _>(to_json(&order.items)?)
-    .bind::<Text, _>(order.message)
-    .bind::<Text, _>(order.stock_check.as_str())
-    .bind::<Text, _>(order.price_check.as_str())
-    .bind::<Nullable<Text>, _>(order.check_detail)
-    .bind::<Timestamptz, _>(now);
+        (
+            order.merchant.as_str(),
+            order.original_order_id,
+            order.confirmation,
+            Uuid::new_v4(),
+            order.transaction_id,
+            order.delivery,
+            to_json(&order.items)?,
+            order.message,
+            order.stock_check.as_str(),
+            order.price_check.as_str(),
+            order.check_detail,
+            now,
+        ),
+    );
     prepared(insert).execute(conn).await?;
     Ok(())
 }
@@ -113,12 +114,11 @@ pub(crate) async fn lock(
     merchant: &MerchantId,
     original_order_id: &str,
 ) -> Result<Option<(State, Uuid)>, DatabaseError> {
-    let lock = diesel::sql_query(
+    let lock = sql(
         "SELECT state, delivery FROM exchange_orders \
          WHERE merchant = $1 AND original_order_id = $2 FOR NO KEY UPDATE",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(original_order_id);
+        (merchant.as_str(), original_order_id),
+    );
     let row: Option<LockedRow> = lock.get_result(conn).await.optional()?;
     row.map(|row| Ok((parse(&row.state)?, row.delivery))).transpose()
 }
@@ -157,16 +157,17 @@ async fn place_as(
     now: Timestamp,
 ) -> Result<Option<Settled>, DatabaseError> {
     let amounts = &response.amounts;
-    let update = diesel::sql_query(concat!(
-        include_str!("place_order.sql"),
-        include_str!("returning_settled_order.sql")
-    ))
-    .bind::<diesel::sql_types::Uuid, _>(delivery)
-    .bind::<Timestamptz, _>(now)
-    .bind::<Nullable<Text>, _>(name)
-    .bind::<Nullable<BigInt>, _>(amounts.total_amount_cents)
-    .bind::<Nullable<BigInt>, _>(amounts.tax_amount_cents)
-    .bind::<Nullable<BigInt>, _>(amounts.shipping_amount_cents);
+    let update = sql(
+        concat!(include_str!("place_order.sql"), include_str!("returning_settled_order.sql")),
+        (
+            delivery,
+            now,
+            name,
+            amounts.total_amount_cents,
+            amounts.tax_amount_cents,
+            amounts.shipping_amount_cents,
+        ),
+    );
     let row: Option<SettledRow> = update.get_result(conn).await.optional()?;
     row.map(SettledRow::read).transpose()
 }
@@ -176,14 +177,16 @@ pub(crate) async fn rename(
     conn: &mut AsyncPgConnection,
     renamed: &ExchangeRenamed,
 ) -> Result<(), DatabaseError> {
-    let update = diesel::sql_query(
+    let update = sql(
         "UPDATE exchange_orders SET exchange_order_identifier = $4 \
          WHERE merchant = $1 AND original_order_id = $2 AND exchange_order_identifier = $3",
-    )
-    .bind::<Text, _>(renamed.merchant.as_str())
-    .bind::<Text, _>(&renamed.original_order_id)
-    .bind::<Text, _>(&renamed.rejected_identifier)
-    .bind::<Text, _>(&renamed.exchange_order_identifier);
+        (
+            renamed.merchant.as_str(),
+            &renamed.original_order_id,
+            &renamed.rejected_identifier,
+            &renamed.exchange_order_identifier,
+        ),
+    );
     update.execute(conn).await?;
     Ok(())
 }
@@ -198,14 +201,10 @@ pub(crate) async fn fail(
     now: Timestamp,
 ) -> Result<Option<Settled>, DatabaseError> {
     let before: Vec<_> = before.iter().map(|state| state.as_str()).collect();
-    let update = diesel::sql_query(concat!(
-        include_str!("fail_order.sql"),
-        include_str!("returning_settled_order.sql")
-    ))
-    .bind::<diesel::sql_types::Uuid, _>(delivery)
-    .bind::<Timestamptz, _>(now)
-    .bind::<diesel::sql_types::Array<Text>, _>(before)
-    .bind::<Text, _>(after.as_str());
+    let update = sql(
+        concat!(include_str!("fail_order.sql"), include_str!("returning_settled_order.sql")),
+        (delivery, now, before, after.as_str()),
+    );
     let row: Option<SettledRow> = update.get_result(conn).await.optional()?;
     row.map(SettledRow::read).transpose()
 }
@@ -217,14 +216,10 @@ pub(crate) async fn abandon(
     abandonment: &Abandonment,
     now: Timestamp,
 ) -> Result<Option<Settled>, DatabaseError> {
-    let update = diesel::sql_query(concat!(
-        include_str!("abandon_order.sql"),
-        include_str!("returning_settled_order.sql")
-    ))
-    .bind::<diesel::sql_types::Uuid, _>(delivery)
-    .bind::<Timestamptz, _>(now)
-    .bind::<Text, _>(&abandonment.by)
-    .bind::<Text, _>(&abandonment.note);
+    let update = sql(
+        concat!(include_str!("abandon_order.sql"), include_str!("returning_settled_order.sql")),
+        (delivery, now, &abandonment.by, &abandonment.note),
+    );
     let row: Option<SettledRow> = update.get_result(conn).await.optional()?;
     row.map(SettledRow::read).transpose()
 }

@@ -1,12 +1,14 @@
 //! Searches exchanges.
 
 use api::exchange::{Abandonment, ExchangeOrderView, State};
-use diesel::sql_types::{BigInt, Text};
+use diesel::sql_types::Text;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
 use domain::exchange::OrderAmounts;
 use platform::Timestamp;
-use platform::database::{DatabaseError, IndexRange, is_truncated, limit_page_bytes, prepared};
+use platform::database::{
+    DatabaseError, Each, IndexRange, is_truncated, limit_page_bytes, prepared, sql,
+};
 use platform::http::ListOrder;
 use serde_json::value::RawValue;
 use uuid::Uuid;
@@ -161,13 +163,10 @@ pub(crate) async fn find(
     } else {
         search.by_position(&mut values)
     };
-    let query = diesel::sql_query(format!(
-        "{weighing}SELECT {COLUMNS} FROM {exchanges} ORDER BY {order} LIMIT $2{cutting}"
-    ))
-    .into_boxed()
-    .bind::<BigInt, _>(search.after.unwrap_or(search.start()))
-    .bind::<BigInt, _>(most);
-    let query = values.into_iter().fold(query, |query, value| query.bind::<Text, _>(value));
+    let query = sql(
+        format!("{weighing}SELECT {COLUMNS} FROM {exchanges} ORDER BY {order} LIMIT $2{cutting}"),
+        (search.after.unwrap_or(search.start()), most, Each(values)),
+    );
     // Planned each time: a plan that was made while the tables were empty would read all exchanges of the merchant.
     let rows: Vec<Row> = query.load(conn).await?;
     let is_truncated = is_truncated(&rows, |row| row.found);
@@ -215,9 +214,8 @@ pub(crate) async fn message(
     conn: &mut AsyncPgConnection,
     delivery: Uuid,
 ) -> Result<Box<RawValue>, DatabaseError> {
-    let query = diesel::sql_query("SELECT message FROM exchange_orders WHERE delivery = $1");
-    let query = prepared(query.bind::<diesel::sql_types::Uuid, _>(delivery));
-    from_json(&query.get_result::<Message>(conn).await?.message)
+    let query = sql("SELECT message FROM exchange_orders WHERE delivery = $1", delivery);
+    from_json(&prepared(query).get_result::<Message>(conn).await?.message)
 }
 
 platform::rows! { struct Earlier { original_order_id: String } }
@@ -229,9 +227,7 @@ pub(crate) async fn earlier_orders(
     merchant: &MerchantId,
     original_order_id: &str,
 ) -> Result<Vec<String>, DatabaseError> {
-    let query = diesel::sql_query(include_str!("earlier_orders.sql"))
-        .bind::<Text, _>(merchant.as_str())
-        .bind::<Text, _>(original_order_id);
+    let query = sql(include_str!("earlier_orders.sql"), (merchant.as_str(), original_order_id));
     let rows: Vec<Earlier> = prepared(query).load(conn).await?;
     Ok(rows.into_iter().map(|row| row.original_order_id).collect())
 }

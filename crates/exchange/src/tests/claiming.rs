@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use diesel::sql_types::{Integer, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use platform::database::sql;
 use platform::{Clock, Service as _};
 use serde_json::json;
 use testkit::Database;
@@ -22,15 +22,13 @@ async fn insert(conn: &mut AsyncPgConnection, merchant: &str, many: i32, bytes: 
     let mut document = json!(document).to_string();
     let padding = bytes.saturating_sub(document.len());
     document.push_str(&" ".repeat(padding));
-    diesel::sql_query(
+    sql(
         "INSERT INTO confirmations (merchant, original_order_id, rma_identifier, state, document, \
              received_at, claimed_until) \
          SELECT $1, number, number, 'waiting', $3, now() - interval '1 s', now() - interval '1 s' \
          FROM (SELECT gen_random_uuid()::text AS number FROM generate_series(1, $2)) AS new",
+        (merchant, many, document),
     )
-    .bind::<Text, _>(merchant)
-    .bind::<Integer, _>(many)
-    .bind::<Text, _>(document)
     .execute(conn)
     .await
     .unwrap();

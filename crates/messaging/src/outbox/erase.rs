@@ -2,11 +2,10 @@
 
 use std::sync::LazyLock;
 
-use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use platform::{
     Timestamp,
-    database::{DatabaseError, parts_by_bytes, prepared},
+    database::{DatabaseError, parts_by_bytes, prepared, sql},
 };
 use serde::ser::Error as _;
 use serde_json::Value;
@@ -102,15 +101,12 @@ pub async fn erase_events(
     let mut changed = 0;
     let mut after = 0;
     while let Some(last) = end_of_page(conn, after).await? {
-        let query = diesel::sql_query(&*WAITING)
-            .bind::<Array<Text>, _>(&subjects)
-            .bind::<BigInt, _>(after)
-            .bind::<BigInt, _>(last);
+        let query = sql(&*WAITING, (&subjects, after, last));
         let found = prepared(query).load(conn).await?;
         changed += erase_rows(conn, &OUTBOX, &found, &erase).await?;
         after = last;
     }
-    let query = diesel::sql_query(&*KEPT).bind::<Array<Text>, _>(&subjects);
+    let query = sql(&*KEPT, &subjects);
     let found = prepared(query).load(conn).await?;
     Ok(changed + erase_rows(conn, &PUBLISHED, &found, &erase).await?)
 }
@@ -120,7 +116,7 @@ async fn end_of_page(
     conn: &mut AsyncPgConnection,
     after: i64,
 ) -> Result<Option<i64>, DatabaseError> {
-    let query = diesel::sql_query(PAGE_END).bind::<BigInt, _>(after).bind::<BigInt, _>(OUTBOX_PAGE);
+    let query = sql(PAGE_END, (after, OUTBOX_PAGE));
     let row: LastRow = prepared(query).get_result(conn).await?;
     Ok(row.last)
 }
@@ -136,9 +132,7 @@ async fn erase_rows(
     for part in parts_by_bytes(found, |key| usize::try_from(key.bytes).unwrap_or_default()) {
         let (times, sequences): (Vec<_>, Vec<_>) =
             part.iter().map(|key| (key.at, key.sequence)).unzip();
-        let query = diesel::sql_query(table.read)
-            .bind::<Array<Timestamptz>, _>(times)
-            .bind::<Array<BigInt>, _>(sequences);
+        let query = sql(table.read, (times, sequences));
         let rows: Vec<Row> = prepared(query).load(conn).await?;
         let mut erased = Vec::new();
         for row in &rows {
@@ -199,10 +193,7 @@ async fn write(
         sequences.push(sequence);
         events.push(event);
     }
-    let statement = diesel::sql_query(update)
-        .bind::<Array<Timestamptz>, _>(times)
-        .bind::<Array<BigInt>, _>(sequences)
-        .bind::<Array<Text>, _>(events);
+    let statement = sql(update, (times, sequences, events));
     prepared(statement).execute(conn).await?;
     Ok(())
 }

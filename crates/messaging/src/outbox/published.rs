@@ -4,11 +4,10 @@
 //! stays small, and the relay never reads past published events.
 
 use diesel::QueryableByName;
-use diesel::sql_types::{Array, BigInt, Integer, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use platform::{
     MAX_BATCH_BYTES, Timestamp,
-    database::{DatabaseError, prepared},
+    database::{DatabaseError, prepared, sql},
 };
 
 use uuid::Uuid;
@@ -42,9 +41,7 @@ impl ConfirmedEvents {
         if self.sequences.is_empty() {
             return Ok(());
         }
-        let statement = diesel::sql_query(MOVE)
-            .bind::<Array<BigInt>, _>(&self.sequences)
-            .bind::<Array<diesel::sql_types::Uuid>, _>(&self.ids);
+        let statement = sql(MOVE, (&self.sequences, &self.ids));
         prepared(statement).execute(conn).await?;
         *self = Self::default();
         Ok(())
@@ -62,7 +59,7 @@ pub(super) async fn maintain(
     conn: &mut AsyncPgConnection,
     retention_days: u16,
 ) -> Result<(), DatabaseError> {
-    let query = diesel::sql_query(MAINTAIN).bind::<Integer, _>(i32::from(retention_days));
+    let query = sql(MAINTAIN, i32::from(retention_days));
     for Partition { name } in query.load::<Partition>(conn).await? {
         tracing::info!(partition = name, "dropped partition {name}");
     }
@@ -88,11 +85,9 @@ pub(super) async fn read_after(
     until: Timestamp,
     limit: i64,
 ) -> Result<Vec<PublishedEvent>, DatabaseError> {
-    let query = diesel::sql_query(READ_AFTER)
-        .bind::<Timestamptz, _>(published_at)
-        .bind::<BigInt, _>(sequence)
-        .bind::<Timestamptz, _>(until)
-        .bind::<BigInt, _>(limit)
-        .bind::<BigInt, _>(i64::try_from(MAX_BATCH_BYTES).unwrap_or(i64::MAX));
+    let query = sql(
+        READ_AFTER,
+        (published_at, sequence, until, limit, i64::try_from(MAX_BATCH_BYTES).unwrap_or(i64::MAX)),
+    );
     Ok(prepared(query).load(conn).await?)
 }

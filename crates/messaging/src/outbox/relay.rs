@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use diesel::sql_types::{Array, BigInt};
+use diesel::sql_types::BigInt;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use opentelemetry::metrics::{Counter, Histogram};
 use platform::{
     Clock, MAX_BATCH_BYTES, chain,
-    database::{DatabaseError, LeaderTask, PollOutcome, Pool, prepared, timed_out},
+    database::{DatabaseError, LeaderTask, PollOutcome, Pool, prepared, sql, timed_out},
     telemetry,
 };
 use tokio::sync::Notify;
@@ -202,11 +202,10 @@ pub(super) async fn read_batch(
     skipped: &[i64],
     limit: i64,
 ) -> Result<Vec<EventRow>, DatabaseError> {
-    let query = diesel::sql_query(READ_BATCH)
-        .bind::<BigInt, _>(start)
-        .bind::<BigInt, _>(limit)
-        .bind::<BigInt, _>(i64::try_from(MAX_BATCH_BYTES).unwrap_or(i64::MAX))
-        .bind::<Array<BigInt>, _>(skipped);
+    let query = sql(
+        READ_BATCH,
+        (start, limit, i64::try_from(MAX_BATCH_BYTES).unwrap_or(i64::MAX), skipped),
+    );
     Ok(prepared(query).load(conn).await?)
 }
 

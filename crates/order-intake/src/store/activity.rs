@@ -1,11 +1,10 @@
 //! The orders that merchants sent, and the summary of a merchant's orders.
 
 use api::orders::{RejectedOrder, TimeSpan};
-use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
 use diesel_async::{AsyncConnection as _, AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, prepared, sql};
 
 use super::error::unreadable;
 use crate::merchant_activity::{MAX_REJECTED, MerchantActivity, OrderCounts, OrderTimes};
@@ -37,13 +36,19 @@ async fn add_counts(
     activity: &MerchantActivity,
 ) -> Result<(), DatabaseError> {
     let hours: Vec<_> = activity.hours.keys().copied().collect();
-    let counts = |count: fn(&OrderCounts) -> i64| activity.hours.values().map(count).collect();
-    let statement = diesel::sql_query(include_str!("add_activity_counts.sql"))
-        .bind::<Text, _>(merchant.as_str())
-        .bind::<Array<Timestamptz>, _>(hours)
-        .bind::<Array<BigInt>, Vec<i64>>(counts(|counts| counts.received))
-        .bind::<Array<BigInt>, Vec<i64>>(counts(|counts| counts.changed))
-        .bind::<Array<BigInt>, Vec<i64>>(counts(|counts| counts.rejected));
+    let counts = |count: fn(&OrderCounts) -> i64| -> Vec<i64> {
+        activity.hours.values().map(count).collect()
+    };
+    let statement = sql(
+        include_str!("add_activity_counts.sql"),
+        (
+            merchant.as_str(),
+            hours,
+            counts(|counts| counts.received),
+            counts(|counts| counts.changed),
+            counts(|counts| counts.rejected),
+        ),
+    );
     prepared(statement).execute(conn).await?;
     Ok(())
 }
@@ -53,12 +58,10 @@ async fn add_times(
     merchant: &MerchantId,
     OrderTimes { created, received }: OrderTimes,
 ) -> Result<(), DatabaseError> {
-    let statement = diesel::sql_query(include_str!("add_activity_times.sql"))
-        .bind::<Text, _>(merchant.as_str())
-        .bind::<Timestamptz, _>(created.oldest)
-        .bind::<Timestamptz, _>(created.newest)
-        .bind::<Timestamptz, _>(received.oldest)
-        .bind::<Timestamptz, _>(received.newest);
+    let statement = sql(
+        include_str!("add_activity_times.sql"),
+        (merchant.as_str(), created.oldest, created.newest, received.oldest, received.newest),
+    );
     prepared(statement).execute(conn).await?;
     Ok(())
 }
@@ -72,19 +75,17 @@ async fn add_rejected(
     let documents: Result<Vec<_>, _> = rejected.iter().map(serde_json::to_string).collect();
     let documents =
         documents.map_err(|error| diesel::result::Error::SerializationError(error.into()))?;
-    let statement = diesel::sql_query(
+    let statement = sql(
         "INSERT INTO rejected_orders (merchant, document) SELECT $1, * FROM unnest($2)",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(documents);
+        (merchant.as_str(), documents),
+    );
     prepared(statement).execute(conn).await?;
-    let statement = diesel::sql_query(
+    let statement = sql(
         "DELETE FROM rejected_orders WHERE merchant = $1 AND id <= ( \
              SELECT id FROM rejected_orders WHERE merchant = $1 ORDER BY id DESC OFFSET $2 LIMIT 1 \
          )",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<BigInt, _>(i64::try_from(MAX_REJECTED).unwrap_or(i64::MAX));
+        (merchant.as_str(), i64::try_from(MAX_REJECTED).unwrap_or(i64::MAX)),
+    );
     prepared(statement).execute(conn).await?;
     Ok(())
 }
@@ -97,11 +98,10 @@ pub(crate) async fn count_orders(
     merchant: &MerchantId,
     limit: i64,
 ) -> Result<i64, DatabaseError> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT count(*) AS count FROM (SELECT FROM orders WHERE merchant = $1 LIMIT $2) AS counted",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<BigInt, _>(limit);
+        (merchant.as_str(), limit),
+    );
     let CountRow { count } = prepared(query).get_result(conn).await?;
     Ok(count)
 }
@@ -120,11 +120,11 @@ pub(crate) async fn order_times(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
 ) -> Result<Option<OrderTimes>, DatabaseError> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT oldest_created_at, newest_created_at, first_received_at, last_received_at \
          FROM order_times WHERE merchant = $1",
-    )
-    .bind::<Text, _>(merchant.as_str());
+        merchant.as_str(),
+    );
     let rows: Vec<TimesRow> = prepared(query).load(conn).await?;
     Ok(rows.into_iter().next().map(|row| OrderTimes {
         created: TimeSpan { oldest: row.oldest_created_at, newest: row.newest_created_at },
@@ -146,14 +146,13 @@ pub(crate) async fn counts_since(
     merchant: &MerchantId,
     since: Timestamp,
 ) -> Result<OrderCounts, DatabaseError> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT coalesce(sum(received), 0)::bigint AS received, \
              coalesce(sum(changed), 0)::bigint AS changed, \
              coalesce(sum(rejected), 0)::bigint AS rejected \
          FROM order_counts WHERE merchant = $1 AND hour >= $2",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Timestamptz, _>(since);
+        (merchant.as_str(), since),
+    );
     let CountsRow { received, changed, rejected } = prepared(query).get_result(conn).await?;
     Ok(OrderCounts { received, changed, rejected })
 }
@@ -165,11 +164,10 @@ pub(crate) async fn rejected_orders(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
 ) -> Result<Vec<RejectedOrder>, DatabaseError> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT document FROM rejected_orders WHERE merchant = $1 ORDER BY id DESC LIMIT $2",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<BigInt, _>(i64::try_from(MAX_REJECTED).unwrap_or(i64::MAX));
+        (merchant.as_str(), i64::try_from(MAX_REJECTED).unwrap_or(i64::MAX)),
+    );
     let rows: Vec<RejectedRow> = prepared(query).load(conn).await?;
     let orders: Result<_, _> = rows.iter().map(|row| serde_json::from_str(&row.document)).collect();
     Ok(orders.map_err(unreadable)?)

@@ -1,12 +1,11 @@
 //! Finds a shopper's orders and replaces the shopper's data in them. Statements with a list of orders are planned each
 //! time: a plan that was made while the table was empty would read all orders of the merchant.
 
-use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::erasure::{EmailDigest, erase_order_document, erase_text};
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, prepared, sql};
 
 platform::rows! { struct NameRow { identifier: String } }
 
@@ -18,11 +17,15 @@ pub(crate) async fn orders_of_shopper(
     email: &str,
     limit: i64,
 ) -> Result<Vec<String>, DatabaseError> {
-    let query = diesel::sql_query(include_str!("orders_of_shopper.sql"))
-        .bind::<Text, _>(merchant.as_str())
-        .bind::<Text, _>(email.to_lowercase())
-        .bind::<Text, _>(EmailDigest::of(email).as_str().to_owned())
-        .bind::<BigInt, _>(limit);
+    let query = sql(
+        include_str!("orders_of_shopper.sql"),
+        (
+            merchant.as_str(),
+            email.to_lowercase(),
+            EmailDigest::of(email).as_str().to_owned(),
+            limit,
+        ),
+    );
     let rows: Vec<NameRow> = query.load(conn).await?;
     Ok(rows.into_iter().map(|row| row.identifier).collect())
 }
@@ -46,16 +49,16 @@ async fn lock_orders(
     identifiers: &[String],
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
-    let statement = diesel::sql_query(format!(
-        "INSERT INTO orders (merchant, identifier, status, line_identifiers, created_at, \
+    let statement = sql(
+        format!(
+            "INSERT INTO orders (merchant, identifier, status, line_identifiers, created_at, \
              updated_at, digest, document, received_at) \
          SELECT $1, name, '', '{{}}', $3, $3, {PLACEHOLDER}, '', $3 \
          FROM unnest($2) AS wanted (name) ORDER BY name COLLATE \"C\" \
          ON CONFLICT ON CONSTRAINT orders_pkey DO UPDATE SET status = '' WHERE false"
-    ))
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(identifiers)
-    .bind::<Timestamptz, _>(now);
+        ),
+        (merchant.as_str(), identifiers, now),
+    );
     prepared(statement).execute(conn).await?;
     Ok(())
 }
@@ -66,12 +69,13 @@ pub(crate) async fn release_placeholders(
     merchant: &MerchantId,
     identifiers: &[String],
 ) -> Result<(), DatabaseError> {
-    let statement = diesel::sql_query(format!(
-        "DELETE FROM orders \
+    let statement = sql(
+        format!(
+            "DELETE FROM orders \
          WHERE merchant = $1 AND identifier = ANY ($2) AND digest = {PLACEHOLDER}"
-    ))
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(identifiers);
+        ),
+        (merchant.as_str(), identifiers),
+    );
     statement.execute(conn).await?;
     Ok(())
 }
@@ -86,26 +90,24 @@ pub(crate) async fn erase_orders(
     now: Timestamp,
 ) -> Result<usize, DatabaseError> {
     lock_orders(conn, merchant, identifiers, now).await?;
-    let query = diesel::sql_query(format!(
-        "SELECT identifier, document FROM orders \
+    let query = sql(
+        format!(
+            "SELECT identifier, document FROM orders \
          WHERE merchant = $1 AND identifier = ANY ($2) AND digest <> {PLACEHOLDER}"
-    ))
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(identifiers);
+        ),
+        (merchant.as_str(), identifiers),
+    );
     let found: Vec<OrderRow> = query.load(conn).await?;
     let erased = |OrderRow { identifier, document }: OrderRow| {
         let erased = erase_text(&document, erase_order_document);
         (identifier, erased.unwrap_or(document))
     };
     let (names, documents): (Vec<_>, Vec<_>) = found.into_iter().map(erased).unzip();
-    let statement = diesel::sql_query(
+    let statement = sql(
         "UPDATE orders SET document = new.document, customer_email = NULL, erased_at = $4 \
          FROM unnest($2, $3) AS new (identifier, document) \
          WHERE orders.merchant = $1 AND orders.identifier = new.identifier",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(names)
-    .bind::<Array<Text>, _>(documents)
-    .bind::<Timestamptz, _>(now);
+        (merchant.as_str(), names, documents, now),
+    );
     Ok(statement.execute(conn).await?)
 }

@@ -1,11 +1,11 @@
 //! Reads erasures for people.
 
-use diesel::sql_types::{BigInt, Text};
+use diesel::sql_types::Text;
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::erasure::KeptReturn;
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, Each, prepared, sql};
 use uuid::Uuid;
 
 use super::error::unreadable;
@@ -46,18 +46,14 @@ pub(crate) async fn erasures(
         Selected::Before(id) => ("id < $1", id.unwrap_or(Uuid::max())),
     };
     let of_merchant = if merchant.is_some() { " AND merchant = $3" } else { "" };
-    let query = diesel::sql_query(format!(
-        "SELECT id, merchant, email_sha256, force, requested_by, state, orders, erased_orders, \
+    let query = sql(
+        format!(
+            "SELECT id, merchant, email_sha256, force, requested_by, state, orders, erased_orders, \
              erased_events, created_at, finished_at FROM erasures \
          WHERE {condition}{of_merchant} ORDER BY id DESC LIMIT $2"
-    ))
-    .into_boxed()
-    .bind::<diesel::sql_types::Uuid, _>(id)
-    .bind::<BigInt, _>(limit);
-    let query = match merchant {
-        Some(merchant) => query.bind::<Text, _>(merchant.as_str()),
-        None => query,
-    };
+        ),
+        (id, limit, Each(merchant.map(MerchantId::as_str))),
+    );
     Ok(prepared(query).load(conn).await?)
 }
 
@@ -77,8 +73,7 @@ pub(crate) async fn confirmations(
     conn: &mut AsyncPgConnection,
     id: Uuid,
 ) -> Result<Vec<ConfirmationRow>, DatabaseError> {
-    let query = diesel::sql_query(include_str!("erasure_confirmations.sql"))
-        .bind::<diesel::sql_types::Uuid, _>(id);
+    let query = sql(include_str!("erasure_confirmations.sql"), id);
     Ok(prepared(query).load(conn).await?)
 }
 
@@ -89,11 +84,11 @@ pub(crate) async fn kept_returns(
     conn: &mut AsyncPgConnection,
     id: Uuid,
 ) -> Result<Vec<KeptReturn>, DatabaseError> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT kept_returns FROM erasure_confirmations \
          WHERE erasure = $1 AND kept_returns <> '[]' ORDER BY batch",
-    )
-    .bind::<diesel::sql_types::Uuid, _>(id);
+        id,
+    );
     let rows: Vec<KeptRow> = prepared(query).load(conn).await?;
     let kept: Result<Vec<Vec<_>>, _> =
         rows.into_iter().map(|row| serde_json::from_value(row.kept_returns)).collect();

@@ -2,12 +2,11 @@
 
 use diesel::prelude::*;
 use diesel::sql_query;
-use diesel::sql_types::{Array, BigInt, Bool, Integer, Jsonb, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
 use domain::erasure::{EmailDigest, ErasureConfirmed};
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, prepared, sql};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -33,25 +32,26 @@ pub(crate) async fn insert_erasure(
     conn: &mut AsyncPgConnection,
     new: &NewErasure<'_>,
 ) -> Result<(), DatabaseError> {
-    let statement = sql_query(
+    let statement = sql(
         "INSERT INTO erasures (id, merchant, email_sha256, force, force_before, requested_by, state, \
              orders, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6, 'running', $7, $8)",
-    )
-    .bind::<diesel::sql_types::Uuid, _>(new.id)
-    .bind::<Text, _>(new.merchant.as_str())
-    .bind::<Nullable<Text>, _>(new.email.map(EmailDigest::as_str))
-    .bind::<Bool, _>(new.force)
-    .bind::<Nullable<Timestamptz>, _>(new.force_before)
-    .bind::<Text, _>(new.requested_by)
-    .bind::<BigInt, _>(i64::try_from(new.orders.len()).unwrap_or(i64::MAX))
-    .bind::<Timestamptz, _>(new.at);
+        (
+            new.id,
+            new.merchant.as_str(),
+            new.email.map(EmailDigest::as_str),
+            new.force,
+            new.force_before,
+            new.requested_by,
+            i64::try_from(new.orders.len()).unwrap_or(i64::MAX),
+            new.at,
+        ),
+    );
     prepared(statement).execute(conn).await?;
-    let statement = sql_query(
+    let statement = sql(
         "INSERT INTO erasure_orders (erasure, order_identifier) SELECT $1, * FROM unnest($2)",
-    )
-    .bind::<diesel::sql_types::Uuid, _>(new.id)
-    .bind::<Array<Text>, _>(new.orders);
+        (new.id, new.orders),
+    );
     prepared(statement).execute(conn).await?;
     Ok(())
 }
@@ -83,11 +83,11 @@ pub(crate) async fn lock_running(
     conn: &mut AsyncPgConnection,
     others: &[Uuid],
 ) -> Result<Option<RunningErasure>, DatabaseError> {
-    let query = sql_query(
+    let query = sql(
         "SELECT id, merchant, email_sha256, force, force_before, batches FROM erasures \
          WHERE state = 'running' AND id <> ALL ($1) ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED",
-    )
-    .bind::<Array<diesel::sql_types::Uuid>, _>(others);
+        others,
+    );
     let row: Option<RunningRow> = prepared(query).get_result(conn).await.optional()?;
     let running = |row: RunningRow| {
         Ok(RunningErasure {
@@ -111,8 +111,7 @@ pub(crate) async fn is_any_running(
     others: &[Uuid],
 ) -> Result<bool, DatabaseError> {
     let query =
-        sql_query("SELECT 1 FROM erasures WHERE state = 'running' AND id <> ALL ($1) LIMIT 1")
-            .bind::<Array<diesel::sql_types::Uuid>, _>(others);
+        sql("SELECT 1 FROM erasures WHERE state = 'running' AND id <> ALL ($1) LIMIT 1", others);
     Ok(prepared(query).execute(conn).await? > 0)
 }
 
@@ -124,12 +123,11 @@ pub(crate) async fn next_orders(
     id: Uuid,
     limit: i64,
 ) -> Result<Vec<String>, DatabaseError> {
-    let query = sql_query(
+    let query = sql(
         "SELECT order_identifier FROM erasure_orders WHERE erasure = $1 AND NOT is_done \
          ORDER BY order_identifier LIMIT $2",
-    )
-    .bind::<diesel::sql_types::Uuid, _>(id)
-    .bind::<BigInt, _>(limit);
+        (id, limit),
+    );
     let rows: Vec<NameRow> = prepared(query).load(conn).await?;
     Ok(rows.into_iter().map(|row| row.order_identifier).collect())
 }
@@ -141,17 +139,20 @@ pub(crate) async fn finish_batch(
     orders: &[String],
     (erased_orders, erased_events): (usize, usize),
 ) -> Result<(), DatabaseError> {
-    let statement = sql_query(
+    let statement = sql(
         "UPDATE erasure_orders SET is_done = true \
          WHERE erasure = $1 AND order_identifier = ANY ($2)",
-    )
-    .bind::<diesel::sql_types::Uuid, _>(id)
-    .bind::<Array<Text>, _>(orders);
+        (id, orders),
+    );
     prepared(statement).execute(conn).await?;
-    let statement = sql_query(include_str!("finish_erasure_batch.sql"))
-        .bind::<diesel::sql_types::Uuid, _>(id)
-        .bind::<BigInt, _>(i64::try_from(erased_orders).unwrap_or(i64::MAX))
-        .bind::<BigInt, _>(i64::try_from(erased_events).unwrap_or(i64::MAX));
+    let statement = sql(
+        include_str!("finish_erasure_batch.sql"),
+        (
+            id,
+            i64::try_from(erased_orders).unwrap_or(i64::MAX),
+            i64::try_from(erased_events).unwrap_or(i64::MAX),
+        ),
+    );
     prepared(statement).execute(conn).await?;
     Ok(())
 }
@@ -164,41 +165,40 @@ pub(crate) async fn confirm_erasure(
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
     let id = confirmed.erasure_id;
-    let lock = sql_query("SELECT 1 FROM erasures WHERE id = $1 FOR UPDATE");
-    if lock.bind::<diesel::sql_types::Uuid, _>(id).execute(conn).await? == 0 {
+    let lock = sql("SELECT 1 FROM erasures WHERE id = $1 FOR UPDATE", id);
+    if lock.execute(conn).await? == 0 {
         return Ok(());
     }
     let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
-    let insert = sql_query(
+    let insert = sql(
         "INSERT INTO erasure_confirmations \
              (erasure, batch, service, records, events, deliveries, kept_returns, confirmed_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING",
-    )
-    .bind::<diesel::sql_types::Uuid, _>(id)
-    .bind::<Integer, _>(confirmed.batch)
-    .bind::<Text, _>(&confirmed.service)
-    .bind::<BigInt, _>(count(confirmed.counts.records))
-    .bind::<BigInt, _>(count(confirmed.counts.events))
-    .bind::<BigInt, _>(count(confirmed.counts.deliveries))
-    .bind::<Jsonb, _>(json!(confirmed.kept_returns))
-    .bind::<Timestamptz, _>(now);
+        (
+            id,
+            confirmed.batch,
+            &confirmed.service,
+            count(confirmed.counts.records),
+            count(confirmed.counts.events),
+            count(confirmed.counts.deliveries),
+            json!(confirmed.kept_returns),
+            now,
+        ),
+    );
     prepared(insert).execute(conn).await?;
     let kept: Vec<_> = confirmed.kept_returns.iter().map(|it| &it.order_identifier).collect();
-    let update = sql_query(
+    let update = sql(
         "UPDATE orders SET erased_at = NULL WHERE merchant = $1 AND identifier = ANY ($2)",
-    )
-    .bind::<Text, _>(confirmed.merchant.as_str())
-    .bind::<Array<Text>, _>(kept);
+        (confirmed.merchant.as_str(), kept),
+    );
     // Planned each time: a plan that was made while the table was empty would read all orders of the merchant.
     update.execute(conn).await?;
-    let finish = sql_query(
+    let finish = sql(
         "UPDATE erasures SET state = 'finished', finished_at = $2 \
          WHERE id = $1 AND state = 'waiting' AND batches * $3 <= ( \
              SELECT count(*) FROM erasure_confirmations WHERE erasure = $1)",
-    )
-    .bind::<diesel::sql_types::Uuid, _>(id)
-    .bind::<Timestamptz, _>(now)
-    .bind::<BigInt, _>(CONFIRMING_SERVICES);
+        (id, now, CONFIRMING_SERVICES),
+    );
     prepared(finish).execute(conn).await?;
     Ok(())
 }

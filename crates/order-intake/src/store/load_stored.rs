@@ -1,11 +1,10 @@
 //! Loads the stored state of the orders and refunds in a batch.
 
-use diesel::sql_types::{Array, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::json::Digest;
 use domain::order::{OrderVersion, RefundVersion};
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, Each, column, prepared, sql};
 
 use super::error::unreadable;
 use crate::write_batch::{Key, Stored};
@@ -33,11 +32,10 @@ pub(crate) async fn load_stored<'a>(
     refunds: &[Key<'a>],
     refund_lines: &[Key<'a>],
 ) -> Result<Stored<'a>, DatabaseError> {
-    let mut query = diesel::sql_query(include_str!("load_stored.sql")).into_boxed();
-    for keys in [orders, refunds, refund_lines] {
-        let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
-        query = query.bind::<Array<Text>, _>(merchants).bind::<Array<Text>, _>(identifiers);
-    }
+    let columns = [orders, refunds, refund_lines].map(|keys| {
+        (column(keys, |(merchant, _)| *merchant), column(keys, |(_, identifier)| *identifier))
+    });
+    let query = sql(include_str!("load_stored.sql"), Each(columns));
     let mut stored = Stored::default();
     for row in prepared(query).load::<StoredRow>(&mut conn).await? {
         let digest = |bytes: Option<Vec<u8>>| {

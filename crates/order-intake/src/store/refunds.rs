@@ -1,12 +1,11 @@
 //! Queries of refunds and their lines. A refund belongs to one order, a line to one refund. Rows are
 //! inserted and never updated. The `rma_identifier` of a refund can change, so the digest leaves it out.
 
-use diesel::sql_types::{Array, Binary, Text, Timestamptz};
 use domain::json::Digest;
-use messaging::SqlStatement;
 
 use super::write_mode::WriteMode;
 use crate::write_batch::{Key, NewRefund, WriteBatch};
+use platform::database::{Parameters, column};
 
 /// New refunds and their lines.
 pub(super) struct RefundRows<'a> {
@@ -49,24 +48,18 @@ impl<'a> RefundRows<'a> {
         self.refunds.is_empty() && self.lines.is_empty()
     }
 
-    /// Binds `$18` to `$25`.
-    pub(super) fn bind(self, statement: SqlStatement<'a>) -> SqlStatement<'a> {
+    /// `$18` to `$25`.
+    pub(super) fn parameters<'r>(&'r self) -> impl Parameters<'r> {
         let Self { refunds, lines } = self;
-        let refund = |text: fn(&NewRefund<'a>) -> &'a str| refunds.iter().map(text).collect();
-        let refund_digest = |digest: fn(&NewRefund<'a>) -> Digest| {
-            refunds.iter().map(|it| digest(it).as_bytes().to_vec()).collect()
-        };
-        let line = |text: fn(&Key<'a>) -> &'a str| lines.iter().map(|(key, _)| text(key)).collect();
-        statement
-            .bind::<Array<Text>, Vec<&str>>(refund(|it| it.key.0))
-            .bind::<Array<Text>, Vec<&str>>(refund(|it| it.key.1))
-            .bind::<Array<Binary>, Vec<Vec<u8>>>(refund_digest(|it| it.version.order))
-            .bind::<Array<Binary>, Vec<Vec<u8>>>(refund_digest(|it| it.version.digest))
-            .bind::<Array<Timestamptz>, Vec<_>>(refunds.iter().map(|it| it.received_at).collect())
-            .bind::<Array<Text>, Vec<&str>>(line(|(merchant, _)| merchant))
-            .bind::<Array<Text>, Vec<&str>>(line(|(_, identifier)| identifier))
-            .bind::<Array<Binary>, Vec<Vec<u8>>>(
-                lines.iter().map(|(_, refund)| refund.as_bytes().to_vec()).collect(),
-            )
+        (
+            column(refunds, |it| it.key.0),
+            column(refunds, |it| it.key.1),
+            column(refunds, |it| it.version.order.as_bytes().to_vec()),
+            column(refunds, |it| it.version.digest.as_bytes().to_vec()),
+            column(refunds, |it| it.received_at),
+            column(lines, |((merchant, _), _)| *merchant),
+            column(lines, |((_, identifier), _)| *identifier),
+            column(lines, |(_, refund)| refund.as_bytes().to_vec()),
+        )
     }
 }

@@ -1,11 +1,10 @@
 //! Resets the time of a stored snapshot.
 
 use diesel::prelude::*;
-use diesel::sql_query;
-use diesel::sql_types::{Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
 use platform::Timestamp;
+use platform::database::sql;
 
 platform::rows! {
     /// The stored snapshot of an order, with its times.
@@ -32,12 +31,11 @@ pub(crate) async fn lock_order(
     merchant: &MerchantId,
     identifier: &str,
 ) -> QueryResult<Option<LockedOrder>> {
-    let query = sql_query(
+    let query = sql(
         "SELECT created_at, updated_at, received_at, document FROM orders \
          WHERE merchant = $1 AND identifier = $2 FOR UPDATE",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(identifier);
+        (merchant.as_str(), identifier),
+    );
     query.get_result(conn).await.optional()
 }
 
@@ -48,21 +46,17 @@ pub(crate) async fn reset_order(
     identifier: &str,
     reset: &OrderReset<'_>,
 ) -> QueryResult<()> {
-    sql_query("UPDATE orders SET updated_at = $3 WHERE merchant = $1 AND identifier = $2")
-        .bind::<Text, _>(merchant.as_str())
-        .bind::<Text, _>(identifier)
-        .bind::<Timestamptz, _>(reset.updated_at)
-        .execute(conn)
-        .await?;
-    let record = sql_query(
+    sql(
+        "UPDATE orders SET updated_at = $3 WHERE merchant = $1 AND identifier = $2",
+        (merchant.as_str(), identifier, reset.updated_at),
+    )
+    .execute(conn)
+    .await?;
+    let record = sql(
         "INSERT INTO order_resets (merchant, identifier, actor, previous_updated_at, reset_at) \
          VALUES ($1, $2, $3, $4, $5)",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(identifier)
-    .bind::<Text, _>(reset.actor)
-    .bind::<Timestamptz, _>(reset.previous_updated_at)
-    .bind::<Timestamptz, _>(reset.at);
+        (merchant.as_str(), identifier, reset.actor, reset.previous_updated_at, reset.at),
+    );
     record.execute(conn).await?;
     Ok(())
 }

@@ -1,10 +1,9 @@
 //! The daily search for orders whose retention ended.
 
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, prepared, sql};
 
 platform::rows! {
     /// The position of the search.
@@ -42,15 +41,12 @@ pub(crate) async fn order_ages(
     changed_before: Timestamp,
     limit: i64,
 ) -> Result<Vec<OrderAge>, DatabaseError> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT merchant, identifier, updated_at < $3 AND erased_at IS NULL AS is_expired \
          FROM orders WHERE (merchant, identifier) > ($1, $2) \
          ORDER BY merchant, identifier LIMIT $4",
-    )
-    .bind::<Text, _>(&after.merchant)
-    .bind::<Text, _>(&after.identifier)
-    .bind::<Timestamptz, _>(changed_before)
-    .bind::<BigInt, _>(limit);
+        (&after.merchant, &after.identifier, changed_before, limit),
+    );
     Ok(prepared(query).load(conn).await?)
 }
 
@@ -62,13 +58,11 @@ pub(crate) async fn advance_scan(
 ) -> Result<(), DatabaseError> {
     let (merchant, identifier) =
         last.map_or(("", ""), |last| (last.merchant.as_str(), last.identifier.as_str()));
-    let statement = diesel::sql_query(
+    let statement = sql(
         "UPDATE retention_scan SET merchant = $1, identifier = $2, \
              finished_at = coalesce($3, finished_at)",
-    )
-    .bind::<Text, _>(merchant)
-    .bind::<Text, _>(identifier)
-    .bind::<Nullable<Timestamptz>, _>(last.is_none().then_some(now));
+        (merchant, identifier, last.is_none().then_some(now)),
+    );
     prepared(statement).execute(conn).await?;
     Ok(())
 }

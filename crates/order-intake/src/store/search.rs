@@ -1,11 +1,11 @@
 //! Finds stored orders.
 
 use api::orders::StoredOrder;
-use diesel::sql_types::{BigInt, Text};
+use diesel::sql_types::Text;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::{InvalidMerchantId, MerchantId};
 use platform::Timestamp;
-use platform::database::{DatabaseError, is_truncated, limit_page_bytes, prepared};
+use platform::database::{DatabaseError, Each, is_truncated, limit_page_bytes, prepared, sql};
 use serde_json::value::RawValue;
 
 use super::error::unreadable;
@@ -213,14 +213,14 @@ pub(crate) async fn search(
     let sort_columns = search.sort_columns();
     let (before, behind) = limit_page_bytes(sort_columns);
     let (found, values) = search.found();
-    let query = diesel::sql_query(format!(
-        "{before}SELECT merchant, identifier, status, created_at, updated_at, received_at, \
+    let query = sql(
+        format!(
+            "{before}SELECT merchant, identifier, status, created_at, updated_at, received_at, \
              document, octet_length(document) AS weight \
          FROM {found} ORDER BY {sort_columns} LIMIT $1{behind}"
-    ))
-    .into_boxed()
-    .bind::<BigInt, _>(limit);
-    let query = values.into_iter().fold(query, |query, value| query.bind::<Text, _>(value));
+        ),
+        (limit, Each(values)),
+    );
     let rows: Vec<FoundRow> = prepared(query).load(conn).await?;
     let is_truncated = is_truncated(&rows, |row| row.found);
     let orders: Result<_, _> = rows.into_iter().map(StoredOrder::try_from).collect();

@@ -1,14 +1,13 @@
 //! Writes a batch: orders with their lines, refunds and events in one statement.
 
 use diesel::result::DatabaseErrorKind;
-use diesel::sql_types::BigInt;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use messaging::Outbox;
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, Parameters as _, prepared, sql};
 
 use super::error::WriteError;
-use super::order_columns::OrderColumns;
+use super::order_columns;
 use super::refunds::{self, RefundRows};
 use super::write_mode::WriteMode;
 use crate::write_batch::WriteBatch;
@@ -18,8 +17,7 @@ const RETRY_LOCK: i64 = i64::from_be_bytes(*b"\0\0orders");
 
 /// Serializes retries after a conflict: holds an advisory lock until the end of the transaction.
 pub(crate) async fn serialize_retries(conn: &mut AsyncPgConnection) -> Result<(), DatabaseError> {
-    let lock = diesel::sql_query("SELECT pg_advisory_xact_lock($1)");
-    lock.bind::<BigInt, _>(RETRY_LOCK).execute(conn).await?;
+    sql("SELECT pg_advisory_xact_lock($1)", RETRY_LOCK).execute(conn).await?;
     Ok(())
 }
 
@@ -41,19 +39,17 @@ pub(crate) async fn write(
     mode: WriteMode,
     now: Timestamp,
 ) -> Result<(), WriteError> {
-    let rows = batch.rows();
+    let rows: Vec<_> = batch.rows().collect();
     let refund_rows = RefundRows::of(batch);
-    if rows.len() == 0 && refund_rows.is_empty() {
+    if rows.is_empty() && refund_rows.is_empty() {
         return Ok(());
     }
-    let mut columns = OrderColumns::default();
-    rows.for_each(|(key, row)| columns.push(key, &row));
     let (with, condition) = write_sql(mode, !refund_rows.is_empty());
     let events = batch.events();
     let statement = outbox.append_to_sql(&with, &condition, now, events.iter().copied());
-    let mut statement = columns.bind(statement);
+    let mut statement = order_columns::parameters(&rows).bind_to(statement);
     if !refund_rows.is_empty() {
-        statement = refund_rows.bind(statement);
+        statement = refund_rows.parameters().bind_to(statement);
     }
     match prepared(statement).execute(&mut conn).await {
         Ok(inserted) if inserted == events.len() => {
@@ -71,7 +67,7 @@ pub(crate) async fn write(
 /// The `WITH` clause that writes the batch, and the condition on which the events are inserted.
 ///
 /// Parameters: `$1` to `$4` belong to [`Outbox::append_to_sql`], `$5` to `$17` to
-/// [`OrderColumns::bind`], `$18` to `$25` to [`RefundRows::bind`].
+/// [`order_columns::parameters`], `$18` to `$25` to [`RefundRows::parameters`].
 fn write_sql(mode: WriteMode, has_refunds: bool) -> (String, String) {
     let (mut precondition, replaceable) = match mode {
         WriteMode::Optimistic => (ORDERS_ARE_NEWER.to_owned(), REPLACES_OLDER),

@@ -3,7 +3,7 @@
 //! A session lock lasts as long as its connection. A connection that holds one, or may hold one, never
 //! returns to the pool.
 
-use diesel::sql_types::BigInt;
+use crate::database::sql;
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _};
 
 use super::{Connection, DatabaseError, Pool};
@@ -33,8 +33,8 @@ impl Pool {
     pub async fn try_lead(&self, lock: i64) -> Result<Option<AsyncPgConnection>, DatabaseError> {
         let mut request = LockRequest(Some(self.get().await?));
         let Some(conn) = &mut request.0 else { return Ok(None) };
-        let query = diesel::sql_query("SELECT pg_try_advisory_lock($1) AS granted");
-        let LockRow { granted } = query.bind::<BigInt, _>(lock).get_result(conn).await?;
+        let query = sql("SELECT pg_try_advisory_lock($1) AS granted", lock);
+        let LockRow { granted } = query.get_result(conn).await?;
         let Some(conn) = request.0.take() else { return Ok(None) };
         if !granted {
             return Ok(None);

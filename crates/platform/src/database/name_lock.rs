@@ -1,6 +1,6 @@
 //! Locks on names, for transactions that must wait for each other although no row may exist yet.
 
-use diesel::sql_types::{Array, Integer, Text};
+use crate::database::sql;
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 
 use super::{DatabaseError, prepared};
@@ -47,13 +47,14 @@ impl NameLock {
         if names.is_empty() {
             return Ok(());
         }
-        let lock = diesel::sql_query(format!(
-            "SELECT {function}($1, hash) FROM ( \
+        let lock = sql(
+            format!(
+                "SELECT {function}($1, hash) FROM ( \
                  SELECT DISTINCT hashtext(name) AS hash FROM unnest($2) AS name ORDER BY hash \
              ) AS hashes"
-        ))
-        .bind::<Integer, _>(self.class)
-        .bind::<Array<Text>, _>(names);
+            ),
+            (self.class, names),
+        );
         prepared(lock).execute(conn).await?;
         Ok(())
     }

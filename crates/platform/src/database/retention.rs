@@ -3,8 +3,8 @@
 //! A replica whose clock is a month ahead would otherwise delete what all others need. If the two clocks differ by
 //! more than an hour, one of them is wrong, and nothing is deleted.
 
+use crate::database::sql;
 use chrono::TimeDelta;
-use diesel::sql_types::Timestamptz;
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 
 use super::{DatabaseError, Pool};
@@ -59,7 +59,7 @@ pub async fn delete_older_than(
          (SELECT ctid FROM {table} WHERE {time} < $1 LIMIT {BATCH_SIZE}))"
     );
     loop {
-        let batch = diesel::sql_query(&statement).bind::<Timestamptz, _>(before);
+        let batch = sql(&statement, before);
         if batch.execute(&mut *pool.get().await?).await? < BATCH_SIZE {
             return Ok(());
         }

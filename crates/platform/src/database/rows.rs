@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::Timestamp;
 
-/// The SQL type of a column that is read into this type.
+/// The SQL type of a parameter or a column of this type.
 pub trait ColumnType {
-    type Sql;
+    type Sql: Send + 'static;
 }
 
 macro_rules! column_types {
@@ -25,18 +25,29 @@ column_types! {
     i16 => SmallInt,
     i32 => Integer,
     i64 => BigInt,
+    str => Text,
     String => Text,
     Timestamp => Timestamptz,
     uuid::Uuid => Uuid,
     Value => Jsonb,
+    [u8] => Binary,
     Vec<u8> => Binary,
-    Vec<String> => Array<Text>,
-    Vec<Timestamp> => Array<Timestamptz>,
-    Vec<Value> => Array<Jsonb>,
 }
 
 impl<T: ColumnType> ColumnType for Option<T> {
     type Sql = Nullable<T::Sql>;
+}
+
+impl<T: ColumnType> ColumnType for [T] {
+    type Sql = Array<T::Sql>;
+}
+
+impl<T: ColumnType> ColumnType for Vec<T> {
+    type Sql = Array<T::Sql>;
+}
+
+impl<T: ColumnType + ?Sized> ColumnType for &T {
+    type Sql = T::Sql;
 }
 
 /// Declares structs that the rows of a raw statement are read into, each field from the column with its name. A

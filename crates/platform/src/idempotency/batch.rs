@@ -3,12 +3,11 @@
 //! The transaction locks the rows that the requests change, then finds the keys, and inserts them with their
 //! responses last. A repeated request waits for the same rows and then finds its key.
 
-use diesel::sql_types::{Array, Binary, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 
 use super::{IdempotencyKey, KeyState};
 use crate::Timestamp;
-use crate::database::{DatabaseError, prepared};
+use crate::database::{DatabaseError, column, prepared, sql};
 
 crate::rows! {
     struct FoundRow {
@@ -28,10 +27,14 @@ pub async fn find_all(
     if keys.is_empty() {
         return Ok(states);
     }
-    let query = diesel::sql_query(include_str!("find_keys.sql"))
-        .bind::<Array<Text>, _>(keys.iter().map(|it| it.merchant.as_str()).collect::<Vec<_>>())
-        .bind::<Array<Text>, _>(keys.iter().map(|it| it.operation).collect::<Vec<_>>())
-        .bind::<Array<Text>, _>(keys.iter().map(|it| it.key).collect::<Vec<_>>());
+    let query = sql(
+        include_str!("find_keys.sql"),
+        (
+            column(keys, |it| it.merchant.as_str()),
+            column(keys, |it| it.operation),
+            column(keys, |it| it.key),
+        ),
+    );
     let rows: Vec<FoundRow> = prepared(query).load(&mut conn).await?;
     for row in rows {
         let place = usize::try_from(row.place - 1).unwrap_or(usize::MAX);
@@ -68,18 +71,17 @@ pub async fn insert_all(
     let mut sorted: Vec<_> = completed.iter().collect();
     // Two transactions with the same keys insert them in the same order.
     sorted.sort_unstable_by_key(|(it, _)| (it.merchant.as_str(), it.operation, it.key));
-    let text = |of: fn(&IdempotencyKey<'_>) -> String| {
-        sorted.iter().map(|(it, _)| of(it)).collect::<Vec<_>>()
-    };
-    let digests: Vec<_> = sorted.iter().map(|(it, _)| it.request.as_bytes().to_vec()).collect();
-    let responses: Vec<_> = sorted.iter().map(|(_, response)| response.as_str()).collect();
-    let statement = diesel::sql_query(include_str!("insert_keys.sql"))
-        .bind::<Array<Text>, _>(text(|it| it.merchant.to_string()))
-        .bind::<Array<Text>, _>(text(|it| it.operation.to_owned()))
-        .bind::<Array<Text>, _>(text(|it| it.key.to_owned()))
-        .bind::<Array<Binary>, _>(digests)
-        .bind::<Array<Text>, _>(responses)
-        .bind::<Timestamptz, _>(now);
+    let statement = sql(
+        include_str!("insert_keys.sql"),
+        (
+            column(&sorted, |(it, _)| it.merchant.as_str()),
+            column(&sorted, |(it, _)| it.operation),
+            column(&sorted, |(it, _)| it.key),
+            column(&sorted, |(it, _)| it.request.as_bytes().to_vec()),
+            column(&sorted, |(_, response)| response.as_str()),
+            now,
+        ),
+    );
     Ok(prepared(statement).execute(&mut conn).await? == completed.len())
 }
 

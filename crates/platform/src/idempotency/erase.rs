@@ -1,11 +1,10 @@
 //! Erases personal data in stored responses.
 
-use diesel::sql_types::{Array, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::{access::MerchantId, erasure::erase_text};
 use serde_json::Value;
 
-use crate::database::{DatabaseError, prepared};
+use crate::database::{DatabaseError, prepared, sql};
 
 crate::rows! {
     struct StoredResponse {
@@ -26,24 +25,20 @@ pub async fn erase_responses(
     if rma_identifiers.is_empty() {
         return Ok(());
     }
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT operation, key, response FROM idempotency_keys \
          WHERE merchant = $1 AND rma_identifier = ANY ($2) FOR UPDATE",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(rma_identifiers);
+        (merchant.as_str(), rma_identifiers),
+    );
     // Planned each time: a plan that was made while the table was small would read all keys of the merchant.
     let found: Vec<StoredResponse> = query.load(conn).await?;
     for StoredResponse { operation, key, response } in found {
         let Some(erased) = erase_text(&response, &erase) else { continue };
-        let statement = diesel::sql_query(
+        let statement = sql(
             "UPDATE idempotency_keys SET response = $4 \
              WHERE merchant = $1 AND operation = $2 AND key = $3",
-        )
-        .bind::<Text, _>(merchant.as_str())
-        .bind::<Text, _>(operation)
-        .bind::<Text, _>(key)
-        .bind::<Text, _>(erased);
+            (merchant.as_str(), operation, key, erased),
+        );
         prepared(statement).execute(conn).await?;
     }
     Ok(())

@@ -1,10 +1,9 @@
 //! The records of deep links.
 
-use diesel::sql_types::{BigInt, Bool, Text, Timestamptz, Uuid as SqlUuid};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, prepared, sql};
 use uuid::Uuid;
 
 /// The longest list of the links of an order.
@@ -33,18 +32,20 @@ pub(crate) async fn insert(
     merchant: &MerchantId,
     link: &LinkRecord,
 ) -> Result<(), DatabaseError> {
-    let statement = diesel::sql_query(
+    let statement = sql(
         "INSERT INTO deep_links (id, merchant, order_identifier, is_gift, created_by, created_at, \
              expires_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7)",
-    )
-    .bind::<SqlUuid, _>(link.id)
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(&link.order_identifier)
-    .bind::<Bool, _>(link.is_gift)
-    .bind::<Text, _>(&link.created_by)
-    .bind::<Timestamptz, _>(link.created_at)
-    .bind::<Timestamptz, _>(link.expires_at);
+        (
+            link.id,
+            merchant.as_str(),
+            &link.order_identifier,
+            link.is_gift,
+            &link.created_by,
+            link.created_at,
+            link.expires_at,
+        ),
+    );
     prepared(statement).execute(conn).await?;
     Ok(())
 }
@@ -55,13 +56,13 @@ pub(crate) async fn list(
     merchant: &MerchantId,
     order_identifier: &str,
 ) -> Result<Vec<LinkRecord>, DatabaseError> {
-    let query = diesel::sql_query(format!(
-        "SELECT {COLUMNS} FROM deep_links WHERE merchant = $1 AND order_identifier = $2 \
+    let query = sql(
+        format!(
+            "SELECT {COLUMNS} FROM deep_links WHERE merchant = $1 AND order_identifier = $2 \
          ORDER BY created_at DESC LIMIT $3",
-    ))
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(order_identifier)
-    .bind::<BigInt, _>(MAX_LISTED);
+        ),
+        (merchant.as_str(), order_identifier, MAX_LISTED),
+    );
     Ok(prepared(query).get_results(conn).await?)
 }
 
@@ -73,15 +74,14 @@ pub(crate) async fn revoke(
     actor: &str,
     now: Timestamp,
 ) -> Result<Option<LinkRecord>, DatabaseError> {
-    let statement = diesel::sql_query(format!(
-        "UPDATE deep_links SET revoked_by = coalesce(revoked_by, $3), \
+    let statement = sql(
+        format!(
+            "UPDATE deep_links SET revoked_by = coalesce(revoked_by, $3), \
              revoked_at = coalesce(revoked_at, $4) \
          WHERE merchant = $1 AND id = $2 RETURNING {COLUMNS}",
-    ))
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<SqlUuid, _>(id)
-    .bind::<Text, _>(actor)
-    .bind::<Timestamptz, _>(now);
+        ),
+        (merchant.as_str(), id, actor, now),
+    );
     let rows: Vec<LinkRecord> = prepared(statement).get_results(conn).await?;
     Ok(rows.into_iter().next())
 }
@@ -92,10 +92,9 @@ pub(crate) async fn is_valid(
     merchant: &MerchantId,
     id: Uuid,
 ) -> Result<bool, DatabaseError> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT FROM deep_links WHERE merchant = $1 AND id = $2 AND revoked_at IS NULL",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<SqlUuid, _>(id);
+        (merchant.as_str(), id),
+    );
     Ok(prepared(query).execute(conn).await? > 0)
 }

@@ -3,13 +3,12 @@
 
 use api::returns::DiscrepancyResolution;
 use chrono::{DateTime, Utc};
-use diesel::sql_types::{Array, BigInt, Binary, Jsonb, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::json::Digest;
 use domain::returns::Discrepancy;
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, column, prepared, sql};
 use serde_json::Value;
 
 /// A recorded discrepancy.
@@ -64,17 +63,18 @@ async fn insert(
         details.map_err(|error| diesel::result::Error::SerializationError(error.into()))?;
     let pairs = found.iter().zip(&details);
     let fingerprints: Vec<_> = pairs.map(|((_, it), detail)| fingerprint(it, detail)).collect();
-    let each = |field: fn(&Discrepancy) -> Option<&str>| {
-        found.iter().map(|(_, it)| field(it)).collect::<Vec<_>>()
-    };
-    let statement = diesel::sql_query(include_str!("insert_discrepancies.sql"))
-        .bind::<Array<Text>, _>(found.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>())
-        .bind::<Array<Text>, _>(found.iter().map(|(_, it)| it.kind()).collect::<Vec<_>>())
-        .bind::<Array<Nullable<Text>>, _>(each(Discrepancy::order_identifier))
-        .bind::<Array<Nullable<Text>>, _>(each(Discrepancy::rma_identifier))
-        .bind::<Array<Jsonb>, _>(&details)
-        .bind::<Array<Nullable<Binary>>, _>(fingerprints)
-        .bind::<Timestamptz, _>(now);
+    let statement = sql(
+        include_str!("insert_discrepancies.sql"),
+        (
+            column(found, |(merchant, _)| merchant.as_str()),
+            column(found, |(_, it)| it.kind()),
+            column(found, |(_, it)| it.order_identifier()),
+            column(found, |(_, it)| it.rma_identifier()),
+            &details,
+            fingerprints,
+            now,
+        ),
+    );
     prepared(statement).execute(&mut conn).await?;
     Ok(())
 }
@@ -86,17 +86,19 @@ pub(crate) async fn resolve(
     position: i64,
     resolution: &DiscrepancyResolution,
 ) -> Result<(), DatabaseError> {
-    let statement = diesel::sql_query(
+    let statement = sql(
         "UPDATE discrepancies SET resolved_at = $3, resolved_by = $4, resolution_note = $5, \
              assigned_rma_identifier = $6 \
          WHERE merchant = $1 AND position = $2 AND (resolved_at IS NULL OR $6 IS NOT NULL)",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<BigInt, _>(position)
-    .bind::<Timestamptz, _>(resolution.at)
-    .bind::<Text, _>(&resolution.by)
-    .bind::<Text, _>(&resolution.note)
-    .bind::<Nullable<Text>, _>(&resolution.rma_identifier);
+        (
+            merchant.as_str(),
+            position,
+            resolution.at,
+            &resolution.by,
+            &resolution.note,
+            &resolution.rma_identifier,
+        ),
+    );
     prepared(statement).execute(conn).await?;
     Ok(())
 }
@@ -112,19 +114,21 @@ pub(crate) async fn resolve_refunds(
     if refunds.is_empty() {
         return Ok(());
     }
-    let statement = diesel::sql_query(
+    let statement = sql(
         "UPDATE discrepancies SET resolved_at = $4, resolved_by = $5, resolution_note = $6, \
              assigned_rma_identifier = $7 \
          WHERE merchant = $1 AND order_identifier = $2 AND kind = 'refund_of_unknown_return' \
              AND detail->>'refund_identifier' = ANY ($3) AND resolved_at IS NULL",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(order_identifier)
-    .bind::<Array<Text>, _>(refunds)
-    .bind::<Timestamptz, _>(resolution.at)
-    .bind::<Text, _>(&resolution.by)
-    .bind::<Text, _>(&resolution.note)
-    .bind::<Nullable<Text>, _>(&resolution.rma_identifier);
+        (
+            merchant.as_str(),
+            order_identifier,
+            refunds,
+            resolution.at,
+            &resolution.by,
+            &resolution.note,
+            &resolution.rma_identifier,
+        ),
+    );
     prepared(statement).execute(conn).await?;
     Ok(())
 }

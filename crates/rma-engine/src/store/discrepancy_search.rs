@@ -2,13 +2,11 @@
 
 use api::returns::DiscrepancyResolution;
 use diesel::OptionalExtension as _;
-use diesel::pg::Pg;
-use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
 use diesel::sql_types::{BigInt, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use platform::Timestamp;
-use platform::database::{DatabaseError, IndexRange, prepared};
+use platform::database::{DatabaseError, IndexRange, SqlStatement, prepared};
 use platform::http::ListOrder;
 use serde::Deserialize;
 use serde_json::Value;
@@ -149,7 +147,7 @@ pub(crate) async fn find(
 }
 
 /// The start of a query about one merchant or all.
-fn select<'a>(merchant: Option<&str>) -> BoxedSqlQuery<'a, Pg, SqlQuery> {
+fn select<'a>(merchant: Option<&str>) -> SqlStatement<'a> {
     let merchants = merchant.map_or(ALL_MERCHANTS, |_| "true");
     diesel::sql_query(format!("SELECT {COLUMNS} FROM discrepancies WHERE {merchants}")).into_boxed()
 }

@@ -5,10 +5,9 @@
 
 use std::collections::HashMap;
 
-use diesel::sql_types::{Array, BigInt, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
-use platform::database::{DatabaseError, NameLock, prepared};
+use platform::database::{DatabaseError, NameLock, prepared, sql};
 
 use super::orders::Key;
 
@@ -35,15 +34,13 @@ pub(crate) async fn add(
     identifiers: &[String],
     sequence: i64,
 ) -> Result<(), DatabaseError> {
-    let statement = diesel::sql_query(
+    let statement = sql(
         "INSERT INTO erased_orders AS stored (merchant, identifier, sequence) \
          SELECT $1, identifier, $3 FROM unnest($2) AS new (identifier) ORDER BY identifier \
          ON CONFLICT ON CONSTRAINT erased_orders_pkey DO UPDATE \
          SET sequence = greatest(stored.sequence, excluded.sequence)",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(identifiers)
-    .bind::<BigInt, _>(sequence);
+        (merchant.as_str(), identifiers, sequence),
+    );
     prepared(statement).execute(conn).await?;
     Ok(())
 }
@@ -63,9 +60,7 @@ pub(crate) async fn find<'a>(
     let names: Vec<_> = keys.iter().map(|key| name(*key)).collect();
     ERASURE.share(conn, &names).await?;
     let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
-    let query = diesel::sql_query(include_str!("find_erased_orders.sql"))
-        .bind::<Array<Text>, _>(merchants)
-        .bind::<Array<Text>, _>(identifiers);
+    let query = sql(include_str!("find_erased_orders.sql"), (merchants, identifiers));
     let rows: Vec<Row> = prepared(query).load(conn).await?;
     let found = rows.iter().filter_map(|row| {
         let place = usize::try_from(row.place - 1).ok()?;

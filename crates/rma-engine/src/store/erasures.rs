@@ -4,13 +4,12 @@
 use std::collections::BTreeSet;
 
 use diesel::OptionalExtension as _;
-use diesel::sql_types::{Array, BigInt, Jsonb, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::erasure::{ERASED, EmailDigest, erase, erase_history, erase_text};
 use domain::returns::{Rma, RmaStatus};
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, prepared, sql};
 use serde_json::Value;
 
 use super::unreadable;
@@ -43,15 +42,15 @@ pub(crate) async fn lock_returns(
     orders: &[String],
     sequence: i64,
 ) -> Result<Vec<LockedReturn>, DatabaseError> {
-    let query = diesel::sql_query(format!(
-        "{RETURNS} AND own.rma_identifier IN ( \
+    let query = sql(
+        format!(
+            "{RETURNS} AND own.rma_identifier IN ( \
              SELECT rma_identifier FROM return_units \
              WHERE merchant = $1 AND order_identifier = ANY ($2) AND order_sequence < $3) \
          ORDER BY rma_identifier FOR NO KEY UPDATE"
-    ))
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(orders)
-    .bind::<BigInt, _>(sequence);
+        ),
+        (merchant.as_str(), orders, sequence),
+    );
     read(query.load(conn).await?)
 }
 
@@ -63,13 +62,13 @@ pub(crate) async fn lock_returns_of_other(
     email: &EmailDigest,
     before: Timestamp,
 ) -> Result<Vec<LockedReturn>, DatabaseError> {
-    let query = diesel::sql_query(format!(
-        "{RETURNS} AND own.other_email_sha256 = $2 AND own.created_at < $3 \
+    let query = sql(
+        format!(
+            "{RETURNS} AND own.other_email_sha256 = $2 AND own.created_at < $3 \
          ORDER BY rma_identifier FOR NO KEY UPDATE"
-    ))
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(email.as_str())
-    .bind::<Timestamptz, _>(before);
+        ),
+        (merchant.as_str(), email.as_str(), before),
+    );
     read(query.load(conn).await?)
 }
 
@@ -97,16 +96,18 @@ pub(crate) async fn erase_returns(
     let identifiers: Vec<_> = returns.iter().map(|it| it.rma_identifier.as_str()).collect();
     let document =
         |it: &&LockedReturn| erase_text(&it.document, erase).unwrap_or_else(|| it.document.clone());
-    let statement = diesel::sql_query(
+    let statement = sql(
         "UPDATE returns SET document = new.document, customer_email = NULL, \
              other_email_sha256 = NULL, erased_at = greatest(returns.erased_at, $4) \
          FROM unnest($2, $3) AS new (rma_identifier, document) \
          WHERE returns.merchant = $1 AND returns.rma_identifier = new.rma_identifier",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(&identifiers)
-    .bind::<Array<Text>, _>(returns.iter().map(document).collect::<Vec<_>>())
-    .bind::<Timestamptz, _>(erased_at);
+        (
+            merchant.as_str(),
+            &identifiers,
+            returns.iter().map(document).collect::<Vec<_>>(),
+            erased_at,
+        ),
+    );
     statement.execute(conn).await?;
     erase_timelines(conn, merchant, &identifiers).await
 }
@@ -119,12 +120,11 @@ pub(crate) async fn erased_at(
     merchant: &MerchantId,
     rma_identifier: &str,
 ) -> Result<Option<Timestamp>, DatabaseError> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT erased_at FROM returns \
          WHERE merchant = $1 AND rma_identifier = $2 AND erased_at IS NOT NULL",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(rma_identifier);
+        (merchant.as_str(), rma_identifier),
+    );
     let row: Option<ErasedRow> = prepared(query).get_result(conn).await.optional()?;
     Ok(row.map(|row| row.erased_at))
 }
@@ -142,12 +142,11 @@ pub(crate) async fn lock_orders(
     merchant: &MerchantId,
     orders: &[String],
 ) -> Result<(), DatabaseError> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT 1 FROM orders WHERE merchant = $1 AND identifier = ANY ($2) \
          ORDER BY identifier FOR NO KEY UPDATE",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(orders);
+        (merchant.as_str(), orders),
+    );
     query.execute(conn).await?;
     Ok(())
 }
@@ -160,24 +159,20 @@ pub(crate) async fn erase_orders(
     orders: &[String],
     sequence: i64,
 ) -> Result<usize, DatabaseError> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT identifier, document FROM orders \
          WHERE merchant = $1 AND identifier = ANY ($2) AND sequence < $3",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(orders)
-    .bind::<BigInt, _>(sequence);
+        (merchant.as_str(), orders, sequence),
+    );
     let found: Vec<OrderRow> = query.load(conn).await?;
     let erased = |row: OrderRow| Some((row.identifier, erase_text(&row.document, erase)?));
     let (identifiers, documents): (Vec<_>, Vec<_>) = found.into_iter().filter_map(erased).unzip();
-    let statement = diesel::sql_query(
+    let statement = sql(
         "UPDATE orders SET document = new.document \
          FROM unnest($2, $3) AS new (identifier, document) \
          WHERE orders.merchant = $1 AND orders.identifier = new.identifier",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(identifiers)
-    .bind::<Array<Text>, _>(documents);
+        (merchant.as_str(), identifiers, documents),
+    );
     Ok(statement.execute(conn).await?)
 }
 
@@ -204,29 +199,25 @@ async fn erase_timelines(
     merchant: &MerchantId,
     returns: &[&str],
 ) -> Result<(), DatabaseError> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT position, detail FROM timeline WHERE merchant = $1 AND rma_identifier = ANY ($2)",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(returns);
+        (merchant.as_str(), returns),
+    );
     let (positions, details) = erased_details(query.load(conn).await?, erase_history);
     set_erasing(conn, "on").await?;
-    let statement = diesel::sql_query(
+    let statement = sql(
         "UPDATE timeline SET detail = new.detail FROM unnest($3, $4) AS new (position, detail) \
          WHERE timeline.merchant = $1 AND timeline.rma_identifier = ANY ($2) \
          AND timeline.position = new.position",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(returns)
-    .bind::<Array<BigInt>, _>(positions)
-    .bind::<Array<Jsonb>, _>(details);
+        (merchant.as_str(), returns, positions, details),
+    );
     statement.execute(conn).await?;
     set_erasing(conn, "off").await
 }
 
 async fn set_erasing(conn: &mut AsyncPgConnection, value: &str) -> Result<(), DatabaseError> {
-    let set = diesel::sql_query("SELECT set_config('backhaul.erasing', $1, true)");
-    set.bind::<Text, _>(value).execute(conn).await?;
+    let set = sql("SELECT set_config('backhaul.erasing', $1, true)", value);
+    set.execute(conn).await?;
     Ok(())
 }
 
@@ -244,33 +235,24 @@ pub(crate) async fn erase_discrepancies(
     merchant: &MerchantId,
     records: &ErasedRecords<'_>,
 ) -> Result<(), DatabaseError> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT position, detail FROM discrepancies WHERE merchant = $1 \
          AND (rma_identifier = ANY ($3) OR order_identifier = ANY ($2) AND at < $4)",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(records.orders)
-    .bind::<Array<Text>, _>(records.returns)
-    .bind::<Timestamptz, _>(records.erased_at);
+        (merchant.as_str(), records.orders, records.returns, records.erased_at),
+    );
     let (positions, details) = erased_details(query.load(conn).await?, erase);
-    let statement = diesel::sql_query(
+    let statement = sql(
         "UPDATE discrepancies AS own SET detail = new.detail \
          FROM unnest($2, $3) AS new (position, detail) \
          WHERE own.merchant = $1 AND own.position = new.position",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<BigInt>, _>(positions)
-    .bind::<Array<Jsonb>, _>(details);
+        (merchant.as_str(), positions, details),
+    );
     statement.execute(conn).await?;
-    let statement = diesel::sql_query(
+    let statement = sql(
         "UPDATE discrepancies SET resolution_note = $5 WHERE merchant = $1 \
          AND (rma_identifier = ANY ($3) OR order_identifier = ANY ($2)) AND resolved_at < $4",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(records.orders)
-    .bind::<Array<Text>, _>(records.returns)
-    .bind::<Timestamptz, _>(records.erased_at)
-    .bind::<Text, _>(ERASED);
+        (merchant.as_str(), records.orders, records.returns, records.erased_at, ERASED),
+    );
     statement.execute(conn).await?;
     Ok(())
 }

@@ -1,9 +1,8 @@
 //! Returns that the refunds of several orders may affect: locked at once, loaded in chunks.
 
-use diesel::sql_types::{Array, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::returns::Rma;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, prepared, sql};
 
 use super::orders::Key;
 use super::{DocumentRow, read};
@@ -33,11 +32,10 @@ pub(crate) async fn lock_affected(
 ) -> Result<Vec<Locked>, DatabaseError> {
     let (order_merchants, orders): (Vec<_>, Vec<_>) = orders.iter().copied().unzip();
     let (named_merchants, named): (Vec<_>, Vec<_>) = named.iter().copied().unzip();
-    let query = diesel::sql_query(include_str!("lock_affected_returns.sql"))
-        .bind::<Array<Text>, _>(order_merchants)
-        .bind::<Array<Text>, _>(orders)
-        .bind::<Array<Text>, _>(named_merchants)
-        .bind::<Array<Text>, _>(named);
+    let query = sql(
+        include_str!("lock_affected_returns.sql"),
+        (order_merchants, orders, named_merchants, named),
+    );
     let rows: Vec<LockedRow> = prepared(query).load(conn).await?;
     let locked = |LockedRow { merchant, rma_identifier, weight }| {
         let weight = usize::try_from(weight).unwrap_or_default();
@@ -53,9 +51,7 @@ pub(crate) async fn load(
 ) -> Result<Vec<Rma>, DatabaseError> {
     let key = |it: &Locked| (it.merchant.clone(), it.rma_identifier.clone());
     let (merchants, identifiers): (Vec<_>, Vec<_>) = locked.iter().map(key).unzip();
-    let query = diesel::sql_query(include_str!("load_locked_returns.sql"))
-        .bind::<Array<Text>, _>(merchants)
-        .bind::<Array<Text>, _>(identifiers);
+    let query = sql(include_str!("load_locked_returns.sql"), (merchants, identifiers));
     let rows: Vec<DocumentRow> = prepared(query).load(conn).await?;
     rows.into_iter().map(|row| read(&row.document)).collect()
 }

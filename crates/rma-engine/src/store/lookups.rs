@@ -3,13 +3,12 @@
 //! A look-up is inserted as a failure before anything else is read, and deleted if it was none. Parallel
 //! look-ups therefore see each other, and the limits hold for them together.
 
-use diesel::sql_types::{Array, BigInt, Binary, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::json::Digest;
 use domain::order::{Address, Customer};
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, column, prepared, sql};
 use serde::Deserialize;
 
 use super::read;
@@ -72,14 +71,13 @@ pub(crate) async fn known_identifier(
     merchant: &MerchantId,
     identifiers: &[String],
 ) -> Result<Option<String>, DatabaseError> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT found.identifier FROM unnest($2) WITH ORDINALITY AS wanted (identifier, place), LATERAL ( \
              SELECT identifier FROM orders AS own \
              WHERE own.merchant = $1 AND own.identifier = wanted.identifier OFFSET 0 \
          ) AS found ORDER BY wanted.place LIMIT 1",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(identifiers);
+        (merchant.as_str(), identifiers),
+    );
     let rows: Vec<IdentifierRow> = prepared(query).get_results(conn).await?;
     Ok(rows.into_iter().next().map(|row| row.identifier))
 }
@@ -91,14 +89,11 @@ pub(crate) async fn insert(
     conn: &mut AsyncPgConnection,
     attempt: &Attempt<'_>,
 ) -> Result<i64, DatabaseError> {
-    let statement = diesel::sql_query(
+    let statement = sql(
         "INSERT INTO lookup_failures (at, merchant, order_digest, address) \
          VALUES ($1, $2, $3, $4) RETURNING position",
-    )
-    .bind::<Timestamptz, _>(attempt.at)
-    .bind::<Text, _>(attempt.merchant.as_str())
-    .bind::<Nullable<Binary>, _>(attempt.order_digest())
-    .bind::<Text, _>(attempt.address);
+        (attempt.at, attempt.merchant.as_str(), attempt.order_digest(), attempt.address),
+    );
     Ok(prepared(statement).get_result::<PositionRow>(conn).await?.position)
 }
 
@@ -107,8 +102,7 @@ pub(crate) async fn delete(
     conn: &mut AsyncPgConnection,
     position: i64,
 ) -> Result<(), DatabaseError> {
-    let statement = diesel::sql_query("DELETE FROM lookup_failures WHERE position = $1")
-        .bind::<BigInt, _>(position);
+    let statement = sql("DELETE FROM lookup_failures WHERE position = $1", position);
     prepared(statement).execute(conn).await?;
     Ok(())
 }
@@ -121,11 +115,9 @@ pub(crate) async fn delete_of_orders(
     orders: &[String],
     before: Timestamp,
 ) -> Result<(), DatabaseError> {
-    let digests: Vec<_> = orders.iter().map(|order| order_digest(order)).collect();
-    let statement = diesel::sql_query(include_str!("delete_failures_of_orders.sql"))
-        .bind::<Text, _>(merchant.as_str())
-        .bind::<Array<Binary>, _>(digests)
-        .bind::<Timestamptz, _>(before);
+    let digests = column(orders, |order| order_digest(order));
+    let statement =
+        sql(include_str!("delete_failures_of_orders.sql"), (merchant.as_str(), digests, before));
     prepared(statement).execute(conn).await?;
     Ok(())
 }
@@ -144,15 +136,19 @@ pub(crate) async fn find(
     position: i64,
     limits: &Limits,
 ) -> Result<LookedUp, DatabaseError> {
-    let query = diesel::sql_query(include_str!("find_lookup_facts.sql"))
-        .bind::<Text, _>(attempt.merchant.as_str())
-        .bind::<Nullable<Text>, _>(attempt.order_identifier)
-        .bind::<Text, _>(attempt.address)
-        .bind::<Timestamptz, _>(limits.since)
-        .bind::<BigInt, _>(position)
-        .bind::<BigInt, _>(i64::from(limits.of_order) - 1)
-        .bind::<BigInt, _>(i64::from(limits.of_address) - 1)
-        .bind::<Nullable<Binary>, _>(attempt.order_digest());
+    let query = sql(
+        include_str!("find_lookup_facts.sql"),
+        (
+            attempt.merchant.as_str(),
+            attempt.order_identifier,
+            attempt.address,
+            limits.since,
+            position,
+            i64::from(limits.of_order) - 1,
+            i64::from(limits.of_address) - 1,
+            attempt.order_digest(),
+        ),
+    );
     let row: LookedUpRow = prepared(query).get_result(conn).await?;
     let facts = row.document.as_deref().map(read).transpose()?;
     Ok(LookedUp { facts, limited_since: row.limited_since })

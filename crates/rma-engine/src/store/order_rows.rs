@@ -1,11 +1,10 @@
 //! Writing of orders, many in one statement.
 
-use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::order::Order;
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, prepared, sql};
 
 use super::write;
 use crate::shipped_units::ShippedUnits;
@@ -73,18 +72,22 @@ async fn store(
     if rows.identifiers.is_empty() {
         return Ok(0);
     }
-    let statement = diesel::sql_query(format!(
-        "INSERT INTO orders (merchant, identifier, updated_at, sequence, document, shipped_units, \
+    let statement = sql(
+        format!(
+            "INSERT INTO orders (merchant, identifier, updated_at, sequence, document, shipped_units, \
              stored_at) \
          SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7) \
          ON CONFLICT ON CONSTRAINT orders_pkey {if_there}"
-    ))
-    .bind::<Array<Text>, _>(rows.merchants)
-    .bind::<Array<Text>, _>(rows.identifiers)
-    .bind::<Array<Timestamptz>, _>(rows.updated_at)
-    .bind::<Array<BigInt>, _>(rows.sequences)
-    .bind::<Array<Text>, _>(rows.documents)
-    .bind::<Array<Text>, _>(rows.shipped_units)
-    .bind::<Array<Timestamptz>, _>(rows.stored_at);
+        ),
+        (
+            rows.merchants,
+            rows.identifiers,
+            rows.updated_at,
+            rows.sequences,
+            rows.documents,
+            rows.shipped_units,
+            rows.stored_at,
+        ),
+    );
     Ok(prepared(statement).execute(conn).await?)
 }

@@ -5,12 +5,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::order::Order;
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, prepared, sql};
 
 use super::{MAX_BATCH_BYTES, read, write};
 use crate::shipped_units::ShippedUnits;
@@ -68,10 +67,7 @@ pub(crate) async fn lock_stored<'a>(
 ) -> Result<Option<HashMap<Key<'a>, StoredOrder>>, DatabaseError> {
     let most = if keys.len() > 1 { i64::try_from(most).unwrap_or(i64::MAX) } else { i64::MAX };
     let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
-    let query = diesel::sql_query(include_str!("lock_stored_orders.sql"))
-        .bind::<Array<Text>, _>(merchants)
-        .bind::<Array<Text>, _>(identifiers)
-        .bind::<BigInt, _>(most);
+    let query = sql(include_str!("lock_stored_orders.sql"), (merchants, identifiers, most));
     let rows: Vec<StoredRow> = prepared(query).load(conn).await?;
     let mut stored = HashMap::with_capacity(rows.len());
     for row in rows {
@@ -95,14 +91,11 @@ pub(crate) async fn update_units(
     shipped_units: &ShippedUnits,
     stored_at: Timestamp,
 ) -> Result<(), DatabaseError> {
-    let statement = diesel::sql_query(
+    let statement = sql(
         "UPDATE orders SET shipped_units = $3, stored_at = $4 \
          WHERE merchant = $1 AND identifier = $2",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(identifier)
-    .bind::<Text, _>(write(shipped_units)?)
-    .bind::<Timestamptz, _>(stored_at);
+        (merchant.as_str(), identifier, write(shipped_units)?, stored_at),
+    );
     prepared(statement).execute(conn).await?;
     Ok(())
 }
@@ -113,9 +106,10 @@ pub(crate) async fn exists(
     merchant: &MerchantId,
     identifier: &str,
 ) -> Result<bool, DatabaseError> {
-    let query = diesel::sql_query("SELECT 1 FROM orders WHERE merchant = $1 AND identifier = $2")
-        .bind::<Text, _>(merchant.as_str())
-        .bind::<Text, _>(identifier);
+    let query = sql(
+        "SELECT 1 FROM orders WHERE merchant = $1 AND identifier = $2",
+        (merchant.as_str(), identifier),
+    );
     Ok(prepared(query).execute(conn).await? > 0)
 }
 
@@ -156,10 +150,10 @@ pub(crate) async fn find(
         }
     };
     let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
-    let query = diesel::sql_query(format!(include_str!("find_orders.sql"), lock = lock))
-        .bind::<Array<Text>, _>(merchants)
-        .bind::<Array<Text>, _>(identifiers)
-        .bind::<BigInt, _>(max_bytes);
+    let query = sql(
+        format!(include_str!("find_orders.sql"), lock = lock),
+        (merchants, identifiers, max_bytes),
+    );
     let rows: Vec<ProjectedRow> = prepared(query).load(&mut conn).await?;
     let projected = |row: ProjectedRow| {
         let projected = Projected {

@@ -1,12 +1,11 @@
 //! Writes returns with their units and timeline entries, many in one statement.
 
-use diesel::sql_types::{Array, BigInt, Bool, Integer, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::erasure::EmailDigest;
 use domain::returns::{Rma, UnitId};
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, Parameters as _, column, prepared};
 
 use super::timeline::{self, NewEntry};
 use super::write as to_json;
@@ -124,36 +123,28 @@ pub(crate) async fn write(
     );
     let units: Vec<_> =
         rows.iter().flat_map(|row| row.units.iter().map(move |it| (row, it))).collect();
-    let text = |of: fn(&ReturnRow) -> &str| rows.iter().map(of).collect::<Vec<_>>();
-    let unit_text = |of: for<'a> fn(&'a ReturnRow, &'a UnitRow) -> &'a str| {
-        units.iter().map(|(row, unit)| of(row, unit)).collect::<Vec<_>>()
-    };
-    let statement = timeline::append_to_sql(&with, entries)
-        .bind::<Array<Text>, _>(text(|row| row.merchant.as_str()))
-        .bind::<Array<Text>, _>(text(|row| &row.rma_identifier))
-        .bind::<Array<Text>, _>(text(|row| row.status))
-        .bind::<Array<Nullable<Text>>, _>(
-            rows.iter().map(|row| row.customer_email.as_deref()).collect::<Vec<_>>(),
-        )
-        .bind::<Array<Nullable<Text>>, _>(
-            rows.iter().map(|row| row.other_email_sha256.as_deref()).collect::<Vec<_>>(),
-        )
-        .bind::<Array<Text>, _>(text(|row| &row.document))
-        .bind::<Array<Timestamptz>, _>(rows.iter().map(|row| row.created_at).collect::<Vec<_>>())
-        .bind::<Array<Timestamptz>, _>(rows.iter().map(|row| row.updated_at).collect::<Vec<_>>())
-        .bind::<Array<Text>, _>(unit_text(|row, _| row.merchant.as_str()))
-        .bind::<Array<Text>, _>(unit_text(|row, _| &row.rma_identifier))
-        .bind::<Array<Text>, _>(unit_text(|_, unit| &unit.id.order_identifier))
-        .bind::<Array<Text>, _>(unit_text(|_, unit| &unit.id.order_line_item_identifier))
-        .bind::<Array<Integer>, _>(units.iter().map(|(_, unit)| unit.id.unit).collect::<Vec<_>>())
-        .bind::<Array<Bool>, _>(units.iter().map(|(_, unit)| unit.held).collect::<Vec<_>>())
-        .bind::<Array<Bool>, _>(units.iter().map(|(_, unit)| unit.exchanged).collect::<Vec<_>>())
-        .bind::<Array<Nullable<Text>>, _>(
-            units.iter().map(|(_, unit)| unit.tracking_number.as_deref()).collect::<Vec<_>>(),
-        )
-        .bind::<Array<BigInt>, _>(
-            units.iter().map(|(_, unit)| unit.order_sequence).collect::<Vec<_>>(),
-        );
+    let of_returns = (
+        column(rows, |row| row.merchant.as_str()),
+        column(rows, |row| row.rma_identifier.as_str()),
+        column(rows, |row| row.status),
+        column(rows, |row| row.customer_email.as_deref()),
+        column(rows, |row| row.other_email_sha256.as_deref()),
+        column(rows, |row| row.document.as_str()),
+        column(rows, |row| row.created_at),
+        column(rows, |row| row.updated_at),
+    );
+    let of_units = (
+        column(&units, |(row, _)| row.merchant.as_str()),
+        column(&units, |(row, _)| row.rma_identifier.as_str()),
+        column(&units, |(_, unit)| unit.id.order_identifier.as_str()),
+        column(&units, |(_, unit)| unit.id.order_line_item_identifier.as_str()),
+        column(&units, |(_, unit)| unit.id.unit),
+        column(&units, |(_, unit)| unit.held),
+        column(&units, |(_, unit)| unit.exchanged),
+        column(&units, |(_, unit)| unit.tracking_number.as_deref()),
+        column(&units, |(_, unit)| unit.order_sequence),
+    );
+    let statement = (of_returns, of_units).bind_to(timeline::append_to_sql(&with, entries));
     prepared(statement).execute(&mut conn).await?;
     Ok(())
 }

@@ -3,12 +3,11 @@
 use api::returns::ReturnSummary;
 use chrono::{DateTime, Utc};
 use diesel::OptionalExtension as _;
-use diesel::sql_types::{Array, BigInt, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::returns::Rma;
 use platform::batching::Processing;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, prepared, sql};
 
 use super::orders::Key;
 use super::{DocumentRow, MAX_BATCH_BYTES, read, unreadable};
@@ -56,16 +55,14 @@ pub(crate) async fn lock_requested(
     };
     let (merchants, names): (Vec<_>, Vec<_>) = named.iter().copied().unzip();
     let (parcel_merchants, numbers): (Vec<_>, Vec<_>) = parcels.iter().copied().unzip();
-    let query = diesel::sql_query(format!(
-        include_str!("lock_requested_returns.sql"),
-        skip_locked = skip_locked,
-        counter = counter
-    ))
-    .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(names)
-    .bind::<Array<Text>, _>(parcel_merchants)
-    .bind::<Array<Text>, _>(numbers)
-    .bind::<BigInt, _>(max_bytes);
+    let query = sql(
+        format!(
+            include_str!("lock_requested_returns.sql"),
+            skip_locked = skip_locked,
+            counter = counter
+        ),
+        (merchants, names, parcel_merchants, numbers, max_bytes),
+    );
     Ok(prepared(query).load(&mut conn).await?)
 }
 
@@ -84,11 +81,10 @@ async fn one(
     rma_identifier: &str,
     lock: &str,
 ) -> Result<Option<Rma>, DatabaseError> {
-    let query = diesel::sql_query(format!(
-        "SELECT document FROM returns WHERE merchant = $1 AND rma_identifier = $2{lock}"
-    ))
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(rma_identifier);
+    let query = sql(
+        format!("SELECT document FROM returns WHERE merchant = $1 AND rma_identifier = $2{lock}"),
+        (merchant.as_str(), rma_identifier),
+    );
     let row: Option<DocumentRow> = prepared(query).get_result(conn).await.optional()?;
     row.map(|row| read(&row.document)).transpose()
 }
@@ -109,15 +105,13 @@ pub(crate) async fn of_order(
     order_identifier: &str,
     most: i64,
 ) -> Result<Vec<ReturnSummary>, DatabaseError> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT rma_identifier, status, created_at, updated_at FROM returns \
          WHERE merchant = $1 AND rma_identifier IN ( \
              SELECT rma_identifier FROM return_units WHERE merchant = $1 AND order_identifier = $2) \
          ORDER BY created_at DESC, rma_identifier DESC LIMIT $3",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(order_identifier)
-    .bind::<BigInt, _>(most);
+        (merchant.as_str(), order_identifier, most),
+    );
     let rows: Vec<SummaryRow> = prepared(query).load(conn).await?;
     let summary = |SummaryRow { rma_identifier, status, created_at, updated_at }| {
         let status = status.parse().map_err(unreadable)?;

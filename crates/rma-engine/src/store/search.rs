@@ -1,13 +1,13 @@
 //! Search for returns, newest or oldest first, in pages, in one merchant or in all.
 
-use diesel::pg::Pg;
-use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
 use diesel::sql_types::{BigInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::returns::{Rma, RmaStatus};
 use platform::Timestamp;
-use platform::database::{DatabaseError, IndexRange, is_truncated, limit_page_bytes, prepared};
+use platform::database::{
+    DatabaseError, IndexRange, SqlStatement, is_truncated, limit_page_bytes, prepared,
+};
 use platform::http::ListOrder;
 
 use super::{ALL_MERCHANTS, read};
@@ -213,10 +213,7 @@ impl Times {
         self.end.as_ref().map_or("true".to_owned(), condition)
     }
 
-    fn bind<'a>(
-        &self,
-        mut query: BoxedSqlQuery<'a, Pg, SqlQuery>,
-    ) -> BoxedSqlQuery<'a, Pg, SqlQuery> {
+    fn bind<'a>(&self, mut query: SqlStatement<'a>) -> SqlStatement<'a> {
         if let Some((time, _)) = &self.end {
             query = query.bind::<Timestamptz, _>(*time);
         }

@@ -2,12 +2,13 @@
 
 use chrono::{DateTime, Utc};
 use diesel::QueryableByName;
-use diesel::sql_types::{Array, BigInt, Jsonb, Nullable, Text, Timestamptz};
+use diesel::sql_types::{BigInt, Jsonb, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
-use messaging::SqlStatement;
 use platform::Timestamp;
-use platform::database::{DatabaseError, is_truncated, limit_page_bytes, prepared};
+use platform::database::{
+    DatabaseError, SqlStatement, column, is_truncated, limit_page_bytes, prepared, sql,
+};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -62,21 +63,21 @@ pub(crate) async fn add(
 /// Returns one statement that runs the caller's `WITH` clause and adds the entries. The caller binds its own
 /// parameters from `$8` on.
 pub(super) fn append_to_sql<'a>(with: &str, entries: &'a [NewEntry]) -> SqlStatement<'a> {
-    let text = |of: fn(&NewEntry) -> &str| entries.iter().map(of).collect::<Vec<_>>();
-    diesel::sql_query(format!(
-        "{with} INSERT INTO timeline \
+    sql(
+        format!(
+            "{with} INSERT INTO timeline \
              (merchant, rma_identifier, at, actor, event, detail, delivery) \
          SELECT * FROM unnest((SELECT $1), $2, $3, $4, $5, $6, $7)"
-    ))
-    .into_boxed()
-    .bind::<Array<Text>, _>(text(|entry| entry.merchant.as_str()))
-    .bind::<Array<Text>, _>(text(|entry| &entry.rma_identifier))
-    .bind::<Array<Timestamptz>, _>(entries.iter().map(|entry| entry.at).collect::<Vec<_>>())
-    .bind::<Array<Text>, _>(text(|entry| &entry.actor))
-    .bind::<Array<Text>, _>(text(|entry| &entry.event))
-    .bind::<Array<Jsonb>, _>(entries.iter().map(|entry| &entry.detail).collect::<Vec<_>>())
-    .bind::<Array<Nullable<diesel::sql_types::Uuid>>, _>(
-        entries.iter().map(|entry| entry.delivery).collect::<Vec<_>>(),
+        ),
+        (
+            column(entries, |entry| entry.merchant.as_str()),
+            column(entries, |entry| entry.rma_identifier.as_str()),
+            column(entries, |entry| entry.at),
+            column(entries, |entry| entry.actor.as_str()),
+            column(entries, |entry| entry.event.as_str()),
+            column(entries, |entry| &entry.detail),
+            column(entries, |entry| entry.delivery),
+        ),
     )
 }
 
@@ -98,16 +99,15 @@ pub(crate) async fn page(
     most: i64,
 ) -> Result<(Vec<TimelineEntry>, bool), DatabaseError> {
     let (prefix, suffix) = limit_page_bytes("position");
-    let query = diesel::sql_query(format!(
-        "{prefix}SELECT position, at, actor, event, detail, delivery, \
+    let query = sql(
+        format!(
+            "{prefix}SELECT position, at, actor, event, detail, delivery, \
              octet_length(detail::text) AS weight FROM timeline \
          WHERE merchant = $1 AND rma_identifier = $2 AND position > $3 \
          ORDER BY position LIMIT $4{suffix}"
-    ))
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(rma_identifier)
-    .bind::<BigInt, _>(after)
-    .bind::<BigInt, _>(most);
+        ),
+        (merchant.as_str(), rma_identifier, after, most),
+    );
     let rows: Vec<Row> = prepared(query).load(conn).await?;
     let is_truncated = is_truncated(&rows, |row| row.found);
     Ok((rows.into_iter().map(|row| row.entry).collect(), is_truncated))

@@ -3,11 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 
 use diesel::QueryableByName;
-use diesel::sql_types::{Array, Integer, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::returns::UnitId;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, prepared, sql};
 
 use super::orders::Key;
 use crate::shipped_units::unit_id;
@@ -42,9 +41,7 @@ pub(crate) async fn held(
         return Ok(held);
     }
     let (merchants, identifiers): (Vec<_>, Vec<_>) = orders.iter().copied().unzip();
-    let query = diesel::sql_query(include_str!("held_units.sql"))
-        .bind::<Array<Text>, _>(merchants)
-        .bind::<Array<Text>, _>(identifiers);
+    let query = sql(include_str!("held_units.sql"), (merchants, identifiers));
     let rows: Vec<HeldRow> = prepared(query).load(conn).await?;
     for row in rows {
         let unit = unit_id(&row.order_identifier, &row.line_identifier, row.unit);
@@ -85,9 +82,7 @@ pub(crate) async fn returned(
     orders: &BTreeSet<Key<'_>>,
 ) -> Result<HashMap<String, ReturnedUnits>, DatabaseError> {
     let (merchants, identifiers): (Vec<_>, Vec<_>) = orders.iter().copied().unzip();
-    let query = diesel::sql_query(include_str!("returned_units.sql"))
-        .bind::<Array<Text>, _>(merchants)
-        .bind::<Array<Text>, _>(identifiers);
+    let query = sql(include_str!("returned_units.sql"), (merchants, identifiers));
     let rows: Vec<ReturnedRow> = prepared(query).load(&mut conn).await?;
     let mut returned = HashMap::<String, ReturnedUnits>::new();
     for ReturnedRow { unit: row, held, exchanged } in rows {
@@ -115,16 +110,12 @@ pub(crate) async fn release_exchange(
     let orders: Vec<_> = units.iter().map(|unit| unit.order_identifier.as_str()).collect();
     let lines: Vec<_> = units.iter().map(|it| it.order_line_item_identifier.as_str()).collect();
     let numbers: Vec<_> = units.iter().map(|unit| unit.unit).collect();
-    let statement = diesel::sql_query(
+    let statement = sql(
         "UPDATE return_units SET exchanged = false \
          WHERE merchant = $1 AND rma_identifier = $2 AND order_identifier = ANY ($3) \
              AND (order_identifier, line_identifier, unit) IN (SELECT * FROM unnest($3, $4, $5))",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(rma_identifier)
-    .bind::<Array<Text>, _>(orders)
-    .bind::<Array<Text>, _>(lines)
-    .bind::<Array<Integer>, _>(numbers);
+        (merchant.as_str(), rma_identifier, orders, lines, numbers),
+    );
     prepared(statement).execute(conn).await?;
     Ok(())
 }

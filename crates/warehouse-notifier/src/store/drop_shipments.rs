@@ -1,11 +1,11 @@
 //! Confirmations and cancellations of drop shipments.
 
-use diesel::sql_types::{BigInt, Binary, Text, Timestamptz};
+use diesel::sql_types::Text;
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::warehouse::DropShipment;
 use platform::Timestamp;
-use platform::database::{DatabaseError, IndexRange, prepared};
+use platform::database::{DatabaseError, Each, IndexRange, column, prepared, sql};
 use uuid::Uuid;
 
 platform::rows! { struct OrderRow { cancelled_at: Option<Timestamp> } }
@@ -16,13 +16,12 @@ pub(crate) async fn lock_order(
     merchant: &MerchantId,
     order: &str,
 ) -> Result<Option<Timestamp>, DatabaseError> {
-    let statement = diesel::sql_query(
+    let statement = sql(
         "INSERT INTO drop_orders AS stored (merchant, identifier) VALUES ($1, $2) \
          ON CONFLICT ON CONSTRAINT drop_orders_pkey DO UPDATE SET cancelled_at = stored.cancelled_at \
          RETURNING cancelled_at",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(order);
+        (merchant.as_str(), order),
+    );
     let OrderRow { cancelled_at } = prepared(statement).get_result(conn).await?;
     Ok(cancelled_at)
 }
@@ -33,12 +32,10 @@ pub(crate) async fn cancel_order(
     order: &str,
     at: Timestamp,
 ) -> Result<(), DatabaseError> {
-    let statement = diesel::sql_query(
+    let statement = sql(
         "UPDATE drop_orders SET cancelled_at = $3 WHERE merchant = $1 AND identifier = $2",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(order)
-    .bind::<Timestamptz, _>(at);
+        (merchant.as_str(), order, at),
+    );
     prepared(statement).execute(conn).await?;
     Ok(())
 }
@@ -58,13 +55,11 @@ pub(crate) async fn find(
     merchant: &MerchantId,
     shipment: &DropShipment,
 ) -> Result<Option<StoredDropShipment>, DatabaseError> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT id, digest, created_at FROM drop_shipments \
          WHERE merchant = $1 AND kind = $2 AND reference = $3",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(shipment.kind.as_str())
-    .bind::<Text, _>(&shipment.reference);
+        (merchant.as_str(), shipment.kind.as_str(), &shipment.reference),
+    );
     let found: Vec<StoredDropShipment> = prepared(query).load(conn).await?;
     Ok(found.into_iter().next())
 }
@@ -77,19 +72,21 @@ pub(crate) async fn insert(
     id: Uuid,
     at: Timestamp,
 ) -> Result<bool, DatabaseError> {
-    let statement = diesel::sql_query(
+    let statement = sql(
         "INSERT INTO drop_shipments \
              (merchant, kind, reference, id, order_identifier, digest, created_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7) \
          ON CONFLICT ON CONSTRAINT drop_shipments_pkey DO NOTHING",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(shipment.kind.as_str())
-    .bind::<Text, _>(&shipment.reference)
-    .bind::<diesel::sql_types::Uuid, _>(id)
-    .bind::<Text, _>(&shipment.order)
-    .bind::<Binary, _>(shipment.digest.as_bytes().as_slice())
-    .bind::<Timestamptz, _>(at);
+        (
+            merchant.as_str(),
+            shipment.kind.as_str(),
+            &shipment.reference,
+            id,
+            &shipment.order,
+            shipment.digest.as_bytes().as_slice(),
+            at,
+        ),
+    );
     Ok(prepared(statement).execute(conn).await? == 1)
 }
 
@@ -118,15 +115,14 @@ pub(crate) async fn page(
     let columns: Vec<_> =
         (3..).zip(&fixed).map(|(place, (_, column))| (*column, format!("${place}"))).collect();
     let range = IndexRange { fixed: &columns, sorted: &["id"] };
-    let query = diesel::sql_query(format!(
-        "SELECT merchant, id, kind, order_identifier, created_at FROM drop_shipments \
+    let query = sql(
+        format!(
+            "SELECT merchant, id, kind, order_identifier, created_at FROM drop_shipments \
          WHERE {} ORDER BY {} LIMIT $2",
-        range.condition(None, Some(("<", "$1"))),
-        range.order("DESC")
-    ))
-    .into_boxed()
-    .bind::<diesel::sql_types::Uuid, _>(before.unwrap_or(Uuid::max()))
-    .bind::<BigInt, _>(limit);
-    let query = fixed.into_iter().fold(query, |query, (value, _)| query.bind::<Text, _>(value));
+            range.condition(None, Some(("<", "$1"))),
+            range.order("DESC")
+        ),
+        (before.unwrap_or(Uuid::max()), limit, Each(column(&fixed, |(value, _)| *value))),
+    );
     Ok(prepared(query).load(conn).await?)
 }

@@ -2,13 +2,12 @@
 //! rarely and the tables grow.
 
 use api::warehouse::RecordKind;
-use diesel::sql_types::{Array, Binary, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::erasure::{erase_report, erase_text};
 use domain::json::Digest;
 use platform::Timestamp;
-use platform::database::{DatabaseError, parts_by_bytes};
+use platform::database::{DatabaseError, column, parts_by_bytes, sql};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -27,11 +26,10 @@ pub(crate) async fn numbers(
     merchant: &MerchantId,
     keys: &[Digest],
 ) -> Result<Vec<(RecordKind, String)>, DatabaseError> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT DISTINCT kind, number FROM record_keys WHERE key = ANY ($2) AND merchant = $1",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Binary>, _>(keys.iter().map(|key| key.as_bytes().to_vec()).collect::<Vec<_>>());
+        (merchant.as_str(), column(keys, |key| key.as_bytes().to_vec())),
+    );
     let rows: Vec<RecordRow> = query.load(conn).await?;
     let read = |row: RecordRow| Ok((row.kind.parse().map_err(unreadable)?, row.number));
     rows.into_iter().map(read).collect()
@@ -52,14 +50,12 @@ pub(crate) async fn lock_shipments(
     numbers: &[String],
     before: Timestamp,
 ) -> Result<Vec<LockedShipment>, DatabaseError> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT asn_number, header FROM outbound_shipments \
          WHERE merchant = $1 AND asn_number = ANY ($2) AND created_at < $3 \
          ORDER BY asn_number FOR UPDATE",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(numbers)
-    .bind::<Timestamptz, _>(before);
+        (merchant.as_str(), numbers, before),
+    );
     Ok(query.load(conn).await?)
 }
 
@@ -74,14 +70,12 @@ pub(crate) async fn erase_shipments(
         Some((shipment.asn_number.clone(), erase_text(&shipment.header, &erase)?))
     };
     let (numbers, headers): (Vec<_>, Vec<_>) = shipments.iter().filter_map(erased).unzip();
-    let statement = diesel::sql_query(
+    let statement = sql(
         "UPDATE outbound_shipments AS own SET header = new.header \
          FROM unnest($2, $3) AS new (asn_number, header) \
          WHERE own.merchant = $1 AND own.asn_number = new.asn_number",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(numbers)
-    .bind::<Array<Text>, _>(headers);
+        (merchant.as_str(), numbers, headers),
+    );
     Ok(statement.execute(conn).await?)
 }
 
@@ -93,12 +87,11 @@ pub(crate) async fn parts(
     merchant: &MerchantId,
     shipments: &[LockedShipment],
 ) -> Result<Vec<String>, DatabaseError> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT asn_number AS number FROM outbound_parts \
          WHERE merchant = $1 AND shipment = ANY ($2) AND asn_number <> shipment",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(shipments.iter().map(|it| &it.asn_number).collect::<Vec<_>>());
+        (merchant.as_str(), column(shipments, |it| &it.asn_number)),
+    );
     let rows: Vec<NumberRow> = query.load(conn).await?;
     Ok(rows.into_iter().map(|row| row.number).collect())
 }
@@ -109,12 +102,11 @@ pub(crate) async fn received_units(
     merchant: &MerchantId,
     numbers: &[String],
 ) -> Result<Vec<String>, DatabaseError> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT asn_number || '/' || unit_identifier AS number FROM receipts \
          WHERE merchant = $1 AND asn_number = ANY ($2)",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(numbers);
+        (merchant.as_str(), numbers),
+    );
     let rows: Vec<NumberRow> = query.load(conn).await?;
     Ok(rows.into_iter().map(|row| row.number).collect())
 }
@@ -140,14 +132,12 @@ pub(crate) async fn erase_asns(
     before: Timestamp,
     is_named: impl Fn(&Value) -> bool,
 ) -> Result<usize, DatabaseError> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT asn_number, header FROM inbound_asns \
          WHERE merchant = $1 AND asn_number = ANY ($2) AND updated_at < $3 \
          ORDER BY asn_number FOR UPDATE",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(numbers)
-    .bind::<Timestamptz, _>(before);
+        (merchant.as_str(), numbers, before),
+    );
     let found: Vec<HeaderRow> = query.load(conn).await?;
     let mut changed = 0;
     for HeaderRow { asn_number, header } in found {
@@ -161,12 +151,10 @@ pub(crate) async fn erase_asns(
         let lines = erase_lines(conn, merchant, &asn_number, erase_named).await?;
         changed += usize::from(header.is_some() || lines > 0);
         let Some(header) = header else { continue };
-        let statement = diesel::sql_query(
+        let statement = sql(
             "UPDATE inbound_asns SET header = $3 WHERE merchant = $1 AND asn_number = $2",
-        )
-        .bind::<Text, _>(merchant.as_str())
-        .bind::<Text, _>(asn_number)
-        .bind::<Text, _>(header);
+            (merchant.as_str(), asn_number, header),
+        );
         statement.execute(conn).await?;
     }
     Ok(changed)
@@ -178,24 +166,20 @@ async fn erase_lines(
     asn_number: &str,
     erase: impl Fn(&mut Value),
 ) -> Result<usize, DatabaseError> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT line_identifier, line FROM inbound_lines WHERE merchant = $1 AND asn_number = $2",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(asn_number);
+        (merchant.as_str(), asn_number),
+    );
     let found: Vec<LineRow> = query.load(conn).await?;
     let erased = |row: LineRow| Some((row.line_identifier, erase_text(&row.line, &erase)?));
     let (identifiers, lines): (Vec<_>, Vec<_>) = found.into_iter().filter_map(erased).unzip();
-    let statement = diesel::sql_query(
+    let statement = sql(
         "UPDATE inbound_lines AS own SET line = new.line \
          FROM unnest($3, $4) AS new (line_identifier, line) \
          WHERE own.merchant = $1 AND own.asn_number = $2 \
              AND own.line_identifier = new.line_identifier",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(asn_number)
-    .bind::<Array<Text>, _>(identifiers)
-    .bind::<Array<Text>, _>(lines);
+        (merchant.as_str(), asn_number, identifiers, lines),
+    );
     Ok(statement.execute(conn).await?)
 }
 
@@ -221,20 +205,17 @@ pub(crate) async fn erase_receipts(
     before: Timestamp,
     erase: impl Fn(&mut Value),
 ) -> Result<usize, DatabaseError> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT id, octet_length(message) AS bytes FROM receipts \
          WHERE merchant = $1 AND asn_number = ANY ($2) AND received_at < $3 \
          ORDER BY asn_number, unit_identifier",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(numbers)
-    .bind::<Timestamptz, _>(before);
+        (merchant.as_str(), numbers, before),
+    );
     let found: Vec<ReceiptSize> = query.load(conn).await?;
     let mut changed = 0;
     for part in parts_by_bytes(&found, |row| usize::try_from(row.bytes).unwrap_or_default()) {
         let ids: Vec<_> = part.iter().map(|row| row.id).collect();
-        let query = diesel::sql_query("SELECT id, message FROM receipts WHERE id = ANY ($1)")
-            .bind::<Array<diesel::sql_types::Uuid>, _>(ids);
+        let query = sql("SELECT id, message FROM receipts WHERE id = ANY ($1)", ids);
         let rows: Vec<ReceiptRow> = query.load(conn).await?;
         changed += update_receipts(conn, &rows, &erase).await?;
     }
@@ -256,13 +237,11 @@ async fn update_receipts(
             after.push(erased);
         }
     }
-    let statement = diesel::sql_query(
+    let statement = sql(
         "UPDATE receipts SET message = new.after \
          FROM unnest($1, $2, $3) AS new (id, before, after) \
          WHERE receipts.id = new.id AND receipts.message = new.before",
-    )
-    .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
-    .bind::<Array<Text>, _>(before)
-    .bind::<Array<Text>, _>(after);
+        (ids, before, after),
+    );
     Ok(statement.execute(conn).await?)
 }

@@ -1,12 +1,11 @@
 //! Inbound ASNs and their lines.
 
-use diesel::sql_types::{Array, BigInt, Binary, Integer, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::json::Digest;
 use domain::warehouse::{InboundHeader, InboundLine};
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, prepared, sql};
 
 use super::{count, page_condition, unreadable};
 use crate::error::Error;
@@ -59,40 +58,44 @@ fn select_asns(most: i64) -> String {
 
 /// Stores an ASN, unless its number is already used.
 pub(crate) async fn insert(conn: &mut AsyncPgConnection, new: &NewAsn<'_>) -> Result<bool, Error> {
-    let statement = diesel::sql_query(
+    let statement = sql(
         "INSERT INTO inbound_asns \
              (merchant, asn_number, header, lines, units, digest, created_at, updated_at) \
          VALUES ($1, $2, $3, $4, $5, $6, $7, $7) \
          ON CONFLICT ON CONSTRAINT inbound_asns_pkey DO NOTHING",
-    )
-    .bind::<Text, _>(new.merchant.as_str())
-    .bind::<Text, _>(new.number)
-    .bind::<Text, _>(serde_json::to_string(new.header)?)
-    .bind::<Integer, _>(count(new.lines.len()))
-    .bind::<BigInt, _>(new.units)
-    .bind::<Binary, _>(new.digest.as_bytes().as_slice())
-    .bind::<Timestamptz, _>(new.at);
+        (
+            new.merchant.as_str(),
+            new.number,
+            serde_json::to_string(new.header)?,
+            count(new.lines.len()),
+            new.units,
+            new.digest.as_bytes().as_slice(),
+            new.at,
+        ),
+    );
     Ok(prepared(statement).execute(conn).await? == 1)
 }
 
 /// Replaces the ASN with the same number.
 pub(crate) async fn replace(conn: &mut AsyncPgConnection, new: &NewAsn<'_>) -> Result<(), Error> {
-    let statement = diesel::sql_query(
+    let statement = sql(
         "UPDATE inbound_asns SET header = $3, lines = $4, units = $5, digest = $6, updated_at = $7 \
          WHERE merchant = $1 AND asn_number = $2",
-    )
-    .bind::<Text, _>(new.merchant.as_str())
-    .bind::<Text, _>(new.number)
-    .bind::<Text, _>(serde_json::to_string(new.header)?)
-    .bind::<Integer, _>(count(new.lines.len()))
-    .bind::<BigInt, _>(new.units)
-    .bind::<Binary, _>(new.digest.as_bytes().as_slice())
-    .bind::<Timestamptz, _>(new.at);
+        (
+            new.merchant.as_str(),
+            new.number,
+            serde_json::to_string(new.header)?,
+            count(new.lines.len()),
+            new.units,
+            new.digest.as_bytes().as_slice(),
+            new.at,
+        ),
+    );
     prepared(statement).execute(conn).await?;
-    let statement =
-        diesel::sql_query("DELETE FROM inbound_lines WHERE merchant = $1 AND asn_number = $2")
-            .bind::<Text, _>(new.merchant.as_str())
-            .bind::<Text, _>(new.number);
+    let statement = sql(
+        "DELETE FROM inbound_lines WHERE merchant = $1 AND asn_number = $2",
+        (new.merchant.as_str(), new.number),
+    );
     prepared(statement).execute(conn).await?;
     insert_lines(conn, new).await
 }
@@ -108,15 +111,11 @@ pub(crate) async fn insert_lines(
         lines.push(serde_json::to_string(line)?);
     }
     let positions: Vec<_> = (0..new.lines.len()).map(count).collect();
-    let statement = diesel::sql_query(
+    let statement = sql(
         "INSERT INTO inbound_lines (merchant, asn_number, line_identifier, position, line) \
          SELECT $1, $2, * FROM unnest($3, $4, $5)",
-    )
-    .bind::<Text, _>(new.merchant.as_str())
-    .bind::<Text, _>(new.number)
-    .bind::<Array<Text>, _>(names)
-    .bind::<Array<Integer>, _>(positions)
-    .bind::<Array<Text>, _>(lines);
+        (new.merchant.as_str(), new.number, names, positions, lines),
+    );
     prepared(statement).execute(conn).await?;
     Ok(())
 }
@@ -127,9 +126,8 @@ pub(crate) async fn find(
     number: &str,
 ) -> Result<Option<StoredAsn>, Error> {
     let asns = select_asns(i64::MAX);
-    let query = diesel::sql_query(format!("{asns} WHERE merchant = $1 AND asn_number = $2"))
-        .bind::<Text, _>(merchant.as_str())
-        .bind::<Text, _>(number);
+    let query =
+        sql(format!("{asns} WHERE merchant = $1 AND asn_number = $2"), (merchant.as_str(), number));
     let found: Vec<AsnRow> = prepared(query).load(conn).await?;
     found.into_iter().next().map(StoredAsn::try_from).transpose()
 }
@@ -140,11 +138,10 @@ pub(crate) async fn lock(
     merchant: &MerchantId,
     number: &str,
 ) -> Result<(), DatabaseError> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT 1 FROM inbound_asns WHERE merchant = $1 AND asn_number = $2 FOR UPDATE",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(number);
+        (merchant.as_str(), number),
+    );
     prepared(query).execute(conn).await?;
     Ok(())
 }
@@ -159,13 +156,13 @@ pub(crate) async fn page(
 ) -> Result<Vec<StoredAsn>, Error> {
     let condition = page_condition(merchant.is_some());
     let asns = select_asns(MAX_LISTED_UNITS);
-    let query = diesel::sql_query(format!(
-        "{asns} WHERE {condition} \
+    let query = sql(
+        format!(
+            "{asns} WHERE {condition} \
          ORDER BY merchant, asn_number LIMIT $3"
-    ))
-    .bind::<Text, _>(merchant.map_or(after.merchant.as_str(), MerchantId::as_str))
-    .bind::<Text, _>(&after.number)
-    .bind::<BigInt, _>(limit);
+        ),
+        (merchant.map_or(after.merchant.as_str(), MerchantId::as_str), &after.number, limit),
+    );
     let found: Vec<AsnRow> = prepared(query).load(conn).await?;
     found.into_iter().map(StoredAsn::try_from).collect()
 }
@@ -178,12 +175,11 @@ pub(crate) async fn lines_bytes(
     merchant: &MerchantId,
     number: &str,
 ) -> Result<i64, DatabaseError> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT coalesce(sum(octet_length(line)), 0)::bigint AS bytes FROM inbound_lines \
          WHERE merchant = $1 AND asn_number = $2",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(number);
+        (merchant.as_str(), number),
+    );
     let BytesRow { bytes } = prepared(query).get_result(conn).await?;
     Ok(bytes)
 }
@@ -201,9 +197,7 @@ pub(crate) async fn lines(
     merchant: &MerchantId,
     number: &str,
 ) -> Result<Vec<(InboundLine, i64)>, Error> {
-    let query = diesel::sql_query(include_str!("inbound_lines.sql"))
-        .bind::<Text, _>(merchant.as_str())
-        .bind::<Text, _>(number);
+    let query = sql(include_str!("inbound_lines.sql"), (merchant.as_str(), number));
     let rows: Vec<LineRow> = prepared(query).load(conn).await?;
     rows.into_iter().map(|row| Ok((serde_json::from_str(&row.line)?, row.received))).collect()
 }

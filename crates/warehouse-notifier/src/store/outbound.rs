@@ -1,13 +1,12 @@
 //! Outbound shipments.
 
 use diesel::QueryableByName;
-use diesel::sql_types::{BigInt, Binary, Integer, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::json::Digest;
 use domain::warehouse::{AsnPart, OutboundHeader, ShipmentType};
 use platform::Timestamp;
-use platform::database::{is_truncated, limit_page_bytes, prepared};
+use platform::database::{is_truncated, limit_page_bytes, prepared, sql};
 
 use super::{count, page_condition, unreadable};
 use crate::error::Error;
@@ -54,14 +53,18 @@ pub(crate) async fn insert(
     new: &NewShipment<'_>,
 ) -> Result<bool, Error> {
     let units: usize = new.parts.iter().map(|part| part.units).sum();
-    let statement = diesel::sql_query(include_str!("insert_shipment.sql"))
-        .bind::<Text, _>(new.merchant.as_str())
-        .bind::<Text, _>(&new.header.asn_number)
-        .bind::<Text, _>(new.shipment_type.as_str())
-        .bind::<Text, _>(serde_json::to_string(new.header)?)
-        .bind::<Integer, _>(count(units))
-        .bind::<Binary, _>(new.digest.as_bytes().as_slice())
-        .bind::<Timestamptz, _>(new.at);
+    let statement = sql(
+        include_str!("insert_shipment.sql"),
+        (
+            new.merchant.as_str(),
+            &new.header.asn_number,
+            new.shipment_type.as_str(),
+            serde_json::to_string(new.header)?,
+            count(units),
+            new.digest.as_bytes().as_slice(),
+            new.at,
+        ),
+    );
     Ok(prepared(statement).execute(conn).await? == 1)
 }
 
@@ -72,16 +75,17 @@ pub(crate) async fn find(
     number: &str,
     lock: Lock,
 ) -> Result<Option<StoredShipment>, Error> {
-    let query = diesel::sql_query(format!(
-        "SELECT merchant, asn_number, shipment_type, header, units, digest, created_at, updated_at \
+    let query = sql(
+        format!(
+            "SELECT merchant, asn_number, shipment_type, header, units, digest, created_at, updated_at \
          FROM outbound_shipments WHERE merchant = $1 AND asn_number = $2{}",
-        match lock {
-            Lock::None => "",
-            Lock::Update => " FOR UPDATE",
-        }
-    ))
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(number);
+            match lock {
+                Lock::None => "",
+                Lock::Update => " FOR UPDATE",
+            }
+        ),
+        (merchant.as_str(), number),
+    );
     let found: Vec<ShipmentRow> = prepared(query).load(conn).await?;
     found.into_iter().next().map(StoredShipment::try_from).transpose()
 }
@@ -111,15 +115,15 @@ pub(crate) async fn page(
 ) -> Result<(Vec<StoredShipment>, bool), Error> {
     let (prefix, suffix) = limit_page_bytes("merchant, asn_number");
     let condition = page_condition(merchant.is_some());
-    let query = diesel::sql_query(format!(
-        "{prefix}SELECT merchant, asn_number, shipment_type, header, units, digest, created_at, \
+    let query = sql(
+        format!(
+            "{prefix}SELECT merchant, asn_number, shipment_type, header, units, digest, created_at, \
              updated_at, octet_length(header) AS weight \
          FROM outbound_shipments WHERE {condition} \
          ORDER BY merchant, asn_number LIMIT $3{suffix}"
-    ))
-    .bind::<Text, _>(merchant.map_or(after.merchant.as_str(), MerchantId::as_str))
-    .bind::<Text, _>(&after.number)
-    .bind::<BigInt, _>(limit);
+        ),
+        (merchant.map_or(after.merchant.as_str(), MerchantId::as_str), &after.number, limit),
+    );
     let found: Vec<PageRow> = prepared(query).load(conn).await?;
     let is_truncated = is_truncated(&found, |row| row.found);
     let page: Result<_, _> = found.into_iter().map(|row| row.shipment.try_into()).collect();
@@ -133,14 +137,11 @@ pub(crate) async fn change(
     header: &OutboundHeader,
     at: Timestamp,
 ) -> Result<(), Error> {
-    let statement = diesel::sql_query(
+    let statement = sql(
         "UPDATE outbound_shipments SET header = $3, updated_at = $4 \
          WHERE merchant = $1 AND asn_number = $2",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(&header.asn_number)
-    .bind::<Text, _>(serde_json::to_string(header)?)
-    .bind::<Timestamptz, _>(at);
+        (merchant.as_str(), &header.asn_number, serde_json::to_string(header)?, at),
+    );
     prepared(statement).execute(conn).await?;
     Ok(())
 }

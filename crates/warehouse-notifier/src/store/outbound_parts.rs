@@ -1,10 +1,9 @@
 //! The parts of outbound shipments: the messages that a shipment is split into.
 
-use diesel::sql_types::{Array, Integer, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::warehouse::AsnPart;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, prepared, sql};
 
 use super::count;
 use super::outbound::NewShipment;
@@ -16,9 +15,8 @@ pub(crate) async fn lock(
     merchant: &MerchantId,
 ) -> Result<(), DatabaseError> {
     const SPLIT_LOCK: i32 = i32::from_be_bytes(*b"\0cut");
-    let lock = diesel::sql_query("SELECT pg_advisory_xact_lock($1, hashtext($2))")
-        .bind::<Integer, _>(SPLIT_LOCK)
-        .bind::<Text, _>(merchant.as_str());
+    let lock =
+        sql("SELECT pg_advisory_xact_lock($1, hashtext($2))", (SPLIT_LOCK, merchant.as_str()));
     prepared(lock).execute(conn).await?;
     Ok(())
 }
@@ -32,13 +30,10 @@ pub(crate) async fn insert(
     let positions: Vec<_> = (0..new.parts.len()).map(count).collect();
     let units: Vec<_> = new.parts.iter().map(|part| count(part.units)).collect();
     let cartons: Vec<_> = new.parts.iter().map(|part| part.cartons.as_str()).collect();
-    let statement = diesel::sql_query(include_str!("insert_shipment_parts.sql"))
-        .bind::<Text, _>(new.merchant.as_str())
-        .bind::<Text, _>(&new.header.asn_number)
-        .bind::<Array<Text>, _>(numbers)
-        .bind::<Array<Integer>, _>(positions)
-        .bind::<Array<Integer>, _>(units)
-        .bind::<Array<Text>, _>(cartons);
+    let statement = sql(
+        include_str!("insert_shipment_parts.sql"),
+        (new.merchant.as_str(), &new.header.asn_number, numbers, positions, units, cartons),
+    );
     Ok(prepared(statement).execute(conn).await? == new.parts.len())
 }
 
@@ -76,11 +71,12 @@ async fn load_parts(
     shipment: &str,
     columns: &'static str,
 ) -> Result<Vec<AsnPart>, DatabaseError> {
-    let query = diesel::sql_query(format!(
-        "SELECT {columns} FROM outbound_parts WHERE merchant = $1 AND shipment = $2 ORDER BY position"
-    ))
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Text, _>(shipment);
+    let query = sql(
+        format!(
+            "SELECT {columns} FROM outbound_parts WHERE merchant = $1 AND shipment = $2 ORDER BY position"
+        ),
+        (merchant.as_str(), shipment),
+    );
     let rows: Vec<PartRow> = prepared(query).load(conn).await?;
     let part = |PartRow { asn_number, units, cartons }| AsnPart {
         asn_number,

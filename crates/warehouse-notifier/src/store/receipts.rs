@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use diesel::sql_types::{Array, BigInt, Bool, Text, Timestamptz};
+use diesel::sql_types::Text;
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::warehouse::{InboundHeader, InboundLine};
 use platform::Timestamp;
 use platform::batching::Processing;
-use platform::database::{DatabaseError, IndexRange, prepared};
+use platform::database::{DatabaseError, Each, IndexRange, column, prepared, sql};
 use uuid::Uuid;
 
 use crate::error::Error;
@@ -80,15 +80,16 @@ pub(crate) async fn headers(
     };
     let (merchants, numbers): (Vec<_>, Vec<_>) =
         asns.iter().map(|(merchant, number)| (merchant.as_str(), number.as_str())).unzip();
-    let query = diesel::sql_query(format!(
-        "SELECT stored.* FROM unnest((SELECT $1), $2) AS requested (merchant, asn_number), LATERAL ( \
+    let query = sql(
+        format!(
+            "SELECT stored.* FROM unnest((SELECT $1), $2) AS requested (merchant, asn_number), LATERAL ( \
              SELECT merchant, asn_number, header FROM inbound_asns AS own \
              WHERE own.merchant = requested.merchant AND own.asn_number = requested.asn_number \
              FOR KEY SHARE{skip_locked} \
          ) AS stored"
-    ))
-    .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(numbers);
+        ),
+        (merchants, numbers),
+    );
     let rows: Vec<HeaderRow> = prepared(query).load(&mut conn).await?;
     let header =
         |row: HeaderRow| Ok(((row.merchant, row.asn_number), serde_json::from_str(&row.header)?));
@@ -110,11 +111,15 @@ pub(crate) async fn lines(
     mut conn: &AsyncPgConnection,
     wanted: &BTreeSet<(AsnKey, String)>,
 ) -> Result<Vec<(AsnKey, String, InboundLine)>, Error> {
-    let column = |of: fn(&(AsnKey, String)) -> &str| wanted.iter().map(of).collect::<Vec<_>>();
-    let query = diesel::sql_query(include_str!("receipt_lines.sql"))
-        .bind::<Array<Text>, _>(column(|((merchant, _), _)| merchant))
-        .bind::<Array<Text>, _>(column(|((_, number), _)| number))
-        .bind::<Array<Text>, _>(column(|(_, identifier)| identifier));
+    let wanted: Vec<_> = wanted.iter().collect();
+    let query = sql(
+        include_str!("receipt_lines.sql"),
+        (
+            column(&wanted, |((merchant, _), _)| merchant),
+            column(&wanted, |((_, number), _)| number),
+            column(&wanted, |(_, identifier)| identifier),
+        ),
+    );
     let rows: Vec<LineRow> = prepared(query).load(&mut conn).await?;
     let line = |row: LineRow| {
         let key = (row.merchant, row.asn_number);
@@ -135,20 +140,20 @@ pub(crate) async fn insert(
     if new.is_empty() {
         return Ok(HashSet::new());
     }
-    let each = |text: fn(&NewReceipt) -> &str| new.iter().map(|it| text(it)).collect::<Vec<_>>();
-    let ids: Vec<_> = new.iter().map(|receipt| receipt.id).collect();
-    let rejected: Vec<_> = new.iter().map(|receipt| receipt.rejected).collect();
-    let received_at: Vec<_> = new.iter().map(|receipt| receipt.received_at).collect();
     // Rows are inserted in key order, so that two transactions with the same units do not deadlock.
-    let statement = diesel::sql_query(include_str!("insert_receipts.sql"))
-        .bind::<Array<Text>, _>(each(|receipt| receipt.merchant.as_str()))
-        .bind::<Array<Text>, _>(each(|receipt| &receipt.asn_number))
-        .bind::<Array<Text>, _>(each(|receipt| &receipt.unit_identifier))
-        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
-        .bind::<Array<Text>, _>(each(|receipt| &receipt.line_identifier))
-        .bind::<Array<Text>, _>(each(|receipt| &receipt.message))
-        .bind::<Array<Bool>, _>(rejected)
-        .bind::<Array<Timestamptz>, _>(received_at);
+    let statement = sql(
+        include_str!("insert_receipts.sql"),
+        (
+            column(new, |receipt| receipt.merchant.as_str()),
+            column(new, |receipt| receipt.asn_number.as_str()),
+            column(new, |receipt| receipt.unit_identifier.as_str()),
+            column(new, |receipt| receipt.id),
+            column(new, |receipt| receipt.line_identifier.as_str()),
+            column(new, |receipt| receipt.message.as_str()),
+            column(new, |receipt| receipt.rejected),
+            column(new, |receipt| receipt.received_at),
+        ),
+    );
     let stored: Vec<Inserted> = prepared(statement).load(&mut conn).await?;
     Ok(stored.into_iter().map(|row| row.id).collect())
 }
@@ -161,11 +166,14 @@ pub(crate) async fn find(
     if keys.is_empty() {
         return Ok(Vec::new());
     }
-    let column = |of: fn(UnitKey<'_>) -> &str| keys.iter().copied().map(of).collect::<Vec<_>>();
-    let query = diesel::sql_query(include_str!("find_receipts.sql"))
-        .bind::<Array<Text>, _>(column(|(merchant, ..)| merchant))
-        .bind::<Array<Text>, _>(column(|(_, number, _)| number))
-        .bind::<Array<Text>, _>(column(|(.., unit)| unit));
+    let query = sql(
+        include_str!("find_receipts.sql"),
+        (
+            column(keys, |(merchant, ..)| *merchant),
+            column(keys, |(_, number, _)| *number),
+            column(keys, |(.., unit)| *unit),
+        ),
+    );
     Ok(prepared(query).load(conn).await?)
 }
 
@@ -183,15 +191,14 @@ pub(crate) async fn page(
     let columns: Vec<_> =
         (3..).zip(&fixed).map(|(place, (_, column))| (*column, format!("${place}"))).collect();
     let range = IndexRange { fixed: &columns, sorted: &["id"] };
-    let query = diesel::sql_query(format!(
-        "SELECT merchant, id, asn_number, line_identifier, unit_identifier, message, received_at \
+    let query = sql(
+        format!(
+            "SELECT merchant, id, asn_number, line_identifier, unit_identifier, message, received_at \
          FROM receipts WHERE {} ORDER BY {} LIMIT $2",
-        range.condition(None, Some(("<", "$1"))),
-        range.order("DESC")
-    ))
-    .into_boxed()
-    .bind::<diesel::sql_types::Uuid, _>(before.unwrap_or(Uuid::max()))
-    .bind::<BigInt, _>(limit);
-    let query = fixed.into_iter().fold(query, |query, (value, _)| query.bind::<Text, _>(value));
+            range.condition(None, Some(("<", "$1"))),
+            range.order("DESC")
+        ),
+        (before.unwrap_or(Uuid::max()), limit, Each(column(&fixed, |(value, _)| *value))),
+    );
     Ok(prepared(query).load(conn).await?)
 }

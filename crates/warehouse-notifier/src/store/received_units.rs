@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use diesel::sql_types::{Array, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::warehouse::{InboundHeader, InboundLine};
-use platform::database::prepared;
+use platform::database::{prepared, sql};
 
 use crate::error::Error;
 
@@ -23,14 +22,13 @@ pub(crate) async fn headers(
     merchant: &MerchantId,
     numbers: &BTreeSet<&str>,
 ) -> Result<HashMap<String, InboundHeader>, Error> {
-    let query = diesel::sql_query(
+    let query = sql(
         "SELECT stored.* FROM unnest((SELECT $2)) AS requested (asn_number), LATERAL ( \
              SELECT asn_number, header FROM inbound_asns AS own \
              WHERE own.merchant = $1 AND own.asn_number = requested.asn_number LIMIT 1 \
          ) AS stored",
-    )
-    .bind::<Text, _>(merchant.as_str())
-    .bind::<Array<Text>, _>(numbers.iter().copied().collect::<Vec<_>>());
+        (merchant.as_str(), numbers.iter().copied().collect::<Vec<_>>()),
+    );
     let rows: Vec<HeaderRow> = prepared(query).load(conn).await?;
     rows.into_iter().map(|row| Ok((row.asn_number, serde_json::from_str(&row.header)?))).collect()
 }
@@ -57,10 +55,7 @@ pub(crate) async fn lines(
     units: &BTreeSet<(&str, &str)>,
 ) -> Result<Vec<ReceivedUnit>, Error> {
     let (numbers, identifiers): (Vec<_>, Vec<_>) = units.iter().copied().unzip();
-    let query = diesel::sql_query(include_str!("received_lines.sql"))
-        .bind::<Text, _>(merchant.as_str())
-        .bind::<Array<Text>, _>(numbers)
-        .bind::<Array<Text>, _>(identifiers);
+    let query = sql(include_str!("received_lines.sql"), (merchant.as_str(), numbers, identifiers));
     let rows: Vec<LineRow> = prepared(query).load(conn).await?;
     let unit = |row: LineRow| {
         let line = serde_json::from_str(&row.line)?;

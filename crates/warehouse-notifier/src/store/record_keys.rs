@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 
 use api::warehouse::RecordKind;
-use diesel::sql_types::{Array, BigInt, Binary, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared};
+use platform::database::{DatabaseError, prepared, sql};
 
 use super::unreadable;
 use crate::record_keys::{Key, Record, RecordKeys};
@@ -30,17 +29,13 @@ pub(crate) async fn insert(
     let kinds: Vec<&'static str> =
         sorted.iter().map(|(_, (record, _))| record.kind.into()).collect();
     let numbers: Vec<_> = sorted.iter().map(|(_, (record, _))| record.number.as_str()).collect();
-    let statement = diesel::sql_query(
+    let statement = sql(
         "INSERT INTO record_keys (key, merchant, kind, number, created_at) \
          SELECT key, merchant, kind, number, $1 \
          FROM unnest((SELECT $2), $3, $4, $5) AS new (key, merchant, kind, number) \
          ON CONFLICT ON CONSTRAINT record_keys_pkey DO NOTHING",
-    )
-    .bind::<Timestamptz, _>(at)
-    .bind::<Array<Binary>, _>(digests)
-    .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(kinds)
-    .bind::<Array<Text>, _>(numbers);
+        (at, digests, merchants, kinds, numbers),
+    );
     prepared(statement).execute(&mut conn).await?;
     Ok(())
 }
@@ -83,16 +78,20 @@ pub(crate) async fn find(
         Some(_) => "merchant = $2 AND (kind, number) > ($3, $4)",
         None => "(merchant, kind, number) > ($2, $3, $4)",
     };
-    let query = diesel::sql_query(format!(
-        "SELECT merchant, kind, number, created_at FROM record_keys \
+    let query = sql(
+        format!(
+            "SELECT merchant, kind, number, created_at FROM record_keys \
          WHERE key = $1 AND {condition} \
          ORDER BY merchant, kind, number LIMIT $5"
-    ))
-    .bind::<Binary, _>(key.digest().as_bytes().to_vec())
-    .bind::<Text, _>(merchant.map_or(after.merchant.as_str(), MerchantId::as_str))
-    .bind::<Text, _>(&after.kind)
-    .bind::<Text, _>(&after.number)
-    .bind::<BigInt, _>(limit);
+        ),
+        (
+            key.digest().as_bytes().to_vec(),
+            merchant.map_or(after.merchant.as_str(), MerchantId::as_str),
+            &after.kind,
+            &after.number,
+            limit,
+        ),
+    );
     let rows: Vec<RecordRow> = prepared(query).load(conn).await?;
     rows.into_iter().map(FoundRecord::try_from).collect()
 }

@@ -12,16 +12,14 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use diesel::QueryableByName;
-use diesel::sql_query;
-use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{
     MAX_BATCH_BYTES, Timestamp, chain,
-    database::{DatabaseError, prepared},
+    database::{DatabaseError, column, prepared, sql},
 };
 use uuid::Uuid;
 
-use crate::store::{EndpointKey, column};
+use crate::store::EndpointKey;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClaimParams {
@@ -104,16 +102,18 @@ pub(crate) async fn claim_due(
     params: ClaimParams,
     open: &[ClaimableEndpoint],
 ) -> Result<ClaimedBatch, DatabaseError> {
-    let due: Vec<ClaimedDelivery> = prepared(
-        sql_query(CLAIM_DUE)
-            .bind::<Timestamptz, _>(params.now)
-            .bind::<Timestamptz, _>(params.leased_until())
-            .bind::<Array<Text>, _>(column(open, |endpoint| endpoint.key.0.as_str()))
-            .bind::<Array<Text>, _>(column(open, |endpoint| endpoint.key.1.as_str()))
-            .bind::<Array<Timestamptz>, _>(column(open, |endpoint| endpoint.from))
-            .bind::<Array<BigInt>, _>(column(open, |endpoint| i64::from(endpoint.max_messages)))
-            .bind::<BigInt, _>(i64::try_from(MAX_BATCH_BYTES).unwrap_or(i64::MAX)),
-    )
+    let due: Vec<ClaimedDelivery> = prepared(sql(
+        CLAIM_DUE,
+        (
+            params.now,
+            params.leased_until(),
+            column(open, |endpoint| endpoint.key.0.as_str()),
+            column(open, |endpoint| endpoint.key.1.as_str()),
+            column(open, |endpoint| endpoint.from),
+            column(open, |endpoint| i64::from(endpoint.max_messages)),
+            i64::try_from(MAX_BATCH_BYTES).unwrap_or(i64::MAX),
+        ),
+    ))
     .load(conn)
     .await?;
     let is_truncated =
@@ -170,7 +170,7 @@ platform::rows! { struct BlockedId { id: Uuid } }
 
 /// Blocks deliveries behind the first of their ordering key, and returns their ids.
 async fn block(conn: &mut AsyncPgConnection, ids: &[Uuid]) -> Result<HashSet<Uuid>, DatabaseError> {
-    let statement = sql_query(BLOCK).bind::<Array<diesel::sql_types::Uuid>, _>(ids);
+    let statement = sql(BLOCK, ids);
     let blocked: Vec<BlockedId> = prepared(statement).load(conn).await?;
     Ok(blocked.into_iter().map(|blocked| blocked.id).collect())
 }

@@ -1,14 +1,13 @@
 //! Endpoints that have due deliveries.
 
 use diesel::sql_query;
-use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{
     Timestamp,
-    database::{DatabaseError, prepared},
+    database::{DatabaseError, column, prepared, sql},
 };
 
-use crate::store::{EndpointKey, column};
+use crate::store::EndpointKey;
 
 platform::rows! {
     /// An endpoint with a due delivery, and the state that decides whether it may be sent to.
@@ -50,13 +49,17 @@ pub(crate) async fn due_endpoints(
     limit: i64,
     given: &[(EndpointKey, Timestamp)],
 ) -> Result<Vec<DueEndpoint>, DatabaseError> {
-    let statement = sql_query(DUE_ENDPOINTS)
-        .bind::<Timestamptz, _>(from)
-        .bind::<Timestamptz, _>(now)
-        .bind::<BigInt, _>(limit)
-        .bind::<Array<Text>, _>(column(given, |((merchant, _), _)| merchant.as_str()))
-        .bind::<Array<Text>, _>(column(given, |((_, kind), _)| kind.as_str()))
-        .bind::<Array<Timestamptz>, _>(column(given, |(_, from)| *from));
+    let statement = sql(
+        DUE_ENDPOINTS,
+        (
+            from,
+            now,
+            limit,
+            column(given, |((merchant, _), _)| merchant.as_str()),
+            column(given, |((_, kind), _)| kind.as_str()),
+            column(given, |(_, from)| *from),
+        ),
+    );
     Ok(prepared(statement).load(conn).await?)
 }
 
@@ -79,10 +82,7 @@ pub(crate) async fn endpoints_after(
     after: &EndpointKey,
     limit: i64,
 ) -> Result<Vec<FirstReady>, DatabaseError> {
-    let statement = sql_query(ENDPOINTS_AFTER)
-        .bind::<Text, _>(&after.0)
-        .bind::<Text, _>(&after.1)
-        .bind::<BigInt, _>(limit);
+    let statement = sql(ENDPOINTS_AFTER, (&after.0, &after.1, limit));
     Ok(prepared(statement).load(conn).await?)
 }
 
@@ -103,7 +103,7 @@ pub(super) async fn wake_up(
     merchant: &str,
     kind: &str,
 ) -> Result<(), DatabaseError> {
-    sql_query(WAKE_UP).bind::<Text, _>(merchant).bind::<Text, _>(kind).execute(conn).await?;
+    sql(WAKE_UP, (merchant, kind)).execute(conn).await?;
     Ok(())
 }
 

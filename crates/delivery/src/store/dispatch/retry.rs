@@ -1,12 +1,14 @@
 //! Facts about waiting deliveries, and their retry at once.
 
 use chrono::TimeDelta;
-use diesel::dsl::sql;
+use diesel::dsl;
 use diesel::prelude::*;
-use diesel::sql_query;
-use diesel::sql_types::{Array, Integer, Text};
+use diesel::sql_types::Text;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use platform::{Timestamp, database::DatabaseError};
+use platform::{
+    Timestamp,
+    database::{DatabaseError, sql},
+};
 use uuid::Uuid;
 
 use super::due::wake_up;
@@ -33,11 +35,7 @@ pub(crate) async fn unsettled(
     ids: &[Uuid],
     initial_window: i32,
 ) -> Result<Vec<UnsettledDelivery>, DatabaseError> {
-    Ok(sql_query(UNSETTLED)
-        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
-        .bind::<Integer, _>(initial_window)
-        .load(conn)
-        .await?)
+    Ok(sql(UNSETTLED, (ids, initial_window)).load(conn).await?)
 }
 
 /// Makes a ready delivery due now, and lets its endpoint be probed now. Returns false if the delivery
@@ -63,7 +61,7 @@ pub(crate) async fn retry_now(
         let first: Option<Timestamp> = deliveries::table
             .filter(deliveries::merchant.eq(&merchant).and(deliveries::kind.eq(&kind)))
             // As a literal: the planner uses the index on ready deliveries.
-            .filter(deliveries::state.eq(sql::<Text>("'ready'")))
+            .filter(deliveries::state.eq(dsl::sql::<Text>("'ready'")))
             .order(deliveries::next_attempt_at)
             .select(deliveries::next_attempt_at)
             .first(conn)

@@ -1,12 +1,10 @@
 //! Repairs ordering keys whose first delivery is blocked.
 
 use diesel::prelude::*;
-use diesel::sql_query;
-use diesel::sql_types::{BigInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{
     Timestamp,
-    database::{DatabaseError, prepared},
+    database::{DatabaseError, prepared, sql},
 };
 use uuid::Uuid;
 
@@ -41,12 +39,8 @@ pub(crate) async fn unblock_first_deliveries(
     now: Timestamp,
     cursor: &mut BlockedCursor,
 ) -> Result<i64, DatabaseError> {
-    let statement = sql_query(UNBLOCK_FIRST_DELIVERIES)
-        .bind::<Text, _>(&cursor.0)
-        .bind::<Text, _>(&cursor.1)
-        .bind::<diesel::sql_types::Uuid, _>(cursor.2)
-        .bind::<BigInt, _>(DELIVERIES_PER_CHECK)
-        .bind::<Timestamptz, _>(now);
+    let statement =
+        sql(UNBLOCK_FIRST_DELIVERIES, (&cursor.0, &cursor.1, cursor.2, DELIVERIES_PER_CHECK, now));
     let last: Option<LastChecked> = prepared(statement).get_result(conn).await.optional()?;
     let unblocked = last.as_ref().map_or(0, |last| last.unblocked);
     *cursor = match last {

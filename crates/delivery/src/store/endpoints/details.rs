@@ -1,10 +1,11 @@
 //! Backlog and health of endpoints.
 
 use diesel::QueryableByName;
-use diesel::sql_query;
-use diesel::sql_types::{Array, BigInt, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use platform::{Timestamp, database::DatabaseError};
+use platform::{
+    Timestamp,
+    database::{DatabaseError, sql},
+};
 
 use super::health::EndpointHealth;
 
@@ -37,11 +38,5 @@ pub(crate) async fn endpoint_details(
     limit: i64,
     now: Timestamp,
 ) -> Result<Vec<EndpointDetails>, DatabaseError> {
-    Ok(sql_query(DETAILS)
-        .bind::<Array<Text>, _>(merchants)
-        .bind::<Array<Text>, _>(kinds)
-        .bind::<BigInt, _>(limit)
-        .bind::<Timestamptz, _>(now)
-        .load(conn)
-        .await?)
+    Ok(sql(DETAILS, (merchants, kinds, limit, now)).load(conn).await?)
 }

@@ -1,10 +1,12 @@
 //! Durations of attempts per hour.
 
 use diesel::QueryableByName;
-use diesel::sql_query;
-use diesel::sql_types::{Array, Text, Timestamptz};
+use diesel::sql_types::Text;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use platform::{Timestamp, database::DatabaseError};
+use platform::{
+    Timestamp,
+    database::{DatabaseError, Each, sql},
+};
 
 use crate::store::history::report::MAX_READ;
 
@@ -32,14 +34,7 @@ pub(crate) async fn hourly_latencies(
     merchant: Option<&str>,
     kinds: &[&str],
 ) -> Result<Vec<HourBucket>, DatabaseError> {
-    let query = sql_query(merchant.map_or(HOURLY_OF_ALL, |_| HOURLY))
-        .into_boxed()
-        .bind::<Timestamptz, _>(from)
-        .bind::<Array<Text>, _>(kinds);
-    let query = match merchant {
-        Some(merchant) => query.bind::<Text, _>(merchant),
-        None => query,
-    };
+    let query = sql(merchant.map_or(HOURLY_OF_ALL, |_| HOURLY), (from, kinds, Each(merchant)));
     Ok(query.load(conn).await?)
 }
 
@@ -65,21 +60,16 @@ pub(crate) async fn endpoint_latencies(
     kinds: &[&str],
 ) -> Result<(Vec<EndpointCount>, bool), DatabaseError> {
     let of_merchant = merchant.map_or("", |_| "AND merchant = $4 AND kind = ANY ($3) ");
-    let query = sql_query(format!(
-        "SELECT merchant, kind, bucket, sum(attempts)::bigint AS attempts, \
+    let query = sql(
+        format!(
+            "SELECT merchant, kind, bucket, sum(attempts)::bigint AS attempts, \
          sum(delivered)::bigint AS delivered, count(*) AS read FROM ( \
              SELECT * FROM delivery_latencies WHERE hour >= date_trunc('hour', $1, 'UTC') \
              AND hour < $2 {of_merchant}LIMIT {MAX_READ} \
          ) AS counts WHERE kind = ANY ($3) GROUP BY merchant, kind, bucket"
-    ))
-    .into_boxed()
-    .bind::<Timestamptz, _>(from)
-    .bind::<Timestamptz, _>(to)
-    .bind::<Array<Text>, _>(kinds);
-    let query = match merchant {
-        Some(merchant) => query.bind::<Text, _>(merchant),
-        None => query,
-    };
+        ),
+        (from, to, kinds, Each(merchant)),
+    );
     let counts: Vec<EndpointCount> = query.load(conn).await?;
     let is_truncated = counts.iter().map(|count| count.read).sum::<i64>() >= MAX_READ;
     Ok((counts, is_truncated))
@@ -102,9 +92,5 @@ pub(crate) async fn recent_latencies(
     conn: &mut AsyncPgConnection,
     (merchants, kinds): (&[&str], &[&str]),
 ) -> Result<Vec<EndpointBucket>, DatabaseError> {
-    Ok(sql_query(RECENT)
-        .bind::<Array<Text>, _>(merchants)
-        .bind::<Array<Text>, _>(kinds)
-        .load(conn)
-        .await?)
+    Ok(sql(RECENT, (merchants, kinds)).load(conn).await?)
 }

@@ -1,17 +1,14 @@
 //! Rows of `delivery_endpoints`: locked, and saved with their new window and health.
 
 use diesel::QueryableByName;
-use diesel::sql_query;
-use diesel::sql_types::{Array, Integer, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::message_kind::MessageKind;
 use platform::{
     Timestamp,
-    database::{DatabaseError, prepared},
+    database::{DatabaseError, column, prepared, sql},
 };
 
 use super::health::EndpointHealth;
-use crate::store::column;
 
 platform::rows! {
     /// Window and health of an endpoint, as stored.
@@ -46,8 +43,7 @@ pub(super) async fn lock_endpoints<'k, 'm: 'k>(
 ) -> Result<Vec<EndpointRow>, DatabaseError> {
     let (merchants, kinds): (Vec<_>, Vec<_>) =
         endpoints.map(|(merchant, kind)| (*merchant, kind.name())).unzip();
-    let statement =
-        sql_query(LOCK_ENDPOINTS).bind::<Array<Text>, _>(merchants).bind::<Array<Text>, _>(kinds);
+    let statement = sql(LOCK_ENDPOINTS, (merchants, kinds));
     Ok(prepared(statement).load(conn).await?)
 }
 
@@ -57,24 +53,25 @@ pub(super) async fn save_endpoints(
     conn: &mut AsyncPgConnection,
     updates: &[EndpointUpdate<'_>],
 ) -> Result<(), DatabaseError> {
-    type Time = Nullable<Timestamptz>;
     let windows = column(updates, |update| update.window);
-    let statement = sql_query(SAVE)
-        .bind::<Array<Text>, _>(column(updates, |update| update.merchant))
-        .bind::<Array<Text>, _>(column(updates, |update| update.kind.name()))
-        .bind::<Array<Integer>, _>(column(&windows, |[size, ..]| *size))
-        .bind::<Array<Integer>, _>(column(&windows, |[_, threshold, ..]| *threshold))
-        .bind::<Array<Integer>, _>(column(&windows, |[_, _, acks, _]| *acks))
-        .bind::<Array<Integer>, _>(column(&windows, |[.., failed_probes]| *failed_probes))
-        .bind::<Array<Timestamptz>, _>(column(updates, |update| update.not_before))
-        .bind::<Array<Time>, _>(column(updates, |it| it.health.last_success_at))
-        .bind::<Array<Nullable<Integer>>, _>(column(updates, |it| it.health.last_success_status))
-        .bind::<Array<Time>, _>(column(updates, |it| it.health.last_failure_at))
-        .bind::<Array<Nullable<Integer>>, _>(column(updates, |it| it.health.last_failure_status))
-        .bind::<Array<Nullable<Text>>, _>(column(updates, |it| {
-            it.health.last_failure_outcome.as_deref()
-        }))
-        .bind::<Array<Time>, _>(column(updates, |it| it.health.failing_since));
+    let statement = sql(
+        SAVE,
+        (
+            column(updates, |update| update.merchant),
+            column(updates, |update| update.kind.name()),
+            column(&windows, |[size, ..]| *size),
+            column(&windows, |[_, threshold, ..]| *threshold),
+            column(&windows, |[_, _, acks, _]| *acks),
+            column(&windows, |[.., failed_probes]| *failed_probes),
+            column(updates, |update| update.not_before),
+            column(updates, |it| it.health.last_success_at),
+            column(updates, |it| it.health.last_success_status),
+            column(updates, |it| it.health.last_failure_at),
+            column(updates, |it| it.health.last_failure_status),
+            column(updates, |it| it.health.last_failure_outcome.as_deref()),
+            column(updates, |it| it.health.failing_since),
+        ),
+    );
     prepared(statement).execute(conn).await?;
     Ok(())
 }

@@ -1,12 +1,11 @@
 //! Samples: the requests to send them, and the last one that each endpoint accepted.
 
-use diesel::sql_query;
-use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use platform::{Timestamp, database::DatabaseError};
+use platform::{
+    Timestamp,
+    database::{DatabaseError, column, sql},
+};
 use uuid::Uuid;
-
-use crate::store::column;
 
 platform::rows! {
     /// A request to send samples to a merchant's endpoints.
@@ -26,16 +25,8 @@ pub(crate) async fn insert_sample_request(
     conn: &mut AsyncPgConnection,
     request: &SampleRequest,
 ) -> Result<(), DatabaseError> {
-    sql_query(
-        "INSERT INTO delivery_sample_requests (id, merchant, requested_by, event, kinds, requested_at) \
-         VALUES ($1, $2, $3, $4, $5, $6)",
-    )
-    .bind::<diesel::sql_types::Uuid, _>(request.id)
-    .bind::<Text, _>(&request.merchant)
-    .bind::<Text, _>(&request.requested_by)
-    .bind::<Text, _>(&request.event)
-    .bind::<Array<Text>, _>(&request.kinds)
-    .bind::<Timestamptz, _>(request.requested_at)
+    sql("INSERT INTO delivery_sample_requests (id, merchant, requested_by, event, kinds, requested_at) \
+         VALUES ($1, $2, $3, $4, $5, $6)", (request.id, &request.merchant, &request.requested_by, &request.event, &request.kinds, request.requested_at))
     .execute(conn)
     .await?;
     Ok(())
@@ -49,13 +40,13 @@ pub(crate) async fn newest_sample_requests(
     limit: i64,
 ) -> Result<Vec<SampleRequest>, DatabaseError> {
     let of_merchant = merchant.map_or("$1 IS NULL", |_| "merchant = $1");
-    let query = sql_query(format!(
-        "SELECT id, merchant, requested_by, event, kinds, requested_at FROM delivery_sample_requests \
+    let query = sql(
+        format!(
+            "SELECT id, merchant, requested_by, event, kinds, requested_at FROM delivery_sample_requests \
          WHERE {of_merchant} AND id < $2 ORDER BY id DESC LIMIT $3"
-    ))
-    .bind::<Nullable<Text>, _>(merchant)
-    .bind::<diesel::sql_types::Uuid, _>(after.unwrap_or(Uuid::max()))
-    .bind::<BigInt, _>(limit);
+        ),
+        (merchant, after.unwrap_or(Uuid::max()), limit),
+    );
     Ok(query.load(conn).await?)
 }
 
@@ -66,16 +57,18 @@ pub(crate) async fn record_samples(
     accepted: &[(String, i32)],
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
-    sql_query(
+    sql(
         "INSERT INTO delivery_samples (merchant, kind, accepted_at, status) \
          SELECT $1, kind, $4, status FROM unnest($2, $3) AS accepted (kind, status) \
          ON CONFLICT (merchant, kind) DO UPDATE \
          SET accepted_at = excluded.accepted_at, status = excluded.status",
+        (
+            merchant,
+            column(accepted, |(kind, _)| kind),
+            column(accepted, |(_, status)| *status),
+            now,
+        ),
     )
-    .bind::<Text, _>(merchant)
-    .bind::<Array<Text>, _>(column(accepted, |(kind, _)| kind))
-    .bind::<Array<Integer>, _>(column(accepted, |(_, status)| *status))
-    .bind::<Timestamptz, _>(now)
     .execute(conn)
     .await?;
     Ok(())

@@ -1,9 +1,11 @@
 //! Results that decide the states of endpoints, pages of failing endpoints, and the worst of all.
 
-use diesel::sql_query;
-use diesel::sql_types::{Array, BigInt, Nullable, Text, Timestamptz};
+use diesel::sql_types::Text;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use platform::{Timestamp, database::DatabaseError};
+use platform::{
+    Timestamp,
+    database::{DatabaseError, Each, sql},
+};
 
 use crate::store::history::report::MAX_READ;
 
@@ -26,12 +28,8 @@ pub(crate) async fn endpoint_results(
     conn: &mut AsyncPgConnection,
     (merchants, kinds): (&[&str], &[&str]),
 ) -> Result<Vec<EndpointResults>, DatabaseError> {
-    Ok(sql_query(
-        "SELECT merchant, kind, failing_since, last_success_at \
-         FROM unnest($1, $2) AS given (merchant, kind) JOIN delivery_endpoints USING (merchant, kind)",
-    )
-    .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(kinds)
+    Ok(sql("SELECT merchant, kind, failing_since, last_success_at \
+         FROM unnest($1, $2) AS given (merchant, kind) JOIN delivery_endpoints USING (merchant, kind)", (merchants, kinds))
     .load(conn)
     .await?)
 }
@@ -56,19 +54,14 @@ pub(crate) async fn failing_endpoints(
 ) -> Result<Vec<EndpointKey>, DatabaseError> {
     let (after_merchant, after_kind) = after.map_or(("", ""), |(merchant, kind)| (merchant, kind));
     let of_merchant = merchant.map_or("", |_| "AND merchant COLLATE \"C\" = $4 ");
-    let query = sql_query(format!(
-        "SELECT merchant, kind FROM delivery_endpoints WHERE failing_since IS NOT NULL {of_merchant}\
+    let query = sql(
+        format!(
+            "SELECT merchant, kind FROM delivery_endpoints WHERE failing_since IS NOT NULL {of_merchant}\
          AND (merchant COLLATE \"C\", kind COLLATE \"C\") > ($1, $2) \
          ORDER BY merchant COLLATE \"C\", kind COLLATE \"C\" LIMIT $3"
-    ))
-    .into_boxed()
-    .bind::<Text, _>(after_merchant)
-    .bind::<Text, _>(after_kind)
-    .bind::<BigInt, _>(limit);
-    let query = match merchant {
-        Some(merchant) => query.bind::<Text, _>(merchant),
-        None => query,
-    };
+        ),
+        (after_merchant, after_kind, limit, Each(merchant)),
+    );
     Ok(keys(query.load(conn).await?))
 }
 
@@ -84,12 +77,6 @@ pub(crate) async fn worst_endpoints(
     recent: Timestamp,
     limit: i64,
 ) -> Result<Vec<EndpointKey>, DatabaseError> {
-    let rows = sql_query(WORST)
-        .bind::<Nullable<Text>, _>(merchant)
-        .bind::<Timestamptz, _>(recent)
-        .bind::<BigInt, _>(limit)
-        .bind::<BigInt, _>(MAX_READ)
-        .load(conn)
-        .await?;
+    let rows = sql(WORST, (merchant, recent, limit, MAX_READ)).load(conn).await?;
     Ok(keys(rows))
 }

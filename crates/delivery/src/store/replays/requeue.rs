@@ -1,11 +1,12 @@
 //! Requeues and deletes settled deliveries.
 
 use diesel::prelude::*;
-use diesel::sql_query;
-use diesel::sql_types::{Array, Bool, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::message_kind::MessageKind;
-use platform::{Timestamp, database::DatabaseError};
+use platform::{
+    Timestamp,
+    database::{DatabaseError, sql},
+};
 use uuid::Uuid;
 
 use crate::store::schema::{deliveries, delivery_messages};
@@ -46,13 +47,10 @@ pub(crate) async fn requeue(
         }
         Superseded::Send => Vec::new(),
     };
-    let requeued: Vec<RequeuedId> = sql_query(REQUEUE)
-        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
-        .bind::<Bool, _>(superseded == Superseded::Send)
-        .bind::<Timestamptz, _>(now)
-        .bind::<Array<Text>, _>(kinds_with_complete_state())
-        .load(conn)
-        .await?;
+    let requeued: Vec<RequeuedId> =
+        sql(REQUEUE, (ids, superseded == Superseded::Send, now, kinds_with_complete_state()))
+            .load(conn)
+            .await?;
     if !blocked.is_empty() {
         let keys = blocked.iter().map(|key| (key.merchant.as_str(), key.ordering_key.as_str()));
         unblock_next(conn, now, keys.collect()).await?;
@@ -71,10 +69,7 @@ async fn lock_ordering_keys(
     conn: &mut AsyncPgConnection,
     ids: &[Uuid],
 ) -> Result<(), DatabaseError> {
-    sql_query(include_str!("lock_ordering_keys.sql"))
-        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
-        .execute(conn)
-        .await?;
+    sql(include_str!("lock_ordering_keys.sql"), ids).execute(conn).await?;
     Ok(())
 }
 
@@ -91,10 +86,7 @@ async fn block_successors(
     conn: &mut AsyncPgConnection,
     ids: &[Uuid],
 ) -> Result<Vec<OrderingKey>, DatabaseError> {
-    Ok(sql_query(include_str!("block_successors.sql"))
-        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
-        .load(conn)
-        .await?)
+    Ok(sql(include_str!("block_successors.sql"), ids).load(conn).await?)
 }
 
 /// Deletes the message of a settled delivery, so that it cannot be replayed. Returns false if the

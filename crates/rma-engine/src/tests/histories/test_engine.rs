@@ -10,6 +10,7 @@ use diesel_async::RunQueryDsl as _;
 use domain::json::Digest;
 use domain::order::Order;
 use domain::returns::{Rma, RmaMessage};
+use platform::database::sql;
 use platform::idempotency::{IdempotencyKey, OwnedKey};
 use platform::{ErrorKind, Failure as _, Process, Service as _, settings};
 use serde_json::json;
@@ -203,11 +204,11 @@ impl TestEngine {
             #[diesel(sql_type = Text)]
             body: String,
         }
-        let rows: Vec<Row> = diesel::sql_query(
+        let rows: Vec<Row> = sql(
             "SELECT ordering_key, sequence, event, convert_from(body, 'UTF8') AS body \
              FROM delivery_messages WHERE merchant = $1 ORDER BY ordering_key, sequence",
+            model.id().as_str(),
         )
-        .bind::<Text, _>(model.id().as_str())
         .load(&mut *self.app.pool.get().await.unwrap())
         .await
         .unwrap();
@@ -240,7 +241,7 @@ impl TestEngine {
             line: String,
         }
         let mut conn = self.app.pool.get().await.unwrap();
-        let query = diesel::sql_query(query).bind::<Text, _>(model.id().as_str());
+        let query = sql(query, model.id().as_str());
         let lines: Vec<Line> = query.load(&mut *conn).await.unwrap();
         lines.into_iter().map(|it| it.line).collect()
     }
