@@ -92,6 +92,10 @@ async function everyResult(session, steps) {
       await step(page);
       page.off("response", remember);
       if (last.status() !== status) findings.push(`${name}: status ${last.status()}`);
+      if (status === 422) {
+        const focus = await page.evaluate(() => document.activeElement?.getAttribute("role"));
+        if (focus !== "alert" || !(await page.title()).startsWith("Error: ")) findings.push(`${name}: the focus or the title does not say so`);
+      }
       findings.push(...(await check(page, await last.text())).map((finding) => `${name}: ${finding}`));
     }
     assert.deepEqual(findings, []);

@@ -13,6 +13,8 @@ await runJourneys({
     const order = await publish(["TRAIL-SHOE-NAVY-42"]);
     await portal.find(order, "wrong@shopper.example");
     await portal.alert("find-wrong");
+    assert.ok((await portal.page.title()).startsWith(portal.t("title-error")));
+    assert.equal(await portal.page.evaluate(() => document.activeElement?.getAttribute("role")), "alert");
     assert.equal(await portal.page.getByLabel(portal.t("find-order")).inputValue(), order.identifier);
     await portal.fillFind(order.identifier, order.email);
     await portal.isAt("choose-title");
