@@ -26,6 +26,9 @@ async fn a_change_of_an_old_version_is_refused() {
         let path = "/v1/merchants/acme/endpoints/rma";
         let (status, body) = change(Method::PUT, path, endpoint, &old).await;
         assert_eq!(status, StatusCode::PRECONDITION_FAILED, "{body}");
+        let path = "/v1/merchants/acme/warehouses/reno";
+        let (status, body) = change(Method::PUT, path, json!({}), &old).await;
+        assert_eq!(status, StatusCode::PRECONDITION_FAILED, "{body}");
     }
     assert_eq!(rename("Acme 3", "*").await.0, StatusCode::OK);
     let (_, merchant) = app.call(Method::GET, "/v1/merchants/acme", None).await;
