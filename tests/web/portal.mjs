@@ -79,7 +79,14 @@ const journeys = {
     await portal.shows("check-next-difference");
     const [refund, shipping] = await portal.amounts("check-items-refund", "check-shipping");
     assert.equal(refund, 0);
-    const body = await checkMessage(await portal.confirm(), 0, shipping);
+    await portal.shows("check-next-not-cancelable");
+    const rma = await portal.confirm();
+    // The page of the return says the same as the page before.
+    await portal.shows("check-more", { amount: portal.money(1500) });
+    await portal.shows("check-less", { amount: portal.money(500) });
+    assert.deepEqual(await portal.amounts("return-refund", "return-shipping"), [refund, shipping]);
+    await portal.shows("cancel-late-exchange");
+    const body = await checkMessage(rma, 0, shipping);
     assert.deepEqual(body.items.map((it) => it.refund_type), ["UNEVEN_EXCHANGE", "UNEVEN_EXCHANGE"]);
     // The merchant gets its own price, and computes discount and tax itself.
     const { items } = await exchangeOrder(order.identifier);
