@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use api::exchange::{Abandonment, State};
 use diesel_async::AsyncPgConnection;
 use domain::exchange::{ExchangeOrderResponse, ExchangeRenamed};
 use platform::{Clock, Service as _};
@@ -9,7 +10,6 @@ use uuid::Uuid;
 
 use super::confirmed;
 use crate::App;
-use crate::exchange_order::{Abandonment, State};
 use crate::store::confirmations::{self, Capacity, Claimed, Decision};
 use crate::store::search::{self, Search};
 use crate::store::{erasures, orders};
