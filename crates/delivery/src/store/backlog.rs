@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use diesel::sql_types::{Array, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::message_kind::MessageKind;
 use platform::{

@@ -1,7 +1,6 @@
 //! Searches exchanges.
 
 use api::exchange::{Abandonment, ExchangeOrderView, State};
-use diesel::sql_types::Text;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
 use domain::exchange::OrderAmounts;

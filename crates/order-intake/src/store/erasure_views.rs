@@ -1,6 +1,5 @@
 //! Reads erasures for people.
 
-use diesel::sql_types::Text;
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::erasure::KeptReturn;

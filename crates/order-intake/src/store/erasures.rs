@@ -1,7 +1,6 @@
 //! Erasures and their progress.
 
 use diesel::prelude::*;
-use diesel::sql_query;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
 use domain::erasure::{EmailDigest, ErasureConfirmed};

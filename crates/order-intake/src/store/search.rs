@@ -1,7 +1,6 @@
 //! Finds stored orders.
 
 use api::orders::StoredOrder;
-use diesel::sql_types::Text;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::{InvalidMerchantId, MerchantId};
 use platform::Timestamp;

@@ -1,6 +1,5 @@
 //! Confirmations and cancellations of drop shipments.
 
-use diesel::sql_types::Text;
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::warehouse::DropShipment;

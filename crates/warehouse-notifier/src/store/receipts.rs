@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use diesel::sql_types::Text;
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::warehouse::{InboundHeader, InboundLine};

@@ -1,7 +1,6 @@
 //! Durations of attempts per hour.
 
 use diesel::QueryableByName;
-use diesel::sql_types::Text;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{
     Timestamp,

@@ -1,6 +1,5 @@
 //! Results that decide the states of endpoints, pages of failing endpoints, and the worst of all.
 
-use diesel::sql_types::Text;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{
     Timestamp,
