@@ -119,35 +119,36 @@ pub(crate) async fn abandon(
     original_order_id: &str,
     abandonment: &Abandonment,
 ) -> Result<(), Error> {
-    let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| {
-        let now = app.order_settlement.clock.now();
-        let named = || original_order_id.to_owned();
-        let (state, delivery) = orders::lock(conn, merchant, original_order_id)
-            .await?
-            .ok_or_else(|| Error::NoExchange(named()))?;
-        match state {
-            State::Abandoned => return Ok(()),
-            State::Undeliverable | State::AlreadyExists => {}
-            other => {
-                return Err(Error::NotUndeliverable { order: named(), state: other.as_str() });
+    app.pool
+        .transaction_of(merchant.as_str(), async |conn| {
+            let now = app.order_settlement.clock.now();
+            let named = || original_order_id.to_owned();
+            let (state, delivery) = orders::lock(conn, merchant, original_order_id)
+                .await?
+                .ok_or_else(|| Error::NoExchange(named()))?;
+            match state {
+                State::Abandoned => return Ok(()),
+                State::Undeliverable | State::AlreadyExists => {}
+                other => {
+                    return Err(Error::NotUndeliverable { order: named(), state: other.as_str() });
+                }
             }
-        }
-        if !Deliveries::delete_settled(conn, delivery).await? {
-            return Err(Error::BeingReplayed(named()));
-        }
-        let actor = &abandonment.by;
-        let abandoned = orders::abandon(conn, delivery, abandonment, now).await?;
-        let event = abandoned.map(|order| {
-            let detail =
-                format!("the order could not be delivered to the merchant; abandoned by {actor}");
-            exchange_failed(order, FailureReason::Abandoned, &detail, now)
-        });
-        app.order_settlement.outbox.append(conn, now, event).await?;
-        tracing::info!(by = %actor, "exchange order for order {original_order_id} abandoned");
-        Ok(())
-    })
-    .await
+            if !Deliveries::delete_settled(conn, delivery).await? {
+                return Err(Error::BeingReplayed(named()));
+            }
+            let actor = &abandonment.by;
+            let abandoned = orders::abandon(conn, delivery, abandonment, now).await?;
+            let event = abandoned.map(|order| {
+                let detail = format!(
+                    "the order could not be delivered to the merchant; abandoned by {actor}"
+                );
+                exchange_failed(order, FailureReason::Abandoned, &detail, now)
+            });
+            app.order_settlement.outbox.append(conn, now, event).await?;
+            tracing::info!(by = %actor, "exchange order for order {original_order_id} abandoned");
+            Ok(())
+        })
+        .await
 }
 
 fn exchange_failed(

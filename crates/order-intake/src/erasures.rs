@@ -177,7 +177,7 @@ pub(crate) async fn list(
     after: Option<Uuid>,
     limit: PageLimit,
 ) -> Result<Erasures, ErasureError> {
-    let mut conn = app.pool.reader().await?;
+    let mut conn = app.pool.reader(merchant.map(MerchantId::as_str)).await?;
     let selected = Selected::Before(after);
     let mut found = store::erasures(&mut conn, merchant, selected, limit.rows()).await?;
     let next = limit.next(&mut found, |row| row.id.to_string());

@@ -41,7 +41,7 @@ pub(crate) async fn list(
     search: &Search,
     limit: PageLimit,
 ) -> Result<StoredOrders, Problem> {
-    let mut conn = app.pool.reader().await?;
+    let mut conn = app.pool.reader(search.merchant.as_ref().map(MerchantId::as_str)).await?;
     let (mut orders, is_truncated) = store::search(&mut conn, search, limit.rows()).await?;
     let next = limit.next_of(&mut orders, is_truncated, |last| {
         URL_SAFE_NO_PAD.encode(format!("{}/{}", last.merchant, last.identifier))

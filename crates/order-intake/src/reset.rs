@@ -72,9 +72,9 @@ pub(crate) async fn reset(
     if identifier.contains('\0') {
         return Err(ResetError::NoSuchOrder(identifier));
     }
-    let mut conn = app.pool.get().await?;
-    let (previous_updated_at, updated_at) = conn
-        .transaction(async |conn| {
+    let (previous_updated_at, updated_at) = app
+        .pool
+        .transaction_of(merchant.as_str(), async |conn| {
             let stored = store::lock_order(conn, merchant, &identifier).await?;
             let stored = stored.ok_or_else(|| ResetError::NoSuchOrder(identifier.clone()))?;
             let previous_updated_at = stored.updated_at;

@@ -24,7 +24,7 @@ pub(crate) async fn summarize(
     merchant: &MerchantId,
 ) -> Result<OrderSummary, Problem> {
     let since = start_of_hour(app.clock.now()) - TimeDelta::hours(23);
-    let mut conn = app.pool.reader().await?;
+    let mut conn = app.pool.reader(Some(merchant.as_str())).await?;
     // One snapshot, so that the parts of the summary agree.
     let (count, times, counts, rejections) = conn
         .build_transaction()

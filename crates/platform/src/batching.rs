@@ -24,23 +24,19 @@
 
 mod metrics;
 mod queue;
-mod slots;
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
-use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
+use diesel_async::AsyncPgConnection;
 use futures_util::FutureExt as _;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use queue::{Job, QueueLimits, QueuedWrite, SubmitError, WriteQueue};
 
 use self::metrics::Metrics;
-use self::slots::Slots;
-use crate::database::{DatabaseError, Pool, deadlocked, lock_timed_out, timed_out};
+use crate::database::{DatabaseError, Pool, deadlocked, timed_out};
 use crate::{ErrorKind, Failure, Process, chain};
 
 /// Batches that are processed at the same time. More would make each of them smaller.
@@ -48,16 +44,6 @@ const WORKERS: usize = 2;
 const LIMITS: QueueLimits = QueueLimits { max_batch: 64, max_queued: 100_000 };
 /// Attempts to process a request alone, while other transactions insert the same rows.
 const ATTEMPTS: usize = 20;
-/// Requests of a handler that are processed alone at the same time, each of another owner. They may wait for
-/// locks, and must leave connections to the batches.
-const MAX_ALONE: usize = 2;
-/// The same for requests that are too large for a batch. They never wait for a slot behind a request about a
-/// locked row.
-const MAX_LARGE: usize = 1;
-/// Longest time until a request is processed alone.
-const ALONE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Longest wait for a lock in one attempt. The request then lets others have its slot, and tries again.
-const LIMIT_LOCK_WAIT: &str = "SET LOCAL lock_timeout = '1s'";
 
 /// How a request is processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,8 +90,6 @@ pub struct Batches<H: BatchHandler> {
     pool: Pool,
     metrics: Metrics,
     queue: WriteQueue<H::Job, JobResult<H>>,
-    alone: Slots,
-    large: Slots,
 }
 
 impl<H: BatchHandler> Batches<H> {
@@ -116,8 +100,6 @@ impl<H: BatchHandler> Batches<H> {
             pool: process.pool.clone(),
             metrics: Metrics::new(name),
             queue: WriteQueue::new(LIMITS),
-            alone: Slots::new(MAX_ALONE),
-            large: Slots::new(MAX_LARGE),
         });
         for _ in 0..WORKERS {
             let batches = batches.clone();
@@ -126,15 +108,14 @@ impl<H: BatchHandler> Batches<H> {
         batches
     }
 
-    /// Processes a request with others that wait, or alone. A large one would be a batch of its own, which could
-    /// occupy the workers.
+    /// Processes a request with others that wait, or alone.
     pub async fn run(&self, job: H::Job) -> Result<H::Response, H::Error> {
-        if job.weight() > LIMITS.max_batch {
-            return self.run_alone(&job, &self.large).await;
+        if is_large(&job) {
+            return self.run_alone(&job).await;
         }
         match self.queue.submit(job).await? {
             (_, Some(result)) => result,
-            (job, None) => self.run_alone(&job, &self.alone).await,
+            (job, None) => self.run_alone(&job).await,
         }
     }
 
@@ -149,7 +130,7 @@ impl<H: BatchHandler> Batches<H> {
         let jobs: Vec<_> = batch.iter().map(|write| &write.job).collect();
         self.metrics.record_batch(jobs.len());
         // A panic must not end the worker. The request that caused it panics again alone.
-        let processed = AssertUnwindSafe(self.transaction(&jobs, Processing::Batch)).catch_unwind();
+        let processed = AssertUnwindSafe(self.batch(&jobs)).catch_unwind();
         let (results, is_database_down) = match processed.await {
             Ok(Ok(results)) => (results, false),
             Ok(Err(error)) if may_affect_one_request::<H>(&error) => {
@@ -172,44 +153,46 @@ impl<H: BatchHandler> Batches<H> {
         batch.into_iter().zip(results).for_each(|(write, result)| write.finish(result));
     }
 
-    async fn run_alone(&self, job: &H::Job, slots: &Slots) -> Result<H::Response, H::Error> {
+    async fn batch(
+        &self,
+        jobs: &[&H::Job],
+    ) -> Result<BatchResults<H::Response, H::Error>, H::Error> {
+        let mut conn = self.pool.get().await?;
+        conn.transaction(async |conn| self.handler.process(conn, jobs, Processing::Batch).await)
+            .await
+    }
+
+    async fn run_alone(&self, job: &H::Job) -> Result<H::Response, H::Error> {
         self.metrics.record_alone();
-        let deadline = Instant::now() + ALONE_TIMEOUT;
+        let jobs = [job];
+        let slots = &self.pool.owner_transactions;
+        let slots = if is_large(job) { &slots.large } else { &slots.normal };
         for _ in 0..ATTEMPTS {
-            let slot = tokio::time::timeout_at(deadline, slots.acquire(job.owner())).await;
-            let Ok(Ok(_slot)) = slot else { break };
-            match self.transaction(&[job], Processing::Alone).await {
+            let process = self.pool.transaction_in(slots, job.owner(), async |conn| {
+                self.handler.process(conn, &jobs, Processing::Alone).await
+            });
+            match process.await {
                 Ok(results) => {
                     if let Some(result) = results.into_iter().flatten().next() {
                         return result;
                     }
                 }
-                Err(error) if H::is_conflict(&error) || lock_timed_out(&error) => {}
+                Err(error) if H::is_conflict(&error) => {}
                 Err(error) => return Err(error),
             }
         }
-        Err(SubmitError::Contended.into())
+        Err(DatabaseError::Contended.into())
     }
 
     /// The weight of the queued requests.
     pub fn queued(&self) -> usize {
         self.queue.depth()
     }
+}
 
-    async fn transaction(
-        &self,
-        jobs: &[&H::Job],
-        processing: Processing,
-    ) -> Result<BatchResults<H::Response, H::Error>, H::Error> {
-        let mut conn = self.pool.get().await?;
-        conn.transaction(async |conn| {
-            if processing == Processing::Alone {
-                conn.batch_execute(LIMIT_LOCK_WAIT).await?;
-            }
-            self.handler.process(conn, jobs, processing).await
-        })
-        .await
-    }
+/// Whether the job would be a batch of its own, which could occupy the workers.
+fn is_large<J: Job>(job: &J) -> bool {
+    job.weight() > LIMITS.max_batch
 }
 
 /// Whether requests of a failed batch could succeed alone. After a lost connection the batch may have been committed,

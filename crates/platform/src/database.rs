@@ -13,6 +13,7 @@ mod leader;
 mod migrations;
 mod name_lock;
 mod opener;
+mod owner_transaction;
 mod page_bytes;
 mod pool;
 mod prepared;

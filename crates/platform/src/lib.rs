@@ -33,6 +33,7 @@ mod openapi;
 mod request_id;
 mod running;
 mod service;
+mod slots;
 mod tasks;
 mod version;
 

@@ -66,28 +66,29 @@ pub(crate) async fn resolve(
     position: i64,
     decision: &Decision,
 ) -> Result<RecordedDiscrepancy, Error> {
-    let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| {
-        let missing = || Error::NoDiscrepancy(position);
-        let found = discrepancy_search::find(conn, merchant, position).await?;
-        let found = found.ok_or_else(missing)?;
-        if decision.is_made(&found) {
-            return Ok(found.into());
-        }
-        let resolution = DiscrepancyResolution {
-            at: app.clock.now(),
-            by: actor.to_owned(),
-            note: decision.note.clone(),
-            rma_identifier: decision.rma_identifier.clone(),
-        };
-        if let Some(rma_identifier) = &decision.rma_identifier {
-            assign(app, conn, &found, rma_identifier, &resolution).await?;
-        }
-        discrepancies::resolve(conn, &found.merchant, position, &resolution).await?;
-        let resolved = discrepancy_search::find(conn, merchant, position).await?;
-        Ok(resolved.ok_or_else(missing)?.into())
-    })
-    .await
+    let owner = merchant.map_or("", MerchantId::as_str);
+    app.pool
+        .transaction_of(owner, async |conn| {
+            let missing = || Error::NoDiscrepancy(position);
+            let found = discrepancy_search::find(conn, merchant, position).await?;
+            let found = found.ok_or_else(missing)?;
+            if decision.is_made(&found) {
+                return Ok(found.into());
+            }
+            let resolution = DiscrepancyResolution {
+                at: app.clock.now(),
+                by: actor.to_owned(),
+                note: decision.note.clone(),
+                rma_identifier: decision.rma_identifier.clone(),
+            };
+            if let Some(rma_identifier) = &decision.rma_identifier {
+                assign(app, conn, &found, rma_identifier, &resolution).await?;
+            }
+            discrepancies::resolve(conn, &found.merchant, position, &resolution).await?;
+            let resolved = discrepancy_search::find(conn, merchant, position).await?;
+            Ok(resolved.ok_or_else(missing)?.into())
+        })
+        .await
 }
 
 impl Decision {

@@ -139,22 +139,23 @@ pub(crate) async fn cancel(
     rma_identifier: &str,
     Cancellation { units, reason, shopper }: Cancellation<'_>,
 ) -> Result<Rma, Error> {
-    let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| {
-        let now = app.clock.now();
-        let id = &merchant.identifier;
-        let rma = find(conn, merchant, rma_identifier, shopper).await?;
-        let orders = rma.units.iter().map(|it| (id.as_str(), it.id.order_identifier.as_str()));
-        let orders = store::orders::find(conn, &orders.collect(), RowLock::Update).await?;
-        let orders = orders.into_iter().map(|(_, projected)| projected).collect();
-        let mut rma = lock(conn, merchant, rma_identifier).await?;
-        let change = rma.cancel(units, now).map_err(|it| refused(rma_identifier, it))?;
-        let cause = Cause { actor, action: "cancellation", detail: json!({ "reason": reason }) };
-        return_changes::record(conn, &app.deliveries, &rma, &change, cause, now).await?;
-        projection::reconcile_again(conn, id, orders, now).await?;
-        Ok(rma)
-    })
-    .await
+    let id = &merchant.identifier;
+    app.pool
+        .transaction_of(id.as_str(), async |conn| {
+            let now = app.clock.now();
+            let rma = find(conn, merchant, rma_identifier, shopper).await?;
+            let orders = rma.units.iter().map(|it| (id.as_str(), it.id.order_identifier.as_str()));
+            let orders = store::orders::find(conn, &orders.collect(), RowLock::Update).await?;
+            let orders = orders.into_iter().map(|(_, projected)| projected).collect();
+            let mut rma = lock(conn, merchant, rma_identifier).await?;
+            let change = rma.cancel(units, now).map_err(|it| refused(rma_identifier, it))?;
+            let cause =
+                Cause { actor, action: "cancellation", detail: json!({ "reason": reason }) };
+            return_changes::record(conn, &app.deliveries, &rma, &change, cause, now).await?;
+            projection::reconcile_again(conn, id, orders, now).await?;
+            Ok(rma)
+        })
+        .await
 }
 
 /// Finds one of the merchant's returns. For a shopper, other returns than the own ones do not exist.

@@ -63,30 +63,30 @@ pub(crate) async fn record(
     let merchant = request.merchant;
     let at = request.at;
     let id = new_id(at);
-    let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| {
-        idempotency::run(conn, request.key.as_ref(), request.at, async |conn| {
-            let cancelled = store::lock_order(conn, merchant, &shipment.order).await?;
-            if store::insert(conn, merchant, &shipment, id, at).await? {
-                if cancelled.is_some() {
-                    let detail = format!("order {} was cancelled", shipment.order);
-                    return Err(Error::field(shipment.order_field(), detail));
+    app.pool
+        .transaction_of(merchant.as_str(), async |conn| {
+            idempotency::run(conn, request.key.as_ref(), request.at, async |conn| {
+                let cancelled = store::lock_order(conn, merchant, &shipment.order).await?;
+                if store::insert(conn, merchant, &shipment, id, at).await? {
+                    if cancelled.is_some() {
+                        let detail = format!("order {} was cancelled", shipment.order);
+                        return Err(Error::field(shipment.order_field(), detail));
+                    }
+                    apply(app, conn, merchant, &shipment, at).await?;
+                    return Ok(Accepted::new(id, &shipment.order, at));
                 }
-                apply(app, conn, merchant, &shipment, at).await?;
-                return Ok(Accepted::new(id, &shipment.order, at));
-            }
-            let stored = store::find(conn, merchant, &shipment).await?;
-            let stored = stored.filter(|stored| stored.digest == shipment.digest.as_bytes());
-            let stored = stored.ok_or_else(|| {
-                let detail =
-                    format!("{} was already reported with other content", shipment.reference);
-                Error::field(shipment.reference_field(), detail)
-            })?;
-            Ok(Accepted::new(stored.id, &shipment.order, stored.created_at))
+                let stored = store::find(conn, merchant, &shipment).await?;
+                let stored = stored.filter(|stored| stored.digest == shipment.digest.as_bytes());
+                let stored = stored.ok_or_else(|| {
+                    let detail =
+                        format!("{} was already reported with other content", shipment.reference);
+                    Error::field(shipment.reference_field(), detail)
+                })?;
+                Ok(Accepted::new(stored.id, &shipment.order, stored.created_at))
+            })
+            .await
         })
         .await
-    })
-    .await
 }
 
 /// Applies a confirmation or cancellation that is new.
@@ -124,7 +124,7 @@ pub(crate) async fn list(
     after: Option<Uuid>,
     limit: PageLimit,
 ) -> Result<DropShipmentPage, Error> {
-    let mut conn = app.pool.reader().await?;
+    let mut conn = app.pool.reader(merchant.map(MerchantId::as_str)).await?;
     let mut found = store::page(&mut conn, merchant, order, after, limit.rows()).await?;
     let next = limit.next(&mut found, |last| last.id.to_string());
     let drop_shipments = found.into_iter().map(DropShipmentView::from).collect();

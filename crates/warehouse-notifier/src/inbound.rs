@@ -130,24 +130,26 @@ pub(crate) async fn register(
 ) -> Result<String, Error> {
     let columns = AsnColumns::from(asn);
     let new = columns.new_asn(request.merchant, request.digest, request.at);
-    let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| {
-        idempotency::run(conn, request.key.as_ref(), request.at, async |conn| {
-            let created_at = if store::insert(conn, &new).await? {
-                store::insert_lines(conn, &new).await?;
-                insert_keys(conn, &new).await?;
-                new.at
-            } else {
-                let stored = store::find(conn, new.merchant, new.number).await?;
-                let stored = stored.filter(|stored| stored.digest == new.digest.as_bytes());
-                stored.map(|stored| stored.updated_at).ok_or_else(|| number_taken(new.number))?
-            };
-            let response = Registered::new(new.header, new.lines.len(), new.units, created_at);
-            Ok(response)
+    app.pool
+        .transaction_of(request.merchant.as_str(), async |conn| {
+            idempotency::run(conn, request.key.as_ref(), request.at, async |conn| {
+                let created_at = if store::insert(conn, &new).await? {
+                    store::insert_lines(conn, &new).await?;
+                    insert_keys(conn, &new).await?;
+                    new.at
+                } else {
+                    let stored = store::find(conn, new.merchant, new.number).await?;
+                    let stored = stored.filter(|stored| stored.digest == new.digest.as_bytes());
+                    stored
+                        .map(|stored| stored.updated_at)
+                        .ok_or_else(|| number_taken(new.number))?
+                };
+                let response = Registered::new(new.header, new.lines.len(), new.units, created_at);
+                Ok(response)
+            })
+            .await
         })
         .await
-    })
-    .await
 }
 
 /// Makes an ASN findable. The numbers that an ASN had before a change still find it.
@@ -174,24 +176,26 @@ pub(crate) async fn change(
         return Err(Error::field("$.asn_number", format!("must be {number}, as in the URL")));
     }
     let new = columns.new_asn(merchant, digest, app.clock.now());
-    let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| {
-        store::lock(conn, merchant, number).await?;
-        let stored = store::find(conn, merchant, number).await?.ok_or_else(|| not_found(number))?;
-        if stored.digest != digest.as_bytes() {
-            if stored.received > 0 {
-                return Err(Error::field(
-                    "$.asn_number",
-                    "units of this ASN were already received",
-                ));
+    app.pool
+        .transaction_of(merchant.as_str(), async |conn| {
+            store::lock(conn, merchant, number).await?;
+            let stored =
+                store::find(conn, merchant, number).await?.ok_or_else(|| not_found(number))?;
+            if stored.digest != digest.as_bytes() {
+                if stored.received > 0 {
+                    return Err(Error::field(
+                        "$.asn_number",
+                        "units of this ASN were already received",
+                    ));
+                }
+                store::replace(conn, &new).await?;
+                insert_keys(conn, &new).await?;
             }
-            store::replace(conn, &new).await?;
-            insert_keys(conn, &new).await?;
-        }
-        let stored = store::find(conn, merchant, number).await?.ok_or_else(|| not_found(number))?;
-        Ok(AsnView::new(stored, store::lines(conn, merchant, number).await?))
-    })
-    .await
+            let stored =
+                store::find(conn, merchant, number).await?.ok_or_else(|| not_found(number))?;
+            Ok(AsnView::new(stored, store::lines(conn, merchant, number).await?))
+        })
+        .await
 }
 
 /// Shows an ASN with the numbers of units expected and received.
@@ -217,7 +221,7 @@ pub(crate) async fn list(
     after: &ListPosition,
     limit: PageLimit,
 ) -> Result<AsnPage, Error> {
-    let mut conn = app.pool.reader().await?;
+    let mut conn = app.pool.reader(merchant.map(MerchantId::as_str)).await?;
     let mut found = store::page(&mut conn, merchant, after, limit.rows()).await?;
     let next = limit.next(&mut found, |last| cursor_of(&last.merchant, &last.header.asn_number));
     Ok(AsnPage { inbound_asns: found.into_iter().map(AsnSummary::from).collect(), next })

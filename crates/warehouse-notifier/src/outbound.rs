@@ -47,28 +47,27 @@ pub(crate) async fn report(
         digest: request.digest,
         at,
     };
-    let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| {
-        idempotency::run(conn, request.key.as_ref(), request.at, async |conn| {
-            if parts.len() > 1 {
-                parts_store::lock(conn, merchant).await?;
-            }
-            let created_at = if store::insert(conn, &new).await? {
-                if !parts_store::insert(conn, &new).await? {
-                    return Err(number_taken(&header));
+    app.pool
+        .transaction_of(merchant.as_str(), async |conn| {
+            idempotency::run(conn, request.key.as_ref(), request.at, async |conn| {
+                if parts.len() > 1 {
+                    parts_store::lock(conn, merchant).await?;
                 }
-                keys_store::insert(conn, &[(merchant, &keys)], at).await?;
-                enqueue_messages(app, conn, merchant, &header, &parts, at).await?;
-                at
-            } else {
-                first_reported_at(conn, &new).await?
-            };
-            let response = show_new(shipment_type.as_str(), &header, &parts, created_at);
-            Ok(response)
+                let created_at = if store::insert(conn, &new).await? {
+                    if !parts_store::insert(conn, &new).await? {
+                        return Err(number_taken(&header));
+                    }
+                    keys_store::insert(conn, &[(merchant, &keys)], at).await?;
+                    enqueue_messages(app, conn, merchant, &header, &parts, at).await?;
+                    at
+                } else {
+                    first_reported_at(conn, &new).await?
+                };
+                Ok(show_new(shipment_type.as_str(), &header, &parts, created_at))
+            })
+            .await
         })
         .await
-    })
-    .await
 }
 
 /// Returns when the same shipment was reported first. A different shipment with its number is rejected.
@@ -93,25 +92,25 @@ pub(crate) async fn change(
     number: &str,
     change: ShipmentChange,
 ) -> Result<ShipmentView, Error> {
-    let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| {
-        let mut stored = store::find(conn, merchant, number, Lock::Update)
-            .await?
-            .ok_or_else(|| not_found(number))?;
-        // Under the lock, so that the ids of messages are in the order of the changes.
-        let now = app.clock.now();
-        let parts = if stored.header.change(change, now)? {
-            let parts = parts_store::load(conn, merchant, number).await?;
-            store::change(conn, merchant, &stored.header, now).await?;
-            stored.updated_at = now;
-            enqueue_messages(app, conn, merchant, &stored.header, &parts, now).await?;
-            parts
-        } else {
-            parts_store::load_numbers(conn, merchant, number).await?
-        };
-        Ok(show_stored(&stored, &parts))
-    })
-    .await
+    app.pool
+        .transaction_of(merchant.as_str(), async |conn| {
+            let mut stored = store::find(conn, merchant, number, Lock::Update)
+                .await?
+                .ok_or_else(|| not_found(number))?;
+            // Under the lock, so that the ids of messages are in the order of the changes.
+            let now = app.clock.now();
+            let parts = if stored.header.change(change, now)? {
+                let parts = parts_store::load(conn, merchant, number).await?;
+                store::change(conn, merchant, &stored.header, now).await?;
+                stored.updated_at = now;
+                enqueue_messages(app, conn, merchant, &stored.header, &parts, now).await?;
+                parts
+            } else {
+                parts_store::load_numbers(conn, merchant, number).await?
+            };
+            Ok(show_stored(&stored, &parts))
+        })
+        .await
 }
 
 /// Shows a shipment.
@@ -134,7 +133,7 @@ pub(crate) async fn list(
     after: &ListPosition,
     limit: PageLimit,
 ) -> Result<ShipmentPage, Error> {
-    let mut conn = app.pool.reader().await?;
+    let mut conn = app.pool.reader(merchant.map(MerchantId::as_str)).await?;
     let (mut found, is_truncated) = store::page(&mut conn, merchant, after, limit.rows()).await?;
     let next =
         limit.next_of(&mut found, is_truncated, |last| cursor_of(&last.merchant, &last.asn_number));

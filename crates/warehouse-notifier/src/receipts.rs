@@ -86,7 +86,7 @@ pub(crate) async fn list(
     after: Option<Uuid>,
     limit: PageLimit,
 ) -> Result<ReceiptPage, Error> {
-    let mut conn = app.pool.reader().await?;
+    let mut conn = app.pool.reader(merchant.map(MerchantId::as_str)).await?;
     let mut found = store::page(&mut conn, merchant, asn_number, after, limit.rows()).await?;
     let next = limit.next(&mut found, |stored| stored.id.to_string());
     let receipts: Result<_, Error> = found.into_iter().map(details).collect();

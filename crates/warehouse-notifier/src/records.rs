@@ -37,7 +37,7 @@ pub(crate) async fn find(
     after: &RecordPosition,
     limit: PageLimit,
 ) -> Result<RecordPage, Error> {
-    let mut conn = app.pool.reader().await?;
+    let mut conn = app.pool.reader(merchant.map(MerchantId::as_str)).await?;
     let mut found = store::find(&mut conn, merchant, key, after, limit.rows()).await?;
     let next = limit.next(&mut found, |FoundRecord { merchant, record, .. }| {
         let kind: &str = record.kind.into();

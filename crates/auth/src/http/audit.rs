@@ -91,7 +91,7 @@ pub(crate) async fn list_audit_records(
         from: query.from,
         to: query.to,
     };
-    let mut conn = app.pool.reader().await?;
+    let mut conn = app.pool.reader(filter.merchant).await?;
     let mut records = audit::page(&mut conn, &filter, query.after, query.limit.rows()).await?;
     let next = query.limit.next(&mut records, |record| record.id.to_string());
     let actors: Vec<&str> = records.iter().map(|record| record.actor.as_str()).collect();

@@ -80,8 +80,8 @@ pub(crate) async fn list_clients(
 ) -> Result<HttpResponse, Problem> {
     require_read(&caller)?;
     let after = query.after.as_deref().unwrap_or("");
-    let mut conn = app.pool.reader().await?;
     let merchant = listed_merchant(&caller, query.merchant.as_deref())?;
+    let mut conn = app.pool.reader(merchant).await?;
     let mut found = store::clients::page(&mut conn, merchant, after, query.limit.rows()).await?;
     let next = query.limit.next(&mut found, |client| client.id.clone());
     let clients = found.into_iter().map(|client| ClientView::new(client, None)).collect();

@@ -111,7 +111,7 @@ pub(crate) async fn list_merchants(
     let words = query.words()?;
     let after = query.after.as_deref().unwrap_or("");
     let rows = query.limit.rows();
-    let mut conn = app.pool.reader().await?;
+    let mut conn = app.pool.reader(own.map(|merchant| merchant.as_str())).await?;
     let mut found = store::merchants::page(&mut conn, own, words, after, rows).await?;
     let next = query.limit.next(&mut found, |stored| stored.merchant.identifier.to_string());
     let merchants = found.into_iter().map(MerchantView::from).collect();

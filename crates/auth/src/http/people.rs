@@ -91,7 +91,7 @@ pub(crate) async fn list_people(
     require_manage(&caller)?;
     let merchant = listed_merchant(&caller, query.merchant.as_deref())?;
     let after = query.after.as_deref().unwrap_or("");
-    let mut conn = app.pool.reader().await?;
+    let mut conn = app.pool.reader(merchant).await?;
     let mut found = store::people::page(&mut conn, merchant, after, query.limit.rows()).await?;
     let next = query.limit.next(&mut found, |person| person.email.to_string());
     let people = found.iter().map(PersonView::from).collect();

@@ -82,7 +82,7 @@ pub(crate) async fn report_endpoints(
     let span = span((query.from, query.to), deliveries.0.clock.now(), DEFAULT_SPAN)?;
     let merchant = merchant.as_ref().map(MerchantId::as_str);
     let kinds: Vec<_> = deliveries.0.kinds.iter().map(|kind| kind.name()).collect();
-    let mut conn = deliveries.0.pool.reader().await?;
+    let mut conn = deliveries.0.pool.reader(merchant).await?;
     let (counts, is_truncated) =
         store::endpoint_latencies(&mut conn, span, merchant, &kinds).await?;
     let mut histograms = BTreeMap::<_, Histogram>::new();

@@ -5,6 +5,7 @@
 use actix_web::{HttpResponse, get, web};
 use api::delivery::{EndpointPage, EndpointView};
 use diesel_async::AsyncPgConnection;
+use domain::access::MerchantId;
 use domain::endpoint_state::EndpointState;
 use platform::http::{BadCursor, PageLimit, Query};
 use platform::identity::Caller;
@@ -60,7 +61,7 @@ pub(crate) async fn list_endpoints(
     let engine = &deliveries.0;
     let merchant = readable_merchant(&caller, parse_merchant(query.merchant.as_deref())?)?;
     let after = query.after.as_deref().map(read_cursor).transpose()?;
-    let mut conn = engine.pool.reader().await?;
+    let mut conn = engine.pool.reader(merchant.as_ref().map(MerchantId::as_str)).await?;
     let selection = Selection { engine, merchant: merchant.as_ref(), state: query.state };
     let rows = usize::try_from(query.limit.rows()).unwrap_or_default();
     let (mut endpoints, scanned_to) = selection.page(&mut conn, after, rows).await?;

@@ -80,7 +80,7 @@ pub(crate) async fn report_hours(
     let now = deliveries.0.clock.now();
     let current = now.duration_trunc(HOUR).unwrap_or(now);
     let first = current - HOUR * (i32::from(query.hours) - 1);
-    let mut conn = deliveries.0.pool.reader().await?;
+    let mut conn = deliveries.0.pool.reader(merchant.as_ref().map(MerchantId::as_str)).await?;
     let kinds = deliveries.0.kinds.iter().map(|kind| kind.name());
     let kinds: Vec<_> =
         kinds.filter(|kind| query.kind.as_deref().is_none_or(|only| only == *kind)).collect();

@@ -112,7 +112,7 @@ pub(crate) async fn list_deliveries(
     if filter.kind.as_deref().is_some_and(is_foreign) {
         return Ok(HttpResponse::Ok().json(DeliveryPage { deliveries: Vec::new(), next: None }));
     }
-    let mut conn = engine.pool.reader().await?;
+    let mut conn = engine.pool.reader(filter.merchant.as_deref()).await?;
     let order = match query.order {
         ListOrder::Newest => IdOrder::NewestFirst,
         ListOrder::Oldest => IdOrder::OldestFirst,

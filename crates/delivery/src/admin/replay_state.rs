@@ -80,18 +80,21 @@ async fn change(
 ) -> Result<HttpResponse, Problem> {
     let merchant = replayable_merchant(caller, None)?;
     let engine = &deliveries.0;
-    let mut conn = engine.pool.get().await?;
-    find(&mut conn, merchant.as_ref(), id).await?;
+    let found = find(&mut *engine.pool.get().await?, merchant.as_ref(), id).await?;
+    let owner = found.filter.merchant.as_deref().unwrap_or_default();
     let now = engine.clock.now();
     let change = (state, caller.actor());
-    if let Some(changed) = store::change_replay_state(&mut conn, now, id, change).await? {
+    let changed = engine.pool.transaction_of(owner, async |conn| {
+        store::change_replay_state(conn, now, id, change).await
+    });
+    if let Some(changed) = changed.await? {
         tracing::info!(replay.id = %id, by = caller.actor(), "replay {id} is {state}");
         if state == ReplayState::Running {
             engine.replayed.notify_one();
         }
         return Ok(HttpResponse::Ok().json(show(changed)?));
     }
-    let replay = find(&mut conn, merchant.as_ref(), id).await?;
+    let replay = find(&mut *engine.pool.get().await?, merchant.as_ref(), id).await?;
     if replay.state == state {
         Ok(HttpResponse::Ok().json(replay))
     } else {

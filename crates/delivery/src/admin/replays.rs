@@ -76,7 +76,7 @@ pub(crate) async fn start_replay(
     let new = body.read(object(|body| NewReplay::read(body, is_limited)))?;
     let now = engine.clock.now();
     let filter = limited_filter(&caller, new.filter, now)?;
-    let mut conn = engine.pool.reader().await?;
+    let mut conn = engine.pool.reader(filter.merchant.as_deref()).await?;
     if new.dry_run {
         return Ok(HttpResponse::Ok().json(dry_run(&mut conn, &filter, new.per_second).await?));
     }
@@ -138,7 +138,7 @@ pub(crate) async fn list_replays(
 ) -> Result<HttpResponse, Problem> {
     let merchant = readable_merchant(&caller, parse_merchant(query.merchant.as_deref())?)?;
     let merchant = merchant.as_ref().map(MerchantId::as_str);
-    let mut conn = deliveries.0.pool.reader().await?;
+    let mut conn = deliveries.0.pool.reader(merchant).await?;
     let state = query.state;
     let rows = query.limit.rows();
     let mut replays = store::newest_replays(&mut conn, merchant, state, query.after, rows).await?;

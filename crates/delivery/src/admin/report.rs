@@ -89,7 +89,7 @@ pub(crate) async fn report_deliveries(
     let (from, to) = span((query.from, query.to), deliveries.0.clock.now(), DEFAULT_SPAN)?;
     let merchant = merchant.map(String::from);
     let filter = ReportFilter { merchant, kind: query.kind, from, to };
-    let mut conn = deliveries.0.pool.reader().await?;
+    let mut conn = deliveries.0.pool.reader(filter.merchant.as_deref()).await?;
     let mut rows = store::report(&mut conn, &filter, query.by).await?;
     let truncated = truncate(&mut rows);
     let counts = rows.into_iter().rev().map(AttemptCount::from).collect();

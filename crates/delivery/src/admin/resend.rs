@@ -4,7 +4,7 @@
 
 use actix_web::{HttpResponse, post, web};
 use api::delivery::{DeliveryView, Filter, ReplayState, State, Waiting, WaitingReason};
-use diesel_async::{AsyncConnection, AsyncPgConnection};
+use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use platform::http::{ErrorBody, Query};
 use platform::identity::Caller;
@@ -51,21 +51,20 @@ pub(crate) async fn replay_delivery(
     let merchant = replayable_merchant(&caller, None)?;
     let id = id.into_inner();
     let engine = &deliveries.0;
-    let mut conn = engine.pool.get().await?;
-    let mut delivery = find(&mut conn, merchant.as_ref(), id).await?;
+    let mut delivery = find(&mut *engine.pool.get().await?, merchant.as_ref(), id).await?;
     if delivery.state() == State::Pending && !delivery.is_replayed() {
         return Err(Error::Pending(id).into());
     }
     if delivery.state() != State::Pending {
-        let requeued = requeue(&deliveries, &mut conn, &caller, &delivery, query.force).await?;
-        delivery = find(&mut conn, merchant.as_ref(), id).await?;
+        let requeued = requeue(&deliveries, &caller, &delivery, query.force).await?;
+        delivery = find(&mut *engine.pool.get().await?, merchant.as_ref(), id).await?;
         // Another request may have replayed the delivery at the same time.
         if !requeued && delivery.state() != State::Pending {
             return Err(Error::Superseded(id).into());
         }
     }
     let rows = [delivery];
-    let waiting = waiting(engine, &mut conn, &rows).await?.remove(&id);
+    let waiting = waiting(engine, &mut *engine.pool.get().await?, &rows).await?.remove(&id);
     let [delivery] = rows;
     Ok(HttpResponse::Accepted().json(show(delivery, waiting)))
 }
@@ -74,7 +73,6 @@ pub(crate) async fn replay_delivery(
 /// delivery is superseded or pending.
 async fn requeue(
     deliveries: &Deliveries,
-    conn: &mut AsyncPgConnection,
     caller: &Caller,
     delivery: &DeliveryRow,
     force: bool,
@@ -92,8 +90,9 @@ async fn requeue(
         finished_at: Some(now),
         ..new_replay(caller, &filter, force, DEFAULT_PER_SECOND, now)?
     };
-    let requeued = conn
-        .transaction(async |conn| {
+    let requeued = engine
+        .pool
+        .transaction_of(&delivery.merchant, async |conn| {
             let requeued = store::requeue(conn, now, &[id], Superseded::forced(force)).await?;
             if !requeued.is_empty() {
                 store::insert_replay(conn, &replay).await?;
@@ -133,6 +132,7 @@ pub(crate) async fn retry_delivery(
     let engine = &deliveries.0;
     let mut conn = engine.pool.get().await?;
     let delivery = find(&mut conn, merchant.as_ref(), id).await?;
+    let owner = delivery.merchant.clone();
     let cannot = |detail: &str| Error::CannotRetry(id, detail.to_owned());
     let settled = "it is settled, replay it instead";
     match waiting(engine, &mut conn, &[delivery]).await?.remove(&id) {
@@ -147,8 +147,11 @@ pub(crate) async fn retry_delivery(
             | WaitingReason::Due => {}
         },
     }
+    drop(conn);
     let now = engine.clock.now();
-    if !conn.transaction(async |conn| store::retry_now(conn, now, id).await).await? {
+    let retried =
+        engine.pool.transaction_of(&owner, async |conn| store::retry_now(conn, now, id).await);
+    if !retried.await? {
         return Err(cannot("it is being sent").into());
     }
     engine.wake.notify_one();

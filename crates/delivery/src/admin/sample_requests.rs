@@ -79,7 +79,7 @@ pub(crate) async fn list_sample_requests(
 ) -> Result<HttpResponse, Problem> {
     let merchant = readable_merchant(&caller, parse_merchant(query.merchant.as_deref())?)?;
     let merchant = merchant.as_ref().map(MerchantId::as_str);
-    let mut conn = deliveries.0.pool.reader().await?;
+    let mut conn = deliveries.0.pool.reader(merchant).await?;
     let rows = query.limit.rows();
     let mut found = store::newest_sample_requests(&mut conn, merchant, query.after, rows).await?;
     let next = query.limit.next(&mut found, |last| last.id.to_string());

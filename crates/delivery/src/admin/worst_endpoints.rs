@@ -56,7 +56,7 @@ pub(crate) async fn list_worst_endpoints(
     let merchant = readable_merchant(&caller, parse_merchant(query.merchant.as_deref())?)?;
     let merchant = merchant.as_ref().map(MerchantId::as_str);
     let now = engine.clock.now();
-    let mut conn = engine.pool.reader().await?;
+    let mut conn = engine.pool.reader(merchant).await?;
     let keys = store::worst_endpoints(&mut conn, merchant, now - RECENT, MAX_READ).await?;
     let mut endpoints = views(engine, &mut conn, &keys).await?;
     endpoints.retain(|endpoint| endpoint.state != EndpointState::Paused);

@@ -68,7 +68,7 @@ pub(crate) async fn list_exchange_orders(
     let limit = listing.limit;
     let merchant = app.merchants.listed_for(&caller, listing.merchant.as_ref())?;
     let search = Search { merchant, ..listing.into_inner().parse()? };
-    let mut conn = app.pool.reader().await?;
+    let mut conn = app.pool.reader(search.merchant.as_ref().map(MerchantId::as_str)).await?;
     let page = exchange_orders::list(&mut conn, &search, limit).await?;
     // Before the connection is returned: the pool then limits the pages without a memory permit.
     reserve_for_response(&request, page.length())?;

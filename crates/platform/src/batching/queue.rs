@@ -71,8 +71,6 @@ pub enum SubmitError {
     Full,
     #[error("the service stopped before the request was processed")]
     WriterStopped,
-    #[error("too many requests about the same rows at once")]
-    Contended,
     /// The request may have been processed, and can be sent again.
     #[error("the database is not available")]
     NoDatabase,
@@ -81,7 +79,7 @@ pub enum SubmitError {
 impl Failure for SubmitError {
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::Full | Self::Contended => ErrorKind::Limited,
+            Self::Full => ErrorKind::Limited,
             Self::WriterStopped | Self::NoDatabase => ErrorKind::Unavailable,
         }
     }

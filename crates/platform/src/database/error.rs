@@ -12,6 +12,8 @@ pub enum DatabaseError {
     Pool(#[from] PoolError),
     #[error("too many lists, searches and reports at once")]
     TooManyReaders,
+    #[error("too many requests about the same rows at once")]
+    Contended,
     #[error("database query failed")]
     Query(#[from] QueryError),
     #[error(
@@ -38,7 +40,7 @@ impl Failure for DatabaseError {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::Pool(_) | Self::ClocksDiffer { .. } => ErrorKind::Unavailable,
-            Self::TooManyReaders => ErrorKind::Limited,
+            Self::TooManyReaders | Self::Contended => ErrorKind::Limited,
             Self::Query(error) => error.kind(),
             Self::Internal(_) => ErrorKind::Internal,
         }
@@ -94,7 +96,7 @@ pub fn timed_out(error: &(dyn std::error::Error + 'static)) -> bool {
 }
 
 /// Whether a statement waited for a lock longer than `lock_timeout`.
-pub(crate) fn lock_timed_out(error: &(dyn std::error::Error + 'static)) -> bool {
+pub fn lock_timed_out(error: &(dyn std::error::Error + 'static)) -> bool {
     has_message(error, "canceling statement due to lock timeout")
 }
 

@@ -14,13 +14,14 @@ use diesel_async::{
     },
 };
 use futures_util::FutureExt as _;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::{
     DatabaseError, Settings,
     connect::{postgres_config, statement_timeout},
     opener::{Opener, bad_connection},
+    owner_transaction::OwnerTransactions,
 };
+use crate::slots::{Slot, Slots};
 use crate::{Tasks, telemetry};
 
 /// Interval at which the metrics of the pool are recorded.
@@ -30,8 +31,8 @@ const METRICS_INTERVAL: Duration = Duration::from_secs(2);
 #[derive(Clone)]
 pub struct Pool {
     connections: Deadpool<AsyncPgConnection>,
-    /// A permit for each reader.
-    readers: Arc<Semaphore>,
+    readers: Arc<Slots>,
+    pub(crate) owner_transactions: OwnerTransactions,
     acquire_timeout: Duration,
 }
 
@@ -39,7 +40,7 @@ pub struct Pool {
 pub struct Connection {
     conn: Object<AsyncPgConnection>,
     /// Readers have one, because their number is limited.
-    _permit: Option<OwnedSemaphorePermit>,
+    _slot: Option<Slot>,
 }
 
 impl Connection {
@@ -92,21 +93,22 @@ impl Pool {
         let readers = settings.max_readers.min(settings.max_connections / 2).max(1);
         Ok(Self {
             connections,
-            readers: Arc::new(Semaphore::new(readers)),
+            readers: Slots::new(readers, readers.div_ceil(2)),
+            owner_transactions: OwnerTransactions::new(settings.max_connections),
             acquire_timeout: settings.acquire_timeout,
         })
     }
 
     pub async fn get(&self) -> Result<Connection, DatabaseError> {
-        Ok(Connection { conn: self.connections.get().await?, _permit: None })
+        Ok(Connection { conn: self.connections.get().await?, _slot: None })
     }
 
-    /// A connection for a list, a search or a report. Their number is limited, so that slow ones leave
-    /// connections for all other work.
-    pub async fn reader(&self) -> Result<Connection, DatabaseError> {
-        let permit = self.readers.clone().acquire_owned();
-        match tokio::time::timeout(self.acquire_timeout, permit).await {
-            Ok(Ok(permit)) => Ok(Connection { _permit: Some(permit), ..self.get().await? }),
+    /// A connection for a list, a search or a report about one merchant or all. Their number is limited, so that
+    /// slow ones leave connections for all other work, and those about one merchant leave half to others.
+    pub async fn reader(&self, merchant: Option<&str>) -> Result<Connection, DatabaseError> {
+        let slot = self.readers.acquire(merchant.unwrap_or_default());
+        match tokio::time::timeout(self.acquire_timeout, slot).await {
+            Ok(Ok(slot)) => Ok(Connection { _slot: Some(slot), ..self.get().await? }),
             Ok(Err(_)) | Err(_) => Err(DatabaseError::TooManyReaders),
         }
     }

@@ -267,9 +267,9 @@ async fn requests_about_a_locked_row_delay_no_other_owner() {
 
 #[test]
 fn a_lack_of_capacity_is_not_an_outage() {
-    let kinds = [SubmitError::Full, SubmitError::Contended, SubmitError::NoDatabase];
-    let kinds = kinds.map(|error| error.kind());
-    assert_eq!(kinds, [ErrorKind::Limited, ErrorKind::Limited, ErrorKind::Unavailable]);
+    let kinds = [SubmitError::Full, SubmitError::NoDatabase].map(|error| error.kind());
+    assert_eq!(kinds, [ErrorKind::Limited, ErrorKind::Unavailable]);
+    assert_eq!(DatabaseError::Contended.kind(), ErrorKind::Limited);
     assert_eq!(DatabaseError::TooManyReaders.kind(), ErrorKind::Limited);
     assert_eq!(platform::Overloaded.kind(), ErrorKind::Limited);
 }

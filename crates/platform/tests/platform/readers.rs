@@ -16,10 +16,15 @@ async fn readers_leave_connections_for_all_other_work() {
         ..database.settings()
     };
     let pool = Pool::new("test", &settings).unwrap();
-    let readers = [pool.reader().await.unwrap(), pool.reader().await.unwrap()];
-    let refused = pool.reader().await.err().unwrap();
+    let readers = [pool.reader(Some("a")).await.unwrap(), pool.reader(None).await.unwrap()];
+    let refused = pool.reader(Some("b")).await.err().unwrap();
     assert_eq!(refused.kind(), ErrorKind::Limited, "at most half of the connections");
     let others = [pool.get().await.unwrap(), pool.get().await.unwrap()];
     drop((readers, others));
-    pool.reader().await.unwrap();
+    let own = pool.reader(Some("a")).await.unwrap();
+    let refused = pool.reader(Some("a")).await.err().unwrap();
+    assert_eq!(refused.kind(), ErrorKind::Limited, "at most half of the readers");
+    pool.reader(Some("b")).await.unwrap();
+    drop(own);
+    pool.reader(Some("a")).await.unwrap();
 }

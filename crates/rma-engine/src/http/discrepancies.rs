@@ -72,7 +72,7 @@ pub(crate) async fn list_discrepancies(
         order: query.order,
         after: query.after,
     };
-    let mut conn = app.pool.reader().await?;
+    let mut conn = app.pool.reader(wanted.merchant.as_ref().map(MerchantId::as_str)).await?;
     budgeted_response(&head, &discrepancies::list(&mut conn, &wanted, query.limit).await?)
 }
 

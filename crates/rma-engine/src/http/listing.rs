@@ -102,7 +102,9 @@ pub(crate) async fn list_returns(
     let found = if shopper.is_some() {
         listing::list_returns(&mut *app.pool.get().await?, &wanted, limit, shopper).await?
     } else {
-        listing::list_returns(&mut *app.pool.reader().await?, &wanted, limit, shopper).await?
+        let merchant = wanted.merchant.as_ref().map(MerchantId::as_str);
+        let mut conn = app.pool.reader(merchant).await?;
+        listing::list_returns(&mut conn, &wanted, limit, shopper).await?
     };
     budgeted_response(&head, &found)
 }

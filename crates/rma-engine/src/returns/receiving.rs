@@ -39,15 +39,15 @@ pub(crate) async fn receive(
     rma_identifier: &str,
     delivered: &Delivered<'_>,
 ) -> Result<String, Error> {
-    let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| {
-        let now = app.clock.now();
-        idempotency::run(conn, delivered.key.as_ref(), now, async |conn| {
-            step(app, conn, merchant, actor, rma_identifier, delivered, now).await
+    app.pool
+        .transaction_of(merchant.identifier.as_str(), async |conn| {
+            let now = app.clock.now();
+            idempotency::run(conn, delivered.key.as_ref(), now, async |conn| {
+                step(app, conn, merchant, actor, rma_identifier, delivered, now).await
+            })
+            .await
         })
         .await
-    })
-    .await
 }
 
 async fn step(

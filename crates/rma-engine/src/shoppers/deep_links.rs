@@ -125,7 +125,7 @@ pub(crate) async fn list(
     merchant: &Merchant,
     order_identifier: &str,
 ) -> Result<RecordedLinks, Error> {
-    let mut conn = app.pool.reader().await?;
+    let mut conn = app.pool.reader(Some(merchant.identifier.as_str())).await?;
     let links = store::list(&mut conn, &merchant.identifier, order_identifier).await?;
     Ok(RecordedLinks { deep_links: links.into_iter().map(RecordedLink::from).collect() })
 }
@@ -137,10 +137,13 @@ pub(crate) async fn revoke(
     actor: &str,
     id: Uuid,
 ) -> Result<RecordedLink, Error> {
-    let mut conn = app.pool.get().await?;
-    let now = app.clock.now();
-    let revoked = store::revoke(&mut conn, &merchant.identifier, id, actor, now).await?;
-    revoked.map(RecordedLink::from).ok_or(Error::NoDeepLink(id))
+    let merchant = &merchant.identifier;
+    app.pool
+        .transaction_of(merchant.as_str(), async |conn| {
+            let revoked = store::revoke(conn, merchant, id, actor, app.clock.now()).await?;
+            revoked.map(RecordedLink::from).ok_or(Error::NoDeepLink(id))
+        })
+        .await
 }
 
 pub(crate) async fn delete_expired(pool: &Pool, now: Timestamp) -> Result<(), DatabaseError> {
