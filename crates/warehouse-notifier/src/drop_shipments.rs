@@ -8,6 +8,7 @@ use chrono::{DateTime, Utc};
 use delivery::NewMessage;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
+use domain::erasure::{erase, erase_text};
 use domain::warehouse::{DropShipment, DropShipmentKind};
 use platform::http::PageLimit;
 use platform::{Timestamp, idempotency};
@@ -16,6 +17,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::App;
+use crate::erasing::erased_orders;
 use crate::error::Error;
 use crate::record_keys;
 use crate::request::Request;
@@ -63,8 +65,11 @@ pub(crate) async fn record(
     let merchant = request.merchant;
     let at = request.at;
     let id = new_id(at);
+    let keys = record_keys::of_drop_shipment(&shipment);
     app.pool
         .transaction_of(merchant.as_str(), async |conn| {
+            let erased = erased_orders(conn, merchant, &keys).await?;
+            let is_erased = !erased.after(merchant, at).is_empty();
             idempotency::run(conn, request.key.as_ref(), request.at, async |conn| {
                 let cancelled = store::lock_order(conn, merchant, &shipment.order).await?;
                 if store::insert(conn, merchant, &shipment, id, at).await? {
@@ -72,7 +77,11 @@ pub(crate) async fn record(
                         let detail = format!("order {} was cancelled", shipment.order);
                         return Err(Error::field(shipment.order_field(), detail));
                     }
-                    apply(app, conn, merchant, &shipment, at).await?;
+                    let erased_body =
+                        is_erased.then(|| erase_text(&shipment.body, erase)).flatten();
+                    let body = erased_body.unwrap_or_else(|| shipment.body.clone());
+                    apply(app, conn, merchant, &shipment, body, at).await?;
+                    keys_store::insert(conn, &[(merchant, &keys)], at).await?;
                     return Ok(Accepted::new(id, &shipment.order, at));
                 }
                 let stored = store::find(conn, merchant, &shipment).await?;
@@ -95,6 +104,7 @@ async fn apply(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     shipment: &DropShipment,
+    body: String,
     at: Timestamp,
 ) -> Result<(), Error> {
     if shipment.kind == DropShipmentKind::Cancellation {
@@ -107,11 +117,9 @@ async fn apply(
         version: app.deliveries.message_version(merchant, kind),
         ordering_key: Some(format!("order:{}", shipment.order)),
         event: shipment.kind.event().to_owned(),
-        body: shipment.body.clone().into(),
+        body: body.into(),
     };
     app.deliveries.append(conn, at, &[message]).await?;
-    let keys = record_keys::of_drop_shipment(shipment);
-    keys_store::insert(conn, &[(merchant, &keys)], at).await?;
     Ok(())
 }
 

@@ -5,14 +5,20 @@ use std::collections::HashSet;
 use api::warehouse::RecordKind;
 use delivery::{Deliveries, ErasedMessages};
 use diesel_async::AsyncPgConnection;
+use domain::access::MerchantId;
 use domain::erasure::{ErasureCounts, ReturnsErased, erase, erase_report, is_report_about};
 use messaging::{Envelope, HandleError, Handler, Outbox, erase_events};
+use platform::batching::Processing;
 use platform::database::DatabaseError;
 use platform::{Clock, Service as _};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::App;
-use crate::record_keys::Key;
+use crate::error::Error;
+use crate::record_keys::{self, Key, RecordKeys};
+use crate::store::erased_orders::{self, ErasedOrders};
 use crate::store::erasures;
 
 pub(crate) struct Erasures {
@@ -49,8 +55,8 @@ impl Handler for Erasures {
     }
 }
 
-/// Erases what the warehouse reported before the erasure. A later report keeps the data, as a new snapshot of an
-/// order does.
+/// Erases what the warehouse reported before the erasure, and records the orders for reports that are being stored. A
+/// later report keeps the data, as a new snapshot of an order does.
 async fn erase_records(
     conn: &mut AsyncPgConnection,
     event: &ReturnsErased,
@@ -59,16 +65,21 @@ async fn erase_records(
     let orders = &event.order_identifiers;
     let names: HashSet<_> =
         orders.iter().chain(&event.rma_identifiers).map(String::as_str).collect();
+    let before = event.erased_at;
+    let named = names.iter().map(|name| (merchant.to_string(), (*name).to_owned())).collect();
+    erased_orders::lock(conn, &named).await?;
+    erased_orders::add(conn, &named, before).await?;
     let digests: Vec<_> =
         names.iter().map(|name| Key::OrderIdentifier((*name).to_owned()).digest()).collect();
     let numbers = erasures::numbers(conn, merchant, &digests).await?;
     let of_kind = |kind: RecordKind| -> Vec<String> {
         numbers.iter().filter(|(it, _)| *it == kind).map(|(_, number)| number.clone()).collect()
     };
-    let before = event.erased_at;
     let shipments = of_kind(RecordKind::OutboundShipment);
     let shipments = erasures::lock_shipments(conn, merchant, &shipments, before).await?;
     let asns = of_kind(RecordKind::InboundAsn);
+    let asns = erasures::lock_asns(conn, merchant, &asns).await?;
+    let (older, newer): (Vec<_>, Vec<_>) = asns.into_iter().partition(|it| it.updated_at < before);
     let is_named = |value: &Value| is_report_about(value, &names);
     let erase_named = |value: &mut Value| {
         if is_named(value) {
@@ -76,18 +87,22 @@ async fn erase_records(
         }
     };
     let mut records = erasures::erase_shipments(conn, merchant, &shipments, erase_named).await?;
-    records += erasures::erase_asns(conn, merchant, &asns, before, is_named).await?;
-    records += erasures::erase_receipts(conn, merchant, &asns, before, erase_named).await?;
+    records += erasures::erase_asns(conn, merchant, &older, is_named).await?;
 
     // A message about an older shipment repeats its address, also if the message is newer.
     let parts = erasures::parts(conn, merchant, &shipments).await?;
     let keys = ordering_keys("asn", shipments.iter().map(|it| &it.asn_number).chain(&parts));
     let messages = ErasedMessages { ordering_keys: &keys, before: None };
     let mut deliveries = Deliveries::erase(conn, merchant, messages, is_named, erase_named).await?;
-    let units = erasures::received_units(conn, merchant, &asns).await?;
-    let keys = ordering_keys("inbound_asn", asns.iter().chain(&units));
-    let messages = ErasedMessages { ordering_keys: &keys, before: Some(before) };
-    deliveries += Deliveries::erase(conn, merchant, messages, is_named, erase_named).await?;
+    // A receipt repeats the reason of the return from its ASN, also if the receipt is newer.
+    for (asns, before) in [(older, None), (newer, Some(before))] {
+        let asns: Vec<_> = asns.into_iter().map(|it| it.asn_number).collect();
+        records += erasures::erase_receipts(conn, merchant, &asns, before, erase_named).await?;
+        let units = erasures::received_units(conn, merchant, &asns).await?;
+        let keys = ordering_keys("inbound_asn", asns.iter().chain(&units));
+        let messages = ErasedMessages { ordering_keys: &keys, before };
+        deliveries += Deliveries::erase(conn, merchant, messages, is_named, erase_named).await?;
+    }
     let keys = ordering_keys("order", orders.iter());
     let messages = ErasedMessages { ordering_keys: &keys, before: Some(before) };
     deliveries += Deliveries::erase(conn, merchant, messages, |_| true, erase).await?;
@@ -100,4 +115,37 @@ async fn erase_records(
 
 fn ordering_keys<'a>(kind: &str, numbers: impl Iterator<Item = &'a String>) -> Vec<String> {
     numbers.map(|number| format!("{kind}:{number}")).collect()
+}
+
+/// The erased ones of the orders that a report names. Waits for their erasures, so the transaction calls this first.
+pub(crate) async fn erased_orders(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    keys: &RecordKeys,
+) -> Result<ErasedOrders, DatabaseError> {
+    let orders = record_keys::orders(merchant.as_str(), keys).collect();
+    erased_orders::wait(conn, &orders, Processing::Alone).await?;
+    ErasedOrders::find(conn, &orders).await
+}
+
+/// A report of which an erasure of these orders is newer.
+pub(crate) fn without_erased<T: Serialize + DeserializeOwned>(
+    report: T,
+    names: &HashSet<&str>,
+) -> Result<T, Error> {
+    if names.is_empty() {
+        return Ok(report);
+    }
+    erase_if(report, |value| is_report_about(value, names))
+}
+
+pub(crate) fn erase_if<T: Serialize + DeserializeOwned>(
+    report: T,
+    is_named: impl Fn(&Value) -> bool,
+) -> Result<T, Error> {
+    let mut value = serde_json::to_value(&report)?;
+    if is_named(&value) {
+        erase_report(&mut value);
+    }
+    Ok(serde_json::from_value(value)?)
 }

@@ -1,6 +1,7 @@
 //! Receipts are checked against the ASNs of their merchant, and take the fields that they omit from them.
 
 use std::collections::{BTreeSet, HashMap};
+use std::slice;
 
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
@@ -11,6 +12,7 @@ use platform::batching::Processing;
 
 use crate::error::Error;
 use crate::record_keys::{self, RecordKeys};
+use crate::store::erased_orders::OrderKey;
 use crate::store::receipts::{self as store, AsnKey};
 
 /// The ASNs of some receipts, with the lines that the receipts name.
@@ -47,6 +49,20 @@ impl ExpectedUnits {
             }
         }
         Ok(Self(asns))
+    }
+
+    /// The orders and RMAs that the receipts or their ASNs name.
+    pub(crate) fn orders(&self, requested: &[(&MerchantId, &ReceiptBatch)]) -> BTreeSet<OrderKey> {
+        let mut orders = orders_of(requested);
+        for ((merchant, _), asn) in &self.0 {
+            let lines = asn.lines.values();
+            let keys =
+                lines.map(|it| record_keys::of_inbound_asn(&asn.header, slice::from_ref(it)));
+            for keys in keys {
+                orders.extend(record_keys::orders(merchant, &keys));
+            }
+        }
+        orders
     }
 
     /// Whether all ASNs of a merchant's receipts were loaded.
@@ -92,6 +108,18 @@ impl ExpectedUnits {
             Err(ValidationError { errors, omitted: 0 }.into())
         }
     }
+}
+
+/// The orders and RMAs that receipts name.
+pub(crate) fn orders_of(requested: &[(&MerchantId, &ReceiptBatch)]) -> BTreeSet<OrderKey> {
+    let mut orders = BTreeSet::new();
+    for (merchant, batch) in requested {
+        for receipt in &batch.receipts {
+            let keys = record_keys::all_of_receipt(receipt);
+            orders.extend(record_keys::orders(merchant.as_str(), &keys));
+        }
+    }
+    orders
 }
 
 fn asn_key(merchant: &MerchantId, receipt: &InventoryReceipt) -> AsnKey {

@@ -1,19 +1,23 @@
 //! Inbound ASNs. A merchant or a warehouse registers an ASN and can change it until its first unit is
 //! received.
 
+use std::collections::HashSet;
+
 use actix_web::HttpRequest;
 use api::warehouse::AsnSummary;
 use chrono::{DateTime, Utc};
-use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
+use domain::erasure::is_report_about;
 use domain::json::Digest;
 use domain::warehouse::{Identifier, InboundAsn, InboundHeader, InboundLine};
 use platform::http::{PageLimit, reserve_for_response};
 use platform::{Problem, Timestamp, idempotency};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use crate::App;
+use crate::erasing::{erase_if, erased_orders};
 use crate::error::Error;
 use crate::list_position::{ListPosition, cursor_of};
 use crate::record_keys;
@@ -94,6 +98,7 @@ impl From<StoredAsn> for AsnSummary {
     }
 }
 
+#[derive(Clone)]
 struct AsnColumns {
     number: String,
     header: InboundHeader,
@@ -111,6 +116,19 @@ impl From<InboundAsn> for AsnColumns {
 }
 
 impl AsnColumns {
+    /// The ASN after an erasure of these orders: all lines of an ASN that is about the shopper are erased, and
+    /// otherwise the lines that are.
+    fn without_erased(self, names: &HashSet<&str>) -> Result<Self, Error> {
+        if names.is_empty() {
+            return Ok(self);
+        }
+        let is_of_shopper = is_report_about(&serde_json::to_value(&self.header)?, names);
+        let is_named = |value: &Value| is_of_shopper || is_report_about(value, names);
+        let lines = self.lines.into_iter().map(|line| erase_if(line, is_named));
+        let lines = lines.collect::<Result<_, _>>()?;
+        Ok(Self { header: erase_if(self.header, is_named)?, lines, ..self })
+    }
+
     fn new_asn<'a>(
         &'a self,
         merchant: &'a MerchantId,
@@ -128,14 +146,18 @@ pub(crate) async fn register(
     request: Request<'_>,
     asn: InboundAsn,
 ) -> Result<String, Error> {
+    let merchant = request.merchant;
     let columns = AsnColumns::from(asn);
-    let new = columns.new_asn(request.merchant, request.digest, request.at);
+    let keys = record_keys::of_inbound_asn(&columns.header, &columns.lines);
     app.pool
-        .transaction_of(request.merchant.as_str(), async |conn| {
+        .transaction_of(merchant.as_str(), async |conn| {
+            let erased = erased_orders(conn, merchant, &keys).await?;
+            let columns = columns.clone().without_erased(&erased.after(merchant, request.at))?;
+            let new = columns.new_asn(merchant, request.digest, request.at);
             idempotency::run(conn, request.key.as_ref(), request.at, async |conn| {
                 let created_at = if store::insert(conn, &new).await? {
                     store::insert_lines(conn, &new).await?;
-                    insert_keys(conn, &new).await?;
+                    keys_store::insert(conn, &[(merchant, &keys)], new.at).await?;
                     new.at
                 } else {
                     let stored = store::find(conn, new.merchant, new.number).await?;
@@ -144,19 +166,11 @@ pub(crate) async fn register(
                         .map(|stored| stored.updated_at)
                         .ok_or_else(|| number_taken(new.number))?
                 };
-                let response = Registered::new(new.header, new.lines.len(), new.units, created_at);
-                Ok(response)
+                Ok(Registered::new(new.header, new.lines.len(), new.units, created_at))
             })
             .await
         })
         .await
-}
-
-/// Makes an ASN findable. The numbers that an ASN had before a change still find it.
-async fn insert_keys(conn: &mut AsyncPgConnection, new: &NewAsn<'_>) -> Result<(), Error> {
-    let keys = record_keys::of_inbound_asn(new.header, new.lines);
-    keys_store::insert(conn, &[(new.merchant, &keys)], new.at).await?;
-    Ok(())
 }
 
 fn number_taken(number: &str) -> Error {
@@ -175,9 +189,13 @@ pub(crate) async fn change(
     if columns.number != number {
         return Err(Error::field("$.asn_number", format!("must be {number}, as in the URL")));
     }
-    let new = columns.new_asn(merchant, digest, app.clock.now());
+    let at = app.clock.now();
+    let keys = record_keys::of_inbound_asn(&columns.header, &columns.lines);
     app.pool
         .transaction_of(merchant.as_str(), async |conn| {
+            let erased = erased_orders(conn, merchant, &keys).await?;
+            let columns = columns.clone().without_erased(&erased.after(merchant, at))?;
+            let new = columns.new_asn(merchant, digest, at);
             store::lock(conn, merchant, number).await?;
             let stored =
                 store::find(conn, merchant, number).await?.ok_or_else(|| not_found(number))?;
@@ -189,7 +207,8 @@ pub(crate) async fn change(
                     ));
                 }
                 store::replace(conn, &new).await?;
-                insert_keys(conn, &new).await?;
+                // The numbers that the ASN had before still find it.
+                keys_store::insert(conn, &[(merchant, &keys)], at).await?;
             }
             let stored =
                 store::find(conn, merchant, number).await?.ok_or_else(|| not_found(number))?;

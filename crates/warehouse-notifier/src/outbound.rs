@@ -17,6 +17,7 @@ use platform::{Timestamp, idempotency};
 pub(crate) use self::views::ShipmentPage;
 use self::views::{show_details, show_new, show_stored};
 use crate::App;
+use crate::erasing::{erased_orders, without_erased};
 use crate::error::Error;
 use crate::list_position::{ListPosition, cursor_of};
 use crate::record_keys;
@@ -39,16 +40,18 @@ pub(crate) async fn report(
     header.timestamp.get_or_insert(request.at);
     let merchant = request.merchant;
     let at = request.at;
-    let new = NewShipment {
-        merchant,
-        shipment_type,
-        header: &header,
-        parts: &parts,
-        digest: request.digest,
-        at,
-    };
     app.pool
         .transaction_of(merchant.as_str(), async |conn| {
+            let erased = erased_orders(conn, merchant, &keys).await?;
+            let header = without_erased(header.clone(), &erased.after(merchant, at))?;
+            let new = NewShipment {
+                merchant,
+                shipment_type,
+                header: &header,
+                parts: &parts,
+                digest: request.digest,
+                at,
+            };
             idempotency::run(conn, request.key.as_ref(), request.at, async |conn| {
                 if parts.len() > 1 {
                     parts_store::lock(conn, merchant).await?;

@@ -16,10 +16,12 @@ use tracing::Span;
 use uuid::Uuid;
 
 use crate::App;
+use crate::erasing::without_erased;
 use crate::error::Error;
-use crate::expected_units::ExpectedUnits;
+use crate::expected_units::{ExpectedUnits, orders_of};
 use crate::new_units::{NewUnit, NewUnits};
 use crate::request::Request;
+use crate::store::erased_orders::{self, ErasedOrders};
 use crate::store::receipts::{self as store, NewReceipt};
 use crate::store::record_keys as keys_store;
 
@@ -88,13 +90,18 @@ impl BatchHandler for ReceiptHandler {
     ) -> Result<BatchResults<String, Error>, Error> {
         let requested: Vec<_> = jobs.iter().map(|job| (&job.merchant, &job.receipts)).collect();
         let keys: Vec<_> = jobs.iter().filter_map(|job| job.key()).collect();
+        if !erased_orders::wait(conn, &orders_of(&requested), processing).await? {
+            return Err(Error::ConcurrentInsert);
+        }
         // The statements are sent at once and run in this order: keys are read under the locks of the ASNs.
         let (expected, states) = join(
             ExpectedUnits::load(conn, &requested, processing),
             idempotency::find_all(conn, &keys),
         )
         .await;
-        let checked = check(jobs, &expected?, states?, processing);
+        let expected = expected?;
+        let erased = ErasedOrders::find(conn, &expected.orders(&requested)).await?;
+        let checked = check(jobs, &expected, &erased, states?, processing);
         // Under the locks, so that the ids of messages are in the order of the receipts of an ASN.
         let now = self.clock.now();
         let valid: Vec<_> = checked.iter().filter_map(Checked::valid).collect();
@@ -165,6 +172,7 @@ impl<'a> Checked<'a> {
 fn check<'a>(
     jobs: &[&'a ReceiptJob],
     expected: &ExpectedUnits,
+    erased: &ErasedOrders,
     states: Vec<KeyState>,
     processing: Processing,
 ) -> Vec<Checked<'a>> {
@@ -187,9 +195,11 @@ fn check<'a>(
         if !is_first || !is_ready {
             return Checked::Ended(None);
         }
-        let new = expected
-            .complete(&job.merchant, &job.receipts)
-            .and_then(|(completed, keys)| NewUnits::new(&job.merchant, completed, keys, job.at));
+        let new = expected.complete(&job.merchant, &job.receipts).and_then(|(completed, keys)| {
+            let names = erased.after(&job.merchant, job.at);
+            let kept = completed.into_iter().map(|it| without_erased(it, &names));
+            NewUnits::new(&job.merchant, kept.collect::<Result<_, _>>()?, keys, job.at)
+        });
         let new = match new {
             Ok(new) => new,
             Err(error) => return Checked::Ended(Some(Err(error))),

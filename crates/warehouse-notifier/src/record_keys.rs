@@ -8,6 +8,8 @@ use domain::warehouse::{
     DropShipment, InboundHeader, InboundLine, InventoryReceipt, OutboundShipment, Reference,
 };
 
+use crate::store::erased_orders::OrderKey;
+
 /// A record. Its number is an ASN number, or the order identifier of a drop shipment.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Record {
@@ -36,6 +38,14 @@ impl Key {
             Self::OrderIdentifier(identifier) => format!("order_identifier:{identifier}"),
         })
     }
+}
+
+/// The orders and RMAs of a merchant among the keys of its records.
+pub(crate) fn orders(merchant: &str, keys: &RecordKeys) -> impl Iterator<Item = OrderKey> {
+    keys.iter().filter_map(move |(_, key)| match key {
+        Key::OrderIdentifier(identifier) => Some((merchant.to_string(), identifier.clone())),
+        Key::AsnNumber(_) | Key::TrackingNumber(_) => None,
+    })
 }
 
 /// The keys of one record.
@@ -81,11 +91,16 @@ pub(crate) fn of_receipt(
     header: &InboundHeader,
     line: &InboundLine,
 ) -> RecordKeys {
+    &all_of_receipt(receipt) - &of_inbound_asn(header, std::slice::from_ref(line))
+}
+
+/// The keys of a receipt, also those that its ASN has.
+pub(crate) fn all_of_receipt(receipt: &InventoryReceipt) -> RecordKeys {
     let mut keys = Collector::new(RecordKind::InboundAsn, &receipt.asn_number);
     keys.add(Key::OrderIdentifier, receipt.shipment_identifier.as_ref());
     keys.add_reference(receipt.reference.as_ref());
     keys.add(Key::TrackingNumber, receipt.tracking_number.as_ref());
-    &keys.keys - &of_inbound_asn(header, std::slice::from_ref(line))
+    keys.keys
 }
 
 pub(crate) fn of_outbound_shipment(shipment: &OutboundShipment) -> RecordKeys {

@@ -1,6 +1,7 @@
 //! All queries of this service. Use cases open the transactions.
 
 pub(crate) mod drop_shipments;
+pub(crate) mod erased_orders;
 pub(crate) mod erasures;
 pub(crate) mod inbound;
 pub(crate) mod outbound;

@@ -1,4 +1,5 @@
 DROP TABLE record_keys;
+DROP TABLE erased_orders;
 DROP TABLE drop_shipments;
 DROP TABLE drop_orders;
 DROP TABLE outbound_parts;

@@ -111,6 +111,15 @@ CREATE INDEX drop_shipments_by_merchant ON drop_shipments (merchant, id);
 
 CREATE INDEX drop_shipments_by_order ON drop_shipments (merchant, order_identifier, id);
 
+-- Orders and returns whose shopper was erased. A report from before that time is erased before it is stored.
+CREATE TABLE erased_orders (
+    merchant TEXT COLLATE "C" NOT NULL,
+    -- The identifier of an order or an RMA.
+    identifier TEXT COLLATE "C" NOT NULL,
+    erased_at TIMESTAMPTZ NOT NULL,
+    CONSTRAINT erased_orders_pkey PRIMARY KEY (merchant, identifier)
+);
+
 -- The keys by which staff find a record: ASN numbers, tracking numbers and order identifiers.
 CREATE TABLE record_keys (
     -- Digest of the key's name and value, because a tracking number may be too long for an index.

@@ -5,6 +5,8 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 
 use super::{DatabaseError, prepared};
 
+crate::rows! { struct Granted { granted: bool } }
+
 /// Names of one class, locked with advisory locks until the end of the transaction.
 ///
 /// The names of a call are locked in the order of their hashes, so two calls cannot deadlock. A transaction calls
@@ -27,6 +29,25 @@ impl NameLock {
         names: &[String],
     ) -> Result<(), DatabaseError> {
         self.lock(conn, "pg_advisory_xact_lock_shared", names).await
+    }
+
+    /// Returns false, without waiting, if another transaction holds one of the names exclusively or waits for it.
+    pub async fn try_share(
+        self,
+        conn: &mut AsyncPgConnection,
+        names: &[String],
+    ) -> Result<bool, DatabaseError> {
+        if names.is_empty() {
+            return Ok(true);
+        }
+        let lock = diesel::sql_query(
+            "SELECT bool_and(pg_try_advisory_xact_lock_shared($1, hashtext(name))) AS granted \
+             FROM unnest($2) AS name",
+        )
+        .bind::<Integer, _>(self.class)
+        .bind::<Array<Text>, _>(names);
+        let Granted { granted } = prepared(lock).get_result(conn).await?;
+        Ok(granted)
     }
 
     /// Waits for all transactions that hold one of the names.

@@ -112,9 +112,11 @@ pub(crate) async fn received_units(
 }
 
 platform::rows! {
-    struct HeaderRow {
-        asn_number: String,
+    /// A locked inbound ASN.
+    pub(crate) struct LockedAsn {
+        pub(crate) asn_number: String,
         header: String,
+        pub(crate) updated_at: Timestamp,
     }
 
     struct LineRow {
@@ -123,32 +125,38 @@ platform::rows! {
     }
 }
 
-/// Erases inbound ASNs from before a time, and returns the number of those that changed: all lines of an ASN that
-/// is about the shopper, and otherwise the lines that are.
-pub(crate) async fn erase_asns(
+/// Locks a merchant's inbound ASNs. A receipt holds the lock of its ASN, so it is stored, or waits.
+pub(crate) async fn lock_asns(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     numbers: &[String],
-    before: Timestamp,
+) -> Result<Vec<LockedAsn>, DatabaseError> {
+    let query = sql(
+        "SELECT asn_number, header, updated_at FROM inbound_asns \
+         WHERE merchant = $1 AND asn_number = ANY ($2) ORDER BY asn_number FOR UPDATE",
+        (merchant.as_str(), numbers),
+    );
+    Ok(query.load(conn).await?)
+}
+
+/// Erases locked inbound ASNs, and returns the number of those that changed: all lines of an ASN that is about the
+/// shopper, and otherwise the lines that are.
+pub(crate) async fn erase_asns(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    asns: &[LockedAsn],
     is_named: impl Fn(&Value) -> bool,
 ) -> Result<usize, DatabaseError> {
-    let query = sql(
-        "SELECT asn_number, header FROM inbound_asns \
-         WHERE merchant = $1 AND asn_number = ANY ($2) AND updated_at < $3 \
-         ORDER BY asn_number FOR UPDATE",
-        (merchant.as_str(), numbers, before),
-    );
-    let found: Vec<HeaderRow> = query.load(conn).await?;
     let mut changed = 0;
-    for HeaderRow { asn_number, header } in found {
-        let is_of_shopper = serde_json::from_str(&header).is_ok_and(|header| is_named(&header));
+    for LockedAsn { asn_number, header, .. } in asns {
+        let is_of_shopper = serde_json::from_str(header).is_ok_and(|header| is_named(&header));
         let erase_named = |value: &mut Value| {
             if is_of_shopper || is_named(value) {
                 erase_report(value);
             }
         };
-        let header = erase_text(&header, erase_named);
-        let lines = erase_lines(conn, merchant, &asn_number, erase_named).await?;
+        let header = erase_text(header, erase_named);
+        let lines = erase_lines(conn, merchant, asn_number, erase_named).await?;
         changed += usize::from(header.is_some() || lines > 0);
         let Some(header) = header else { continue };
         let statement = sql(
@@ -195,19 +203,20 @@ platform::rows! {
     }
 }
 
-/// Applies `erase` to the receipts of inbound ASNs from before a time, and returns the number of those that
+/// Applies `erase` to the receipts of inbound ASNs, or to those from before a time, and returns the number of those that
 /// changed. An ASN may have thousands of receipts of other shoppers, which are read in parts and not locked. A
 /// receipt that another one replaces meanwhile is newer, and stays.
 pub(crate) async fn erase_receipts(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     numbers: &[String],
-    before: Timestamp,
+    before: Option<Timestamp>,
     erase: impl Fn(&mut Value),
 ) -> Result<usize, DatabaseError> {
     let query = sql(
         "SELECT id, octet_length(message) AS bytes FROM receipts \
-         WHERE merchant = $1 AND asn_number = ANY ($2) AND received_at < $3 \
+         WHERE merchant = $1 AND asn_number = ANY ($2) \
+             AND ($3 IS NULL OR received_at < $3) \
          ORDER BY asn_number, unit_identifier",
         (merchant.as_str(), numbers, before),
     );

@@ -18,8 +18,8 @@ use crate::store::inbound::NewAsn;
 use crate::store::outbound::{Lock, NewShipment};
 use crate::store::receipts::NewReceipt;
 use crate::store::{
-    drop_shipments, erasures, inbound, new_id, outbound, outbound_parts, receipts, received_units,
-    record_keys,
+    drop_shipments, erased_orders, erasures, inbound, new_id, outbound, outbound_parts, receipts,
+    received_units, record_keys,
 };
 
 /// Records of each kind.
@@ -31,7 +31,7 @@ const WARM_UPS: usize = 6;
 /// The record that each statement is about.
 const NUMBER: &str = "N-505";
 
-const STATEMENTS: [&str; 25] = [
+const STATEMENTS: [&str; 26] = [
     "headers of receipts",
     "headers of a batch",
     "lines of receipts",
@@ -56,6 +56,7 @@ const STATEMENTS: [&str; 25] = [
     "drop shipment",
     "page of drop shipments",
     "records",
+    "erased orders",
     "erase",
 ];
 
@@ -216,15 +217,20 @@ async fn drop_ship(name: &str, conn: &mut AsyncPgConnection) {
             let after = record_keys::RecordPosition::default();
             drop(record_keys::find(conn, Some(&acme), &key, &after, 5).await.unwrap());
         }
+        "erased orders" => {
+            let orders = BTreeSet::from([("acme".to_owned(), NUMBER.to_owned())]);
+            drop(erased_orders::ErasedOrders::find(conn, &orders).await.unwrap());
+        }
         "erase" => {
             let numbers = [NUMBER.to_owned()];
             drop(erasures::numbers(conn, &acme, &[key.digest()]).await.unwrap());
             let locked = erasures::lock_shipments(conn, &acme, &numbers, now).await.unwrap();
             drop(erasures::parts(conn, &acme, &locked).await.unwrap());
             erasures::erase_shipments(conn, &acme, &locked, domain::erasure::erase).await.unwrap();
-            erasures::erase_asns(conn, &acme, &numbers, now, |_| true).await.unwrap();
+            let asns = erasures::lock_asns(conn, &acme, &numbers).await.unwrap();
+            erasures::erase_asns(conn, &acme, &asns, |_| true).await.unwrap();
             let erase = domain::erasure::erase_report;
-            erasures::erase_receipts(conn, &acme, &numbers, now, erase).await.unwrap();
+            erasures::erase_receipts(conn, &acme, &numbers, Some(now), erase).await.unwrap();
             drop(erasures::received_units(conn, &acme, &numbers).await.unwrap());
         }
         other => panic!("{other} is not a statement"),
@@ -247,6 +253,7 @@ fn fill() -> String {
          INSERT INTO drop_orders SELECT 'acme', name FROM numbers; \
          INSERT INTO drop_shipments SELECT 'acme', 'confirmation', name, gen_random_uuid(), name, '', now() \
              FROM numbers; \
+         INSERT INTO erased_orders SELECT 'acme', name, now() FROM numbers; \
          INSERT INTO record_keys SELECT CASE WHEN name = '{NUMBER}' THEN '\\x{key}'::bytea \
              ELSE sha256(name::bytea) END, 'acme', 'inbound_asn', name, now() FROM numbers",
         shipment = serde_json::to_string(&header()).unwrap(),
