@@ -1,9 +1,8 @@
 //! Locks on names, for transactions that must wait for each other although no row may exist yet.
 
-use crate::database::sql;
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 
-use super::{DatabaseError, prepared};
+use super::{DatabaseError, prepared, sql};
 
 crate::rows! { struct Granted { granted: bool } }
 
@@ -40,12 +39,11 @@ impl NameLock {
         if names.is_empty() {
             return Ok(true);
         }
-        let lock = diesel::sql_query(
+        let lock = sql(
             "SELECT bool_and(pg_try_advisory_xact_lock_shared($1, hashtext(name))) AS granted \
              FROM unnest($2) AS name",
-        )
-        .bind::<Integer, _>(self.class)
-        .bind::<Array<Text>, _>(names);
+            (self.class, names),
+        );
         let Granted { granted } = prepared(lock).get_result(conn).await?;
         Ok(granted)
     }

@@ -5,12 +5,11 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use diesel::sql_types::{Array, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use platform::Timestamp;
 use platform::batching::Processing;
-use platform::database::{DatabaseError, NameLock, prepared};
+use platform::database::{DatabaseError, NameLock, prepared, sql};
 
 const ERASURE: NameLock = NameLock::new(i32::from_be_bytes(*b"\0era"));
 
@@ -53,15 +52,13 @@ pub(crate) async fn add(
     erased_at: Timestamp,
 ) -> Result<(), DatabaseError> {
     let (merchants, identifiers) = columns(orders);
-    let statement = diesel::sql_query(
+    let statement = sql(
         "INSERT INTO erased_orders AS stored (merchant, identifier, erased_at) \
          SELECT merchant, identifier, $3 FROM unnest($1, $2) AS new (merchant, identifier) \
          ON CONFLICT ON CONSTRAINT erased_orders_pkey DO UPDATE \
          SET erased_at = greatest(stored.erased_at, excluded.erased_at)",
-    )
-    .bind::<Array<Text>, _>(merchants)
-    .bind::<Array<Text>, _>(identifiers)
-    .bind::<Timestamptz, _>(erased_at);
+        (merchants, identifiers, erased_at),
+    );
     prepared(statement).execute(conn).await?;
     Ok(())
 }
@@ -90,9 +87,7 @@ impl ErasedOrders {
             return Ok(Self(Vec::new()));
         }
         let (merchants, identifiers) = columns(orders);
-        let query = diesel::sql_query(include_str!("find_erased_orders.sql"))
-            .bind::<Array<Text>, _>(merchants)
-            .bind::<Array<Text>, _>(identifiers);
+        let query = sql(include_str!("find_erased_orders.sql"), (merchants, identifiers));
         Ok(Self(prepared(query).load(conn).await?))
     }
 
