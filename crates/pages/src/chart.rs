@@ -22,7 +22,8 @@ pub struct Bar {
 pub fn bars(title: &str, labels: &[String], bars: &[Bar]) -> String {
     let highest = bars.iter().map(|bar| bar.good + bar.bad).fold(1.0, f64::max);
     let mut svg = open(title, labels, highest, "");
-    let (step, scale) = (step(bars.len()), plot_height() / highest);
+    let step = step(bars.len());
+    let scale = plot_height() / highest;
     let mut x = LEFT + step * 0.15;
     for bar in bars {
         let (good, bad) = (bar.good * scale, bar.bad * scale);
@@ -43,7 +44,8 @@ pub fn lines(title: &str, labels: &[String], unit: &str, series: [&[Option<f64>]
     let step = step(labels.len());
     for (class, values) in ["line-1", "line-2"].into_iter().zip(series) {
         let mut path = String::new();
-        let (mut x, mut is_drawing) = (LEFT + step / 2.0, false);
+        let mut x = LEFT + step / 2.0;
+        let mut is_drawing = false;
         for value in values {
             if let Some(value) = value {
                 let y = base() - value / highest * plot_height();
@@ -71,13 +73,16 @@ fn open(title: &str, labels: &[String], highest: f64, unit: &str) -> String {
     );
     for part in [0.0, 0.5, 1.0] {
         let y = base() - part * plot_height();
-        let (x, baseline, value) = (LEFT - 6.0, y + 4.0, number(part * highest / scale));
+        let x = LEFT - 6.0;
+        let baseline = y + 4.0;
+        let value = number(part * highest / scale);
         svg.push_str(&format!(
             r#"<path class="axis" d="M{LEFT} {y:.1}H{WIDTH}"/><text x="{x}" y="{baseline:.1}" text-anchor="end">{value}{unit}</text>"#
         ));
     }
     let step = step(labels.len());
-    let (mut x, y) = (LEFT + step / 2.0, HEIGHT - 6.0);
+    let mut x = LEFT + step / 2.0;
+    let y = HEIGHT - 6.0;
     for (index, label) in labels.iter().enumerate() {
         if index % LABEL_EVERY == 0 {
             let label = escape(label);

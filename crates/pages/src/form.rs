@@ -30,7 +30,8 @@ where
     type Future = Pin<Box<dyn Future<Output = Result<Self, E>>>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let (request, payload) = (request.clone(), payload.take());
+        let request = request.clone();
+        let payload = payload.take();
         Box::pin(async move {
             let body = read_body(&request, payload).await.map_err(FormError::from)?;
             let form = serde_html_form::from_bytes(&body).map_err(FormError::from)?;

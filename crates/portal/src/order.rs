@@ -143,7 +143,8 @@ pub(crate) async fn load_all(visit: &Visit, orders: &[&str]) -> Result<Vec<Order
 
 pub(crate) async fn load(visit: &Visit, order: &str) -> Result<Order, ApiError> {
     let path = path!("v1", "orders", order, "returnable");
-    let (mut units, mut after) = (Vec::new(), String::new());
+    let mut units = Vec::new();
+    let mut after = String::new();
     for _ in 1..MAX_PAGES {
         let page = load_page(visit, &path, &after).await?;
         let Some(next) = &page.next else { return Ok(group(page, units)) };

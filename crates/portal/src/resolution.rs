@@ -149,7 +149,8 @@ impl ResolutionPage {
         fields: &Fields,
     ) -> Self {
         let page = Page::new(visit, Some(Step::Resolution));
-        let (query, is_gift) = (draft.query(), is_gift(visit));
+        let query = draft.query();
+        let is_gift = is_gift(visit);
         let shown = items.iter().enumerate().map(|(index, item)| {
             let exchange = match offers.get(index) {
                 Some(Some(offer)) => Exchange::Shown(Pickers::new(&page, item, offer, fields)),

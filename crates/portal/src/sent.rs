@@ -40,10 +40,12 @@ impl FromRequest for Sent {
     type Future = Pin<Box<dyn Future<Output = Result<Self, PageError>>>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let (request, payload) = (request.clone(), payload.take());
+        let request = request.clone();
+        let payload = payload.take();
         Box::pin(async move {
             let body = read_body(&request, payload).await.map_err(FormError::from)?;
-            let (query, body) = (request.query_string(), String::from_utf8_lossy(&body));
+            let query = request.query_string();
+            let body = String::from_utf8_lossy(&body);
             Self::parse(&format!("{query}&{body}")).ok_or(PageError::BadForm)
         })
     }

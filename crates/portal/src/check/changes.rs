@@ -56,7 +56,9 @@ impl Changed {
             let [old, new] = amounts(page, quote, &change.quoted, &change.current);
             page.t2("check-changed-shipping", "old", old, "new", new)
         });
-        let amounts = costs.chain(refunds(page, changes, quote)).chain(kinds(page, changes, quote));
+        let amounts = costs
+            .chain(refunds(page, changes, quote))
+            .chain(price_differences(page, changes, quote));
         Self { amounts: amounts.collect(), refused: refused(page, quote) }
     }
 }
@@ -81,11 +83,11 @@ fn refunds(page: &Page, changes: &[Change], quote: &Quote) -> Vec<String> {
     sums.into_iter().map(sentence).collect()
 }
 
-/// The items whose exchange is at another price than before.
-fn kinds(page: &Page, changes: &[Change], quote: &Quote) -> Vec<String> {
+/// The items whose exchange has another price difference than before: `refund_type` says whether it has one.
+fn price_differences(page: &Page, changes: &[Change], quote: &Quote) -> Vec<String> {
     let changed = changes.iter().filter(|change| change.field == "refund_type");
     let titles: BTreeSet<_> = changed.map(|change| title(change, quote)).collect();
-    let change = page.t("check-changed-kind");
+    let change = page.t("check-changed-difference");
     let sentence = |title| page.t2("check-changed-item", "title", title, "change", &change);
     titles.into_iter().map(sentence).collect()
 }

@@ -100,7 +100,8 @@ impl Request {
     }
 
     pub(crate) async fn quote(&self, visit: &Visit) -> Result<Quote, ApiError> {
-        let (merchant, body) = (Some(visit.merchant()), self.body(NO_EMAIL));
+        let merchant = Some(visit.merchant());
+        let body = self.body(NO_EMAIL);
         let path = "v1/returns/quote";
         visit.api.send_json(Service::RmaEngine, Method::POST, merchant, path, &body).await
     }

@@ -69,7 +69,8 @@ fn result(page: &Page, item: &RequestItem, quote: &Quote) -> String {
 
 /// The price of the variant, less that of the item; nothing for a giftee, and without an exchange.
 fn difference(item: &RequestItem) -> Option<i64> {
-    let (old, variant) = (item.unit_price?, item.variant.as_ref()?);
+    let old = item.unit_price?;
+    let variant = item.variant.as_ref()?;
     Some(variant.unit_price_amount_cents.unwrap_or(old).saturating_sub(old))
 }
 

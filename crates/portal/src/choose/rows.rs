@@ -155,9 +155,11 @@ impl Row {
     }
 
     fn check(&mut self, page: &Page) -> Vec<Problem> {
-        let (title, index) = (&self.title, self.index);
+        let title = &self.title;
+        let index = self.index;
         let is_reason = page.portal.reason(&self.reason.value).is_some();
-        let (count, reason) = (&mut self.count, &mut self.reason);
+        let count = &mut self.count;
+        let reason = &mut self.reason;
         match count.value.parse::<u32>() {
             Ok(0) => {}
             Ok(number) if number <= self.max => {

@@ -94,7 +94,8 @@ fn escaped(text: &str) -> String {
 
 /// A line with its line break. Long lines continue after a line break and a space; a letter stays whole.
 fn folded(line: &str) -> String {
-    let (mut text, mut bytes) = (String::with_capacity(line.len() + 2), 0);
+    let mut text = String::with_capacity(line.len() + 2);
+    let mut bytes = 0;
     for letter in line.chars() {
         if bytes + letter.len_utf8() > MAX_LINE_BYTES {
             text.push_str("\r\n ");

@@ -53,7 +53,8 @@ pub(super) async fn cancel(
     path: web::Path<(String, String)>,
 ) -> Result<HttpResponse, PageError> {
     let (_, name) = path.into_inner();
-    let (merchant, path) = (Some(visit.merchant()), path!("v1", "returns", &name, "cancel"));
+    let merchant = Some(visit.merchant());
+    let path = path!("v1", "returns", &name, "cancel");
     let canceled: Result<IgnoredAny, _> =
         visit.api.send_json(Service::RmaEngine, Method::POST, merchant, &path, &json!({})).await;
     match canceled {

@@ -48,7 +48,8 @@ struct Timeline {
 /// The whole timeline of a return, oldest first.
 pub(crate) async fn load_timeline(visit: &Visit, rma: &str) -> Result<Vec<Entry>, ApiError> {
     let path = path!("v1", "returns", rma, "timeline");
-    let (mut entries, mut after) = (Vec::new(), String::new());
+    let mut entries = Vec::new();
+    let mut after = String::new();
     for _ in 0..MAX_PAGES {
         let query = [("limit", PAGE), ("after", after.as_str())];
         let page: Timeline =

@@ -226,7 +226,8 @@ impl ConfirmPage {
         let method = self.methods.iter().find(|method| method.is_chosen);
         let method = method.map(|method| method.value.clone());
         if is_open && method.is_none() {
-            let (id, text) = ("methods".to_owned(), self.page.t("method-missing"));
+            let id = "methods".to_owned();
+            let text = self.page.t("method-missing");
             self.problems.push(Problem { id, text });
         }
         let choices = items.iter().map(|item| item.choice.clone()).collect();

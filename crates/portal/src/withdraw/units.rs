@@ -66,7 +66,8 @@ impl WithdrawLine {
     }
 
     fn check(&mut self, page: &Page, number: usize) -> Option<Problem> {
-        let (title, max) = (&self.line.title, self.line.free_count());
+        let title = &self.line.title;
+        let max = self.line.free_count();
         if self.count.value.parse::<u32>().is_ok_and(|count| count <= max) {
             return None;
         }
