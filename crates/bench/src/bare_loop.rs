@@ -16,7 +16,8 @@ use tokio::task::JoinSet;
 
 use crate::postgres::Postgres;
 use crate::processes::{Cost, Processes, count, micros, own_cpu};
-use crate::stack::{Stack, database_url, setting};
+use crate::settings::{database_url, setting};
+use crate::stack::Stack;
 
 const QUEUE: &str = "bare-loop";
 const IN_FLIGHT: usize = 64;

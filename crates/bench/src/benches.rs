@@ -1,6 +1,7 @@
 //! The benchmarks by name.
 
 use crate::front_doors::Door;
+use crate::front_doors::requests::announce_units;
 use crate::report::Report;
 use crate::size::Size;
 use crate::stack::Stack;
@@ -48,8 +49,8 @@ impl Bench {
         size: Size,
     ) -> anyhow::Result<()> {
         eprintln!("==> {}", self.name());
-        if self != Self::Idle {
-            stack.create_merchants().await?;
+        if self != Self::Idle && stack.create_merchants().await? {
+            announce_units(stack).await?;
         }
         match self {
             Self::Idle => idle::measure(stack, report, size).await,

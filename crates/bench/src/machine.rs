@@ -4,7 +4,8 @@ use std::{fs, process::Command};
 
 use crate::postgres::Postgres;
 use crate::rabbitmq;
-use crate::stack::{Stack, database_url};
+use crate::settings::database_url;
+use crate::stack::Stack;
 
 /// The conditions as a Markdown list.
 pub(crate) async fn describe(stack: &Stack, load_before: f64) -> anyhow::Result<String> {

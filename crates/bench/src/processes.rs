@@ -9,7 +9,7 @@ use ctl::settings::Settings;
 
 use crate::postgres::Postgres;
 use crate::rabbitmq;
-use crate::stack;
+use crate::settings::{database_url, setting};
 
 /// The kernel counts CPU time in hundredths of a second.
 const TICKS_PER_SECOND: f64 = 100.0;
@@ -34,13 +34,13 @@ impl Processes {
     /// Finds the processes by the pid files of scripts/bench, by a connection to PostgreSQL, and by RabbitMQ's API.
     pub(crate) async fn find(settings: &Settings) -> anyhow::Result<Self> {
         let mut services = Vec::new();
-        for name in stack::setting(settings, "BENCH_SERVICES")?.split(' ') {
-            let file = Path::new(stack::setting(settings, "BENCH_PIDS")?).join(name);
+        for name in setting(settings, "BENCH_SERVICES")?.split(' ') {
+            let file = Path::new(setting(settings, "BENCH_PIDS")?).join(name);
             let line = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
             let pid = line.split(' ').next().unwrap_or_default().parse()?;
             services.push((name.to_owned(), pid));
         }
-        let postgres = Postgres::connect(&stack::database_url(settings, "postgres")?).await?;
+        let postgres = Postgres::connect(&database_url(settings, "postgres")?).await?;
         let backend: i32 = postgres.value("SELECT pg_backend_pid()").await?;
         let parent =
             stat(u32::try_from(backend)?).context("PostgreSQL must run on this machine")?;

@@ -8,7 +8,7 @@ use serde_json::Value;
 use url::Url;
 
 use crate::poll::poll;
-use crate::stack::setting;
+use crate::settings::setting;
 
 /// The API has no data for some seconds after the broker starts.
 const TIMEOUT: Duration = Duration::from_secs(30);

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::front_doors::{Door, SLOW};
-use crate::merchants::REPLICAS;
 use crate::poll::poll;
 use crate::report::{Goal, Report, Table, number};
 use crate::size::Size;
 use crate::stack::Stack;
+use crate::stack::merchants::REPLICAS;
 
 const MERCHANTS: usize = 100_000;
 const TIMEOUT: Duration = Duration::from_secs(600);

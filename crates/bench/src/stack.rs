@@ -1,20 +1,21 @@
 //! The running services, which scripts/bench started, and the loads of all benchmarks.
 
+pub(crate) mod merchants;
+pub(crate) mod receiver;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::Context as _;
 use ctl::api_client::{ApiClient, REQUEST_TIMEOUT};
 use ctl::oauth::{OPERATOR, TokenClient};
 use ctl::settings::{Setting, Settings};
-use url::Url;
 
-use crate::front_doors::requests::announce_units;
-use crate::merchants::{self, Merchant};
 use crate::poll::poll;
 use crate::postgres::Postgres;
 use crate::processes::Processes;
-use crate::receiver::Receiver;
+use crate::settings::{database_url, setting};
+use merchants::Merchant;
+use receiver::Receiver;
 
 /// Longest time without progress until a benchmark fails.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
@@ -58,14 +59,14 @@ impl Stack {
         })
     }
 
-    /// Creates the merchants and announces the units that they receive, unless an earlier benchmark did.
-    pub(crate) async fn create_merchants(&mut self) -> anyhow::Result<()> {
+    /// Creates the merchants. Returns false if an earlier benchmark did.
+    pub(crate) async fn create_merchants(&mut self) -> anyhow::Result<bool> {
         if !self.merchants.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
         self.merchants = merchants::create(self).await?;
         self.hanging = self.merchants.pop();
-        announce_units(self).await
+        Ok(true)
     }
 
     pub(crate) fn merchants(&self, group: Group) -> Vec<&Merchant> {
@@ -119,15 +120,4 @@ impl Stack {
         })
         .await
     }
-}
-
-/// A value that scripts/bench sets.
-pub(crate) fn setting<'a>(settings: &'a Settings, name: &str) -> anyhow::Result<&'a str> {
-    settings.get(name).with_context(|| format!("{name} is not set: use scripts/bench"))
-}
-
-pub(crate) fn database_url(settings: &Settings, database: &str) -> anyhow::Result<String> {
-    let mut url: Url = setting(settings, "POSTGRES_URL")?.parse()?;
-    url.set_path(database);
-    Ok(url.into())
 }

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use crate::latencies::{millis, quantile};
 use crate::load::Response;
 use crate::processes::count;
-use crate::receiver::Arrival;
+use crate::stack::receiver::Arrival;
 
 /// A request that was accepted, and the message that it causes.
 pub(super) struct Sent {

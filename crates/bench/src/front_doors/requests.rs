@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::http;
 use crate::load::{Response, send_all};
-use crate::merchants::Merchant;
 use crate::poll::poll;
+use crate::stack::merchants::Merchant;
 use crate::stack::{Group, Stack, TIMEOUT};
 
 /// ASNs of each merchant. The service stores one request per ASN at a time.

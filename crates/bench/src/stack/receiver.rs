@@ -7,8 +7,8 @@ use std::time::Instant;
 use anyhow::Context as _;
 use tokio::task::JoinSet;
 
+use super::merchants::HANGING;
 use crate::http::{Connection, Message};
-use crate::merchants::HANGING;
 
 const ACCEPTED: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 /// The variants of every product.

@@ -5,8 +5,8 @@ use ctl::api_client::REQUEST_TIMEOUT;
 use ctl::service_urls::AUTH;
 use serde_json::{Value, json};
 
+use super::{Stack, TIMEOUT};
 use crate::poll::poll;
-use crate::stack::{Stack, TIMEOUT};
 
 /// The merchant that hangs. The receiver knows it by the path of its endpoint.
 pub(crate) const HANGING: &str = "bench-hangs";
