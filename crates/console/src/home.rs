@@ -78,7 +78,7 @@ pub(crate) async fn show(signed_in: &SignedIn, merchant: &str) -> PageResult {
 fn endpoint_table(endpoints: &[EndpointView], merchant: &str, page: &Page) -> Table {
     let url = format!("/{}", path!("merchants", merchant, "endpoints"));
     Table::of("Endpoints", endpoints)
-        .head("Message", |it| link(&url, &it.kind))
+        .head("Message", |it| link(&url, it.kind))
         .cell("State", |it| {
             let reason = it.reason.as_ref().map(|reason| text(reason).classed("small"));
             let since = it.since.map(|at| text("since").and(page.time(at)).classed("small"));

@@ -91,7 +91,7 @@ async fn show_overview(signed_in: &SignedIn) -> PageResult {
         list.records.into_iter().map(move |replay| ReplayEntry { service, replay })
     });
     let mut running: Vec<_> = running.collect();
-    name_clients(&signed_in, running.iter_mut().map(|entry| &mut entry.replay).collect()).await;
+    name_clients(signed_in, running.iter_mut().map(|entry| &mut entry.replay).collect()).await;
     html(&OverviewPage {
         figures,
         services: services::table(&services, &page),
