@@ -11,8 +11,8 @@ use futures_util::future::join;
 use platform::batching::Processing;
 
 use crate::error::Error;
+use crate::record_keys::OrderKey;
 use crate::record_keys::{self, RecordKeys};
-use crate::store::erased_orders::OrderKey;
 use crate::store::receipts::{self as store, AsnKey};
 
 /// The ASNs of some receipts, with the lines that the receipts name.

@@ -140,9 +140,8 @@ impl BatchHandler for ReceiptHandler {
         )
         .await;
         published?;
-        let inserted = inserted?;
         enqueued?;
-        if !inserted {
+        if !inserted? {
             return Err(Error::ConcurrentInsert);
         }
         let mut responses = responses.into_iter();

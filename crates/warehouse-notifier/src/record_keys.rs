@@ -8,7 +8,8 @@ use domain::warehouse::{
     DropShipment, InboundHeader, InboundLine, InventoryReceipt, OutboundShipment, Reference,
 };
 
-use crate::store::erased_orders::OrderKey;
+/// A merchant and the identifier of one of its orders or RMAs.
+pub(crate) type OrderKey = (String, String);
 
 /// A record. Its number is an ASN number, or the order identifier of a drop shipment.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,10 +11,9 @@ use platform::Timestamp;
 use platform::batching::Processing;
 use platform::database::{DatabaseError, NameLock, prepared, sql};
 
-const ERASURE: NameLock = NameLock::new(i32::from_be_bytes(*b"\0era"));
+use crate::record_keys::OrderKey;
 
-/// A merchant and the identifier of one of its orders or RMAs.
-pub(crate) type OrderKey = (String, String);
+const ERASURE: NameLock = NameLock::new(i32::from_be_bytes(*b"\0era"));
 
 fn name((merchant, identifier): &OrderKey) -> String {
     format!("{merchant}/{identifier}")
