@@ -13,7 +13,6 @@ mod leader;
 mod migrations;
 mod name_lock;
 mod opener;
-mod owner_transaction;
 mod page_bytes;
 mod pool;
 mod prepared;
@@ -23,8 +22,8 @@ mod settings;
 mod sql;
 mod transaction;
 
-pub use error::{DatabaseError, timed_out};
-pub(crate) use error::{deadlocked, lock_timed_out};
+pub(crate) use error::deadlocked;
+pub use error::{DatabaseError, lock_timed_out, timed_out};
 pub use index_range::IndexRange;
 pub use leader::{LeaderTask, PollOutcome};
 pub use migrations::{migrate, pending};

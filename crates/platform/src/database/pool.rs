@@ -1,5 +1,7 @@
 //! The connections of a process to its database.
 
+mod owner_transaction;
+
 use std::{
     ops::{Deref, DerefMut},
     sync::Arc,
@@ -19,10 +21,10 @@ use super::{
     DatabaseError, Settings,
     connect::{postgres_config, statement_timeout},
     opener::{Opener, bad_connection},
-    owner_transaction::OwnerTransactions,
 };
 use crate::slots::{Slot, Slots};
 use crate::{Tasks, telemetry};
+use owner_transaction::OwnerTransactions;
 
 /// Interval at which the metrics of the pool are recorded.
 const METRICS_INTERVAL: Duration = Duration::from_secs(2);

@@ -41,19 +41,6 @@ where
     type Future = Fut;
 }
 
-/// An asynchronous function that can be called again, and whose future is `Send`.
-pub trait RepeatableFunction<T, R>: Fn(T) -> <Self as RepeatableFunction<T, R>>::Future {
-    type Future: Future<Output = R> + Send;
-}
-
-impl<F, T, Fut, R> RepeatableFunction<T, R> for F
-where
-    F: Fn(T) -> Fut,
-    Fut: Future<Output = R> + Send,
-{
-    type Future = Fut;
-}
-
 /// Runs a transaction. A failed one may have committed, so it wakes tasks too.
 pub async fn transaction<R, E, F>(conn: &mut AsyncPgConnection, run: F) -> Result<R, E>
 where

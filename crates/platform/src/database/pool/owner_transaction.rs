@@ -11,8 +11,8 @@ use std::time::Duration;
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use tokio::time::{Instant, timeout_at};
 
-use super::transaction::RepeatableFunction;
-use super::{DatabaseError, Pool, lock_timed_out};
+use super::Pool;
+use crate::database::{DatabaseError, lock_timed_out};
 use crate::slots::Slots;
 
 /// Longest time until a transaction has all its locks.
@@ -34,6 +34,19 @@ impl OwnerTransactions {
         let normal = (max_connections / 3).max(1);
         Self { normal: Slots::new(normal, 1), large: Slots::new(1, 1) }
     }
+}
+
+/// An asynchronous function that can be called again, and whose future is `Send`.
+pub trait RepeatableFunction<T, R>: Fn(T) -> <Self as RepeatableFunction<T, R>>::Future {
+    type Future: Future<Output = R> + Send;
+}
+
+impl<F, T, Fut, R> RepeatableFunction<T, R> for F
+where
+    F: Fn(T) -> Fut,
+    Fut: Future<Output = R> + Send,
+{
+    type Future = Fut;
 }
 
 impl Pool {
