@@ -17,8 +17,8 @@ use crate::{credentials, email::Email, error::Error};
 const LENGTHS: RangeInclusive<usize> = 8..=128;
 /// Requests that can wait for a hasher.
 const MAX_WAITING: usize = 64;
-/// Requests of one network that wait or have a hasher.
-const MAX_OF_NETWORK: usize = 16;
+/// Requests of one network that wait or have a hasher: enough for the people of an office, and half of the queue.
+const MAX_OF_NETWORK: usize = 32;
 /// Verified when there is no password, so that this takes as long as with one. No password has this hash.
 const NO_PASSWORD: &str = "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$\
                            AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
