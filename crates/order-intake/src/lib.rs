@@ -49,7 +49,7 @@ use erasure_confirmations::ErasureConfirmations;
 use platform::batching::{QueueLimits, WriteQueue};
 use retention::Retention;
 use write_batch::Publication;
-use writer::{PublishResult, Writer};
+use writer::{WriteResult, Writer};
 
 /// The tables of this service.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/order-intake");
@@ -61,7 +61,7 @@ pub struct App {
     outbox: Outbox,
     backlog: Backlog,
     activity: Arc<Activity>,
-    write_queue: Arc<WriteQueue<Publication, PublishResult>>,
+    write_queue: Arc<WriteQueue<Publication, WriteResult>>,
     new_erasures: Arc<Notify>,
 }
 

@@ -16,7 +16,7 @@ use crate::App;
 use crate::merchant_activity::MerchantActivity;
 use crate::rejected_order::rejections;
 use crate::write_batch::{Publication, Published};
-use crate::writer::PublishError;
+use crate::writer::{self, PublishError};
 
 /// The result of each order of a message.
 #[derive(Debug, Serialize, ToSchema)]
@@ -61,7 +61,8 @@ pub(crate) async fn publish(
     let orders = serialize(app, merchant_id, snapshots, &bytes, received_at)?;
     let merchant = merchant_id.clone();
     let publication = Publication { merchant, policy, received_at, orders, _memory: memory };
-    let (publication, outcomes) = app.write_queue.submit(publication).await?;
+    let stored = writer::store(&app.write_queue, &app.pool, &app.outbox, publication);
+    let (publication, outcomes) = stored.await?;
     drop(publication);
     let outcomes = outcomes.inspect_err(|error| {
         if let PublishError::Refunds(invalid) = error {

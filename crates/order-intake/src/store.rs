@@ -7,6 +7,7 @@ mod erasures;
 mod error;
 mod line_identifiers;
 mod load_stored;
+mod locked_orders;
 mod order_columns;
 mod refunds;
 mod reset;
@@ -26,6 +27,7 @@ pub(crate) use erasures::{
 };
 pub(crate) use error::WriteError;
 pub(crate) use load_stored::load_stored;
+pub(crate) use locked_orders::{lock_orders, locked_orders};
 pub(crate) use reset::{OrderReset, lock_order, reset_order};
 pub(crate) use retention::{OrderAge, advance_scan, lock_scan, order_ages};
 pub(crate) use search::{Search, search};

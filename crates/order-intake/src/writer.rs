@@ -8,24 +8,27 @@
 //!
 //! See docs/decisions/intake-write-path.md.
 
+mod alone;
 mod metrics;
 mod publish_error;
 mod save;
 
 use std::sync::Arc;
 
-use diesel_async::AsyncPgConnection;
 use diesel_async::pooled_connection::PoolableConnection as _;
+use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use domain::order::OrderOutcome;
 use messaging::Outbox;
 use platform::chain;
-use platform::database::{DatabaseError, Pool, transaction};
+use platform::database::{DatabaseError, Pool, lock_timed_out, transaction};
 use tokio_util::sync::CancellationToken;
 
+pub(crate) use self::alone::store;
 use self::metrics::Metrics;
 pub(crate) use self::publish_error::{PublishError, PublishResult};
 use self::publish_error::{is_timeout, may_affect_one_write};
-use self::save::{QueuedWrites, publications, write_checked, write_optimistic};
+pub(crate) use self::save::WriteResult;
+use self::save::{QueuedWrites, keys, orders, publications, write_checked, write_optimistic};
 use crate::store::{self, WriteError};
 use crate::write_batch::Publication;
 use platform::batching::{QueuedWrite, WriteQueue};
@@ -36,6 +39,8 @@ const BATCH_RETRIES: usize = 2;
 const SINGLE_RETRIES: usize = 20;
 /// Timeouts among publications written one by one, before the rest of the batch is rejected.
 const MAX_TIMEOUTS: usize = 2;
+/// Longest wait of the writer for a lock. Writers of other replicas hold theirs for a few milliseconds.
+const LIMIT_LOCK_WAIT: &str = "SET lock_timeout = '100ms'";
 
 /// Takes batches from the queue and stores them.
 pub(crate) struct Writer {
@@ -46,7 +51,7 @@ pub(crate) struct Writer {
     /// succeed again.
     optimistic: bool,
     outbox: Outbox,
-    queue: Arc<WriteQueue<Publication, PublishResult>>,
+    queue: Arc<WriteQueue<Publication, WriteResult>>,
     metrics: Metrics,
 }
 
@@ -54,7 +59,7 @@ impl Writer {
     pub(crate) fn new(
         pool: Pool,
         outbox: Outbox,
-        queue: Arc<WriteQueue<Publication, PublishResult>>,
+        queue: Arc<WriteQueue<Publication, WriteResult>>,
     ) -> Self {
         Self { pool, conn: None, optimistic: true, outbox, queue, metrics: Metrics::new() }
     }
@@ -68,14 +73,43 @@ impl Writer {
 
     fn finish(&self, writes: QueuedWrites, results: Vec<PublishResult>) {
         self.metrics.record_batch(&results);
-        writes.into_iter().zip(results).for_each(|(write, result)| write.finish(result));
+        writes.into_iter().zip(results).for_each(|(write, result)| write.finish(Some(result)));
     }
 
-    async fn store_batch(&mut self, writes: QueuedWrites) {
+    async fn store_batch(&mut self, mut writes: QueuedWrites) {
+        // The same orders may still be locked, and would delay this batch too.
+        if self.pool.has_owner_transactions() {
+            writes = self.put_aside_locked(writes).await;
+        }
         match self.store_together(&publications(&writes)).await {
             Ok(results) => self.finish(writes, results),
-            Err(error) => self.store_individually(writes, error).await,
+            Err(error) => {
+                if lock_timed_out(&error) {
+                    writes = self.put_aside_locked(writes).await;
+                }
+                self.store_individually(writes, error).await;
+            }
         }
+    }
+
+    /// Leaves publications with locked orders to their requests. Returns the others.
+    async fn put_aside_locked(&mut self, writes: QueuedWrites) -> QueuedWrites {
+        let mut is_locked = Vec::new();
+        {
+            let publications = publications(&writes);
+            let orders = orders(&publications);
+            // Without the database, storing the batch fails for the same reason.
+            let Ok(conn) = self.connection().await else { return writes };
+            let Ok(locked) = store::locked_orders(&conn, &orders).await else { return writes };
+            self.conn = Some(conn);
+            let locked = |it: &&Publication| keys(it).any(|key| locked.contains(&key));
+            is_locked.extend(publications.iter().map(locked));
+        }
+        let mut free = Vec::new();
+        for (write, is_locked) in writes.into_iter().zip(is_locked) {
+            if is_locked { write.finish(None) } else { free.push(write) }
+        }
+        free
     }
 
     async fn store_together(
@@ -97,7 +131,8 @@ impl Writer {
 
     /// Stores the publications of a failed batch one by one, unless all of them would fail again.
     async fn store_individually(&mut self, writes: QueuedWrites, error: WriteError) {
-        if writes.len() == 1 || !may_affect_one_write(&error) {
+        let is_last = writes.len() == 1 && !lock_timed_out(&error);
+        if is_last || !may_affect_one_write(&error) {
             return reject(writes, error.into());
         }
         tracing::warn!(error = chain(&error), "a batch failed and is stored one by one");
@@ -108,9 +143,16 @@ impl Writer {
                 Ok(results) => self.finish(vec![write], results),
                 Err(error) => {
                     timeouts += usize::from(is_timeout(&error));
+                    if lock_timed_out(&error) {
+                        write.finish(None);
+                        if timeouts == MAX_TIMEOUTS {
+                            return writes.for_each(|write| write.finish(None));
+                        }
+                        continue;
+                    }
                     let continues = may_affect_one_write(&error) && timeouts < MAX_TIMEOUTS;
                     let error = PublishError::from(error);
-                    write.finish(Err(error.clone()));
+                    write.finish(Some(Err(error.clone())));
                     if !continues {
                         return reject(writes, error);
                     }
@@ -162,14 +204,18 @@ impl Writer {
     async fn connection(&mut self) -> Result<AsyncPgConnection, DatabaseError> {
         match self.conn.take_if(|conn| !conn.is_broken()) {
             Some(conn) => Ok(conn),
-            None => self.pool.dedicated().await,
+            None => {
+                let mut conn = self.pool.dedicated().await?;
+                conn.batch_execute(LIMIT_LOCK_WAIT).await?;
+                Ok(conn)
+            }
         }
     }
 }
 
 fn reject(
-    writes: impl IntoIterator<Item = QueuedWrite<Publication, PublishResult>>,
+    writes: impl IntoIterator<Item = QueuedWrite<Publication, WriteResult>>,
     error: PublishError,
 ) {
-    writes.into_iter().for_each(|write| write.finish(Err(error.clone())));
+    writes.into_iter().for_each(|write| write.finish(Some(Err(error.clone()))));
 }

@@ -62,7 +62,7 @@ pub(crate) async fn load_stored<'a>(
 }
 
 /// The key at a position, which starts at 1.
-fn at<'a>(keys: &[Key<'a>], position: i64) -> Result<Key<'a>, DatabaseError> {
+pub(super) fn at<'a>(keys: &[Key<'a>], position: i64) -> Result<Key<'a>, DatabaseError> {
     let key = usize::try_from(position - 1).ok().and_then(|index| keys.get(index)).copied();
     key.ok_or_else(|| DatabaseError::Internal(format!("key {position} was not requested")))
 }

@@ -11,14 +11,14 @@ use domain::order::sample::{Orders, message};
 use domain::order::{Order, OrderMessage, OrderOutcome, OrderPolicy, OrderStored};
 use messaging::Outbox;
 use platform::Timestamp;
-use platform::database::{Pool, Settings};
+use platform::database::Pool;
 use platform::http::RequestMemory;
 use serde_json::{Value, json};
 use testkit::Database;
 use tokio_util::sync::CancellationToken;
 
 use crate::write_batch::{Publication, Published};
-use crate::writer::{PublishResult, Writer};
+use crate::writer::{self, PublishResult, WriteResult, Writer};
 use platform::batching::{QueueLimits, SubmitError, WriteQueue};
 
 /// A writer with its queue and database.
@@ -27,7 +27,7 @@ pub(super) struct TestWriter {
     /// The pool of the writer.
     pool: Pool,
     outbox: Outbox,
-    pub(super) queue: Arc<WriteQueue<Publication, PublishResult>>,
+    pub(super) queue: Arc<WriteQueue<Publication, WriteResult>>,
 }
 
 impl TestWriter {
@@ -42,22 +42,15 @@ impl TestWriter {
         }
     }
 
-    /// Starts with a statement timeout for the writer.
-    pub(super) async fn with_statement_timeout(statement_timeout: Duration) -> Self {
-        let writer = Self::start().await;
-        let settings = Settings { statement_timeout, ..writer.database.settings() };
-        Self { pool: Pool::new("test", &settings).unwrap(), ..writer }
-    }
-
     /// A queue without a writer.
-    pub(super) fn new_queue() -> Arc<WriteQueue<Publication, PublishResult>> {
+    pub(super) fn new_queue() -> Arc<WriteQueue<Publication, WriteResult>> {
         Arc::new(WriteQueue::new(QueueLimits { max_batch: 128, max_queued: 10_000 }))
     }
 
     pub(super) fn new_writer(
         &self,
         pool: Pool,
-        queue: &Arc<WriteQueue<Publication, PublishResult>>,
+        queue: &Arc<WriteQueue<Publication, WriteResult>>,
     ) -> Writer {
         Writer::new(pool, self.outbox.clone(), queue.clone())
     }
@@ -84,12 +77,21 @@ impl TestWriter {
         .await;
     }
 
+    /// Stores a publication with the writer of this queue.
+    pub(super) async fn submit_to(
+        &self,
+        queue: &WriteQueue<Publication, WriteResult>,
+        publication: Publication,
+    ) -> Result<PublishResult, SubmitError> {
+        Ok(writer::store(queue, &self.pool, &self.outbox, publication).await?.1)
+    }
+
     /// Queues a publication and waits for its result.
     pub(super) async fn submit(
         &self,
         publication: Publication,
     ) -> Result<PublishResult, SubmitError> {
-        Ok(self.queue.submit(publication).await?.1)
+        self.submit_to(&self.queue, publication).await
     }
 
     /// Publishes all publications in one batch and returns their results.

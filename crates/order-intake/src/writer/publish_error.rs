@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::json::{FieldError, ValidationError};
 use domain::order::OrderOutcome;
-use platform::database::{DatabaseError, timed_out};
+use platform::database::{DatabaseError, lock_timed_out, timed_out};
 use platform::{ErrorKind, Failure};
 
 use crate::store::WriteError;
@@ -58,5 +58,5 @@ pub(super) fn may_affect_one_write(error: &WriteError) -> bool {
 }
 
 pub(super) fn is_timeout(error: &WriteError) -> bool {
-    matches!(error, WriteError::Database(error) if timed_out(error))
+    matches!(error, WriteError::Database(error) if timed_out(error) || lock_timed_out(error))
 }

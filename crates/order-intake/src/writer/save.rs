@@ -9,10 +9,12 @@ use platform::database::DatabaseError;
 
 use super::publish_error::{PublishError, PublishResult};
 use crate::store::{self, WriteError, WriteMode};
-use crate::write_batch::{Publication, Published, Stored, WriteBatch};
+use crate::write_batch::{Key, Publication, Published, Stored, WriteBatch};
 use platform::batching::QueuedWrite;
 
-pub(super) type QueuedWrites = Vec<QueuedWrite<Publication, PublishResult>>;
+/// `None` for a publication that its request must store alone.
+pub(crate) type WriteResult = Option<PublishResult>;
+pub(super) type QueuedWrites = Vec<QueuedWrite<Publication, WriteResult>>;
 
 pub(super) fn publications(writes: &QueuedWrites) -> Vec<&Publication> {
     writes.iter().map(|write| &write.job).collect()
@@ -66,18 +68,28 @@ async fn save(
     }
 }
 
+/// The keys of the orders, each once.
+pub(super) fn orders<'a>(publications: &[&'a Publication]) -> Vec<Key<'a>> {
+    let orders = publications.iter().flat_map(|publication| keys(publication));
+    BTreeSet::from_iter(orders).into_iter().collect()
+}
+
+/// The keys of the orders of a publication.
+pub(super) fn keys(publication: &Publication) -> impl Iterator<Item = Key<'_>> {
+    let orders = publication.orders.iter();
+    orders.map(|it| (publication.merchant.as_str(), it.snapshot.order.identifier.as_str()))
+}
+
 /// Loads the stored state of all orders and refunds in these publications.
 async fn load<'a>(
     conn: &AsyncPgConnection,
     publications: &[&'a Publication],
 ) -> Result<Stored<'a>, DatabaseError> {
-    let mut orders = BTreeSet::new();
     let mut refunds = BTreeSet::new();
     let mut lines = BTreeSet::new();
     for publication in publications {
         let merchant = publication.merchant.as_str();
         for Published { snapshot: OrderSnapshot { order, .. }, .. } in &publication.orders {
-            orders.insert((merchant, order.identifier.as_str()));
             for refund in &order.refunds {
                 refunds.insert((merchant, refund.identifier.as_str()));
                 let of_refund = refund.refund_line_items.iter();
@@ -85,6 +97,7 @@ async fn load<'a>(
             }
         }
     }
-    let [orders, refunds, lines] = [orders, refunds, lines].map(Vec::from_iter);
+    let orders = orders(publications);
+    let [refunds, lines] = [refunds, lines].map(Vec::from_iter);
     store::load_stored(conn, &orders, &refunds, &lines).await
 }
