@@ -124,8 +124,10 @@ async fn slow_searches_do_not_stop_publishing() {
     holder.batch_execute("BEGIN; LOCK TABLE erasures").await.unwrap();
     let url = format!("{}/v1/erasures", app.service.url);
     let mut searches = tokio::task::JoinSet::new();
-    for _ in 0..20 {
-        let search = app.client.get(&url).bearer_auth(app.issuer.token(None, "operator"));
+    // The lists of one merchant, and those of all merchants, take half of the readers each.
+    let callers = [(Some("acme"), "read"), (None, "operator")];
+    for (merchant, scope) in callers.into_iter().cycle().take(20) {
+        let search = app.client.get(&url).bearer_auth(app.issuer.token(merchant, scope));
         searches.spawn(async move { search.send().await.unwrap().status().as_u16() });
     }
     let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \

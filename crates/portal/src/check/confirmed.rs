@@ -23,7 +23,7 @@ struct ConfirmedPage {
     hidden: Vec<(&'static str, String)>,
 }
 
-/// Shows the return of these choices, and asks before it leads to one more. The answer names the return: after
+/// Shows the return of these choices, and asks before it leads to one more. The confirmation names the return: after
 /// another one, Back asks again.
 pub(super) fn show(
     visit: &Visit,
