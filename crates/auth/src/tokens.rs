@@ -10,7 +10,7 @@ use std::{net::IpAddr, num::NonZeroU32, sync::Arc, time::Duration};
 use chrono::TimeDelta;
 use domain::access::{MerchantId, Scope, Scopes};
 use platform::{
-    ErrorKind, Failure, chain,
+    ErrorKind, Failure, Problem, chain,
     identity::{AUDIENCE, Claims, TokenError},
 };
 use secrecy::{ExposeSecret, SecretString};
@@ -38,6 +38,9 @@ pub(crate) const MAX_REVOCATIONS_PER_MINUTE: NonZeroU32 = NonZeroU32::new(300).u
 pub(crate) enum OauthError {
     #[error("{0}")]
     InvalidRequest(String),
+    /// The body is too slow, too large or in an unsupported format. Keeps the status of the problem.
+    #[error("{0}")]
+    UnreadableBody(Problem),
     #[error("client authentication failed")]
     InvalidClient { client_id: Option<String>, used_basic_auth: bool },
     #[error("only client_credentials is supported")]

@@ -72,6 +72,9 @@ pub(crate) struct OauthErrorBody {
         (status = 200, body = TokenResponse),
         (status = 400, description = "invalid_request, unsupported_grant_type or invalid_scope", body = OauthErrorBody),
         (status = 401, description = "invalid_client", body = OauthErrorBody),
+        (status = 408, description = "The body came too slowly", body = OauthErrorBody),
+        (status = 413, description = "The body is too large", body = OauthErrorBody),
+        (status = 415, description = "The body has an unsupported format", body = OauthErrorBody),
         (status = 429, description = "Too many failures from this address", body = OauthErrorBody),
         (status = 503, description = "Try again", body = OauthErrorBody),
     )
@@ -101,6 +104,9 @@ pub(crate) async fn issue_token(
         (status = 200, description = "The token is not valid any more"),
         (status = 400, body = OauthErrorBody),
         (status = 401, body = OauthErrorBody),
+        (status = 408, description = "The body came too slowly", body = OauthErrorBody),
+        (status = 413, description = "The body is too large", body = OauthErrorBody),
+        (status = 415, description = "The body has an unsupported format", body = OauthErrorBody),
         (status = 429, description = "Too many failures from this address, or the client revokes too many tokens", body = OauthErrorBody),
         (status = 503, body = OauthErrorBody),
     )
@@ -131,6 +137,9 @@ pub(crate) async fn revoke_token(
         (status = 200, body = Introspection),
         (status = 400, body = OauthErrorBody),
         (status = 401, body = OauthErrorBody),
+        (status = 408, description = "The body came too slowly", body = OauthErrorBody),
+        (status = 413, description = "The body is too large", body = OauthErrorBody),
+        (status = 415, description = "The body has an unsupported format", body = OauthErrorBody),
         (status = 503, body = OauthErrorBody),
     )
 )]
@@ -156,6 +165,9 @@ fn missing_token() -> OauthError {
 fn read(request: &HttpRequest, body: Result<Body, Problem>) -> Result<OauthRequest, OauthError> {
     let Body(bytes) = body.map_err(|problem| match problem.status_code() {
         StatusCode::TOO_MANY_REQUESTS => OauthError::Overloaded,
+        StatusCode::REQUEST_TIMEOUT
+        | StatusCode::PAYLOAD_TOO_LARGE
+        | StatusCode::UNSUPPORTED_MEDIA_TYPE => OauthError::UnreadableBody(problem),
         _ => OauthError::InvalidRequest(problem.to_string()),
     })?;
     OauthRequest::read(request, &bytes).map_err(OauthError::InvalidRequest)
@@ -210,6 +222,7 @@ fn status(error: &OauthError) -> StatusCode {
         OauthError::InvalidRequest(_)
         | OauthError::UnsupportedGrantType
         | OauthError::InvalidScope => StatusCode::BAD_REQUEST,
+        OauthError::UnreadableBody(problem) => problem.status_code(),
         OauthError::InvalidClient { .. } => StatusCode::UNAUTHORIZED,
         OauthError::LockedOut { .. }
         | OauthError::TooManyRevocations(_)
@@ -221,7 +234,7 @@ fn status(error: &OauthError) -> StatusCode {
 
 fn code(error: &OauthError) -> &'static str {
     match error {
-        OauthError::InvalidRequest(_) => "invalid_request",
+        OauthError::InvalidRequest(_) | OauthError::UnreadableBody(_) => "invalid_request",
         OauthError::InvalidClient { .. } => "invalid_client",
         OauthError::UnsupportedGrantType => "unsupported_grant_type",
         OauthError::InvalidScope => "invalid_scope",

@@ -5,6 +5,7 @@ use std::time::Instant;
 use reqwest::{Method, RequestBuilder, Response, StatusCode, header};
 use serde_json::{Value, json};
 use testkit::eventually;
+use tokio::io::AsyncReadExt as _;
 
 use crate::app::{
     NO_LOCKOUT, OPERATOR, OPERATOR_SECRET, TIMEOUT, TestApp, form, send, token_request,
@@ -197,6 +198,27 @@ async fn a_token_request_without_memory_for_its_body_can_be_sent_again() {
         (status == StatusCode::OK).then_some(())
     })
     .await;
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_request_that_cannot_be_read_keeps_its_status() {
+    let app = TestApp::start_with(&[("HTTP__BODY_TIMEOUT", "100ms")]).await;
+    for path in ["/oauth/token", "/oauth/revoke", "/oauth/introspect"] {
+        let large = app.request(Method::POST, path).body("x".repeat(2 * 1024 * 1024));
+        let encoded = app.request(Method::POST, path).header("content-encoding", "br").body("x");
+        for (request, expected) in
+            [(large, StatusCode::PAYLOAD_TOO_LARGE), (encoded, StatusCode::UNSUPPORTED_MEDIA_TYPE)]
+        {
+            let (status, body) = send(request).await;
+            assert_eq!((status, &body["error"]), (expected, &json!("invalid_request")), "{path}");
+        }
+        let head = format!("POST {path} HTTP/1.1\r\nHost: auth\r\nContent-Length: 9\r\n\r\na");
+        let mut slow = app.service.raw_connection(&head).await;
+        let mut response = [0; 12];
+        slow.read_exact(&mut response).await.unwrap();
+        assert_eq!(&response, b"HTTP/1.1 408", "{path}");
+    }
     app.stop().await;
 }
 
