@@ -17,6 +17,9 @@ use crate::order::OrderStatus;
 /// Line tags that exclude a unit from returns for every merchant.
 const NON_RETURNABLE_TAGS: [&str; 3] = ["FinalSale", "gift-card", "Thirdparty"];
 
+/// RFC 3339 has no later second: years have four digits.
+const LATEST_END: DateTime<Utc> = DateTime::from_timestamp(253_402_300_799, 0).unwrap();
+
 /// The facts that decide whether a unit can be returned.
 #[derive(Debug, Clone, Copy)]
 pub struct UnitFacts<'a> {
@@ -146,20 +149,21 @@ pub fn check_method(
 }
 
 /// The end of the return window: midnight in the merchant's time zone after the last day. The
-/// window starts on the day of shipping, or on the day of the order if that day is unknown.
+/// window starts on the day of shipping, or on the day of the order if that day is unknown. It ends in the
+/// year 9999 at the latest.
 pub fn window_ends_at(unit: &UnitFacts<'_>, settings: &Settings) -> DateTime<Utc> {
     let zone = time_zone(settings);
     let start = unit.shipped_at.unwrap_or(unit.order_created_at).with_timezone(&zone);
     let days = Days::new(u64::from(settings.return_window_days) + 1);
     let Some(day) = start.date_naive().checked_add_days(days) else {
-        return DateTime::<Utc>::MAX_UTC;
+        return LATEST_END;
     };
     let midnight = day.and_time(NaiveTime::MIN);
     // Some zones skip midnight when their clocks change; the day then starts after the gap.
     let first = (0..=24)
         .filter_map(|quarters| midnight.checked_add_signed(TimeDelta::minutes(15 * quarters)))
         .find_map(|time| zone.from_local_datetime(&time).earliest());
-    first.map_or_else(|| midnight.and_utc(), |time| time.to_utc())
+    first.map_or_else(|| midnight.and_utc(), |time| time.to_utc()).min(LATEST_END)
 }
 
 /// Compares tags without case and surrounding spaces, because merchants spell them differently.

@@ -107,6 +107,15 @@ fn the_window_ends_at_midnight_in_the_merchants_time_zone() {
 }
 
 #[test]
+fn a_window_ends_in_the_year_9999_at_the_latest() {
+    for shipped in ["9999-12-31T23:59:59Z", "9999-12-20T00:00:00Z"] {
+        check_window("UTC", 30, shipped, "9999-12-31T23:59:59Z");
+        check_window("America/New_York", 30, shipped, "9999-12-31T23:59:59Z");
+    }
+    check_window("UTC", 30, "9999-11-30T00:00:00Z", "9999-12-31T00:00:00Z");
+}
+
+#[test]
 fn staff_can_override_policy_but_not_facts() {
     let staff = StaffOverride { by: "kim".to_owned(), reason: "a good customer".to_owned() };
     let settings = Settings::new("Acme");
