@@ -17,9 +17,7 @@ pub(crate) use table::{
     Column, computed, exact_time, id, table, time, time_at, value, with_shown, without,
 };
 pub use terminal::print;
-pub(crate) use terminal::{
-    is_stderr_terminal, message, print_json, print_own, printable, write_own,
-};
+pub(crate) use terminal::{is_stderr_terminal, message, print_json, print_own, write_own};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Format {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use api::delivery::{DeliveryView, State};
 use chrono::{DateTime, Utc};
+use domain::printable::printable;
 use pages::{
     api::{ApiError, Service},
     text::Moment,
@@ -188,6 +189,7 @@ fn notes(detail: &Value) -> Vec<String> {
     ]
     .into_iter()
     .flatten()
+    .map(|note| printable(&note))
     .collect()
 }
 
@@ -213,6 +215,8 @@ mod tests {
         assert_eq!(headline("some new event", &json!({})), "Some new event");
         let canceled = json!({ "cause": "cancellation", "reason": "kept", "late": [{}] });
         assert_eq!(notes(&canceled), ["Reason: kept.", "The report came too late for 1 unit."]);
+        let unprintable = json!({ "cause": "cancellation", "reason": "a\u{7}\u{1b}\u{202e}b" });
+        assert_eq!(notes(&unprintable), ["Reason: a\u{fffd}\u{fffd}\u{fffd}b."]);
     }
 
     #[test]

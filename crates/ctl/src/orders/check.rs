@@ -4,6 +4,7 @@ use domain::json::{
     Code, Document, FieldError, JsonValue, MAX_DEPTH, MAX_VALUES, ParseError, Position,
 };
 use domain::order::{OrderMessage, OrderPolicy};
+use domain::printable::printable;
 use platform::Clock;
 use serde::de::IgnoredAny;
 
@@ -33,15 +34,15 @@ impl CheckedOrder {
 /// identifier may be empty.
 pub(crate) fn describe_error(order: &str, error: &FieldError) -> String {
     if let ("", "$", Some(detail)) = (order, error.field.as_str(), &error.detail) {
-        return detail.clone();
+        return printable(detail);
     }
-    format!("{}: {error}", subject(order, error))
+    printable(&format!("{}: {error}", subject(order, error)))
 }
 
-/// A warning with its order, line and field. The order's identifier may be empty.
+/// A warning in one line, with its order, line and field. The order's identifier may be empty.
 pub(crate) fn describe_warning(order: &str, warning: &FieldError) -> String {
     let detail = warning.detail.as_deref().unwrap_or("is not valid");
-    format!("warning: {}: {}: {detail}", subject(order, warning), warning.field)
+    printable(&format!("warning: {}: {}: {detail}", subject(order, warning), warning.field))
 }
 
 /// The order and the line that an error or a warning concerns, for example `order 1001, line 2`.
@@ -185,6 +186,21 @@ mod tests {
         assert!(subjects(&checked.errors).contains(&"order A-1".to_owned()));
         assert_eq!(subjects(&checked.warnings), ["order A-1, line 2"]);
         assert_eq!(subject("", &checked.errors[0]), "order");
+    }
+
+    #[test]
+    fn an_identifier_cannot_add_a_line() {
+        let checked = check(br#"{"identifier": "a\r\n=1;x", "extra": 1}"#);
+        for error in &checked.errors {
+            let line = describe_error(&checked.identifier, error);
+            assert!(line.starts_with("order a\u{fffd}\u{fffd}=1;x"), "{line:?}");
+        }
+        for warning in &checked.warnings {
+            let line = describe_warning(&checked.identifier, warning);
+            assert!(line.starts_with("warning: order a\u{fffd}\u{fffd}=1;x"), "{line:?}");
+        }
+        let malformed = order_is_invalid("two\nlines");
+        assert_eq!(describe_error("", &malformed), "two\u{fffd}lines");
     }
 
     #[test]

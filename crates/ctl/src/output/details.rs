@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::layout::{Layout, message_width};
 use super::table::{COLUMN_GAP, Column};
-use super::terminal::printable;
+use domain::printable::printable;
 
 /// One item, with a line for each field. Long values continue on further lines.
 pub(crate) fn details(item: &Value, fields: &[Column]) -> String {

@@ -17,8 +17,8 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::layout::Layout;
-use super::terminal::printable;
 use super::text;
+use domain::printable::printable;
 
 pub(super) const COLUMN_GAP: u16 = 2;
 /// A table leaves out columns before it shortens a text further.

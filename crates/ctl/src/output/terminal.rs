@@ -5,6 +5,7 @@
 
 use std::io::{self, ErrorKind, IsTerminal as _, Write};
 
+use domain::printable::is_printable;
 use serde_json::Value;
 
 /// Prints to standard output without control characters. A closed pipe is not an error.
@@ -45,14 +46,10 @@ pub(super) fn is_stdout_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Replaces the characters of one line that a terminal could interpret.
-pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if is_unsafe(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
-}
-
 /// Replaces the characters that a terminal could interpret, except line breaks.
 fn printable_lines(text: &str) -> String {
-    let replace = |c: char| if is_unsafe(c) && c != '\n' { char::REPLACEMENT_CHARACTER } else { c };
+    let replace =
+        |c: char| if is_printable(c) || c == '\n' { c } else { char::REPLACEMENT_CHARACTER };
     text.chars().map(replace).collect()
 }
 
@@ -60,20 +57,15 @@ fn printable_lines(text: &str) -> String {
 /// the only ones that JSON allows here.
 fn escaped(json: &str) -> String {
     let escape = |c: char| match c {
-        c if is_unsafe(c) && c != '\n' => format!("\\u{:04x}", u32::from(c)),
+        c if !is_printable(c) && c != '\n' => format!("\\u{:04x}", u32::from(c)),
         c => c.to_string(),
     };
     json.chars().map(escape).collect()
 }
 
-/// Whether a terminal could interpret a character: control and bidirectional characters.
-fn is_unsafe(c: char) -> bool {
-    let is_bidirectional = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    c.is_control() || is_bidirectional
-}
-
 #[cfg(test)]
 mod tests {
+    use domain::printable::printable;
     use serde_json::json;
 
     use super::*;
@@ -98,7 +90,7 @@ mod tests {
         let texts: Vec<_> = UNSAFE.iter().map(|c| format!("a\n{c}\"")).collect();
         let value = json!({ "texts": texts });
         let shown = escaped(&format!("{value:#}"));
-        assert!(!shown.chars().any(|c| is_unsafe(c) && c != '\n'), "{shown:?}");
+        assert!(!shown.chars().any(|c| !is_printable(c) && c != '\n'), "{shown:?}");
         assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), value);
         assert!(shown.contains("\\u009b") && shown.contains("\\u202e"), "{shown}");
     }

@@ -4,13 +4,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use domain::order::OrderOutcome;
+use domain::printable::printable;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 use crate::orders::check::describe_error;
 use crate::orders::file::Source;
 use crate::orders::report::{Rejection, Report};
-use crate::output::{count, is_stderr_terminal, message, printable};
+use crate::output::{count, is_stderr_terminal, message};
 
 /// Further errors are only counted. The report lists all of them.
 const MAX_SHOWN_ERRORS: u64 = 10;

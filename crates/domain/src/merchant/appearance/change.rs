@@ -1,15 +1,17 @@
 //! A partial update of the appearance.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 
 use utoipa::ToSchema;
 
 use super::hosts::{host, host_name};
 use super::{Appearance, Color, Colors, Language, LookupKey, ReasonLabels};
-use crate::json::{Field, Object, array, boolean, object, parsed, read_fields, text, variant};
+use crate::json::{Field, Object, array, boolean, object, parsed, read_fields, variant};
 use crate::merchant::guard::Guard;
 use crate::merchant::patch::{replace, replace_or};
 use crate::merchant::urls::{email, link};
+use crate::printable::is_printable;
 
 /// As many as a policy can have reasons.
 const MAX_LABELED_REASONS: usize = 100;
@@ -53,7 +55,7 @@ pub(in crate::merchant) struct AppearanceChange {
 impl AppearanceChange {
     pub(in crate::merchant) fn read(document: &Object<'_>, guard: &Guard) -> Option<Self> {
         read_fields!(document => Self {
-            name: document.clearable("name", text(1..=200)),
+            name: document.clearable("name", printable_text(1..=200)),
             logo_url: document.clearable("logo_url", link(guard)),
             colors: document.clearable("colors", object(ColorsChange::read)),
             languages: document.clearable("languages", array(1..=4, distinct(variant))),
@@ -129,6 +131,14 @@ impl ColorsChange {
     }
 }
 
+/// A text for pages, without characters that change how the text around them is shown.
+fn printable_text(chars: RangeInclusive<usize>) -> impl FnMut(Field<'_>) -> Option<String> {
+    parsed(chars, |text| match text.chars().all(is_printable) {
+        true => Ok(text.to_owned()),
+        false => Err("must not contain control or bidirectional characters"),
+    })
+}
+
 /// An element that the array holds only once.
 fn distinct<T: Ord + Clone>(
     mut element: impl FnMut(Field<'_>) -> Option<T>,
@@ -154,7 +164,7 @@ fn reason_labels(field: Field<'_>) -> Option<BTreeMap<String, ReasonLabels>> {
 
 fn labels_by_language(document: &Object<'_>) -> Option<ReasonLabels> {
     entries(document, |language, label| match language.parse::<Language>() {
-        Ok(language) => Some((language, text(1..=100)(label)?)),
+        Ok(language) => Some((language, printable_text(1..=100)(label)?)),
         Err(_) => {
             let known: Vec<_> = Language::ALL.iter().map(|known| known.as_str()).collect();
             label.invalid(format!("unknown language: known are {}", known.join(", ")))

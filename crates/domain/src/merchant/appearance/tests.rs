@@ -224,3 +224,16 @@ fn stored_settings_without_an_appearance_have_the_default_one() {
     let settings: Settings = serde_json::from_value(stored).unwrap();
     assert_eq!(settings, Settings::new("Acme"));
 }
+
+#[test]
+fn texts_that_pages_show_have_no_control_or_bidirectional_characters() {
+    for c in ['\n', '\u{7}', '\u{7f}', '\u{9b}', '\u{200e}', '\u{202e}', '\u{2069}'] {
+        let text = format!("Acme{c}");
+        let labels = json!({ "TOO_SMALL": { "en": text } });
+        let appearance = json!({ "name": text, "reason_labels": labels });
+        let invalid = patch(&mut Settings::new("Acme"), &appearance).unwrap_err();
+        let fields: Vec<_> = invalid.errors.iter().map(|error| error.field.as_str()).collect();
+        let label = "$.appearance.reason_labels.TOO_SMALL.en";
+        assert_eq!(fields, ["$.appearance.name", label], "{c:?}");
+    }
+}
