@@ -69,8 +69,8 @@ release() {
     : >"$users"
 }
 
-# drop_test_namespaces: deletes the queues that tests and benchmarks left in the private broker, for example because
-# they were killed. Call it only while nothing else uses the broker. The data of scripts/run stays.
+# drop_test_namespaces: deletes the queues that tests left in the private broker, for example because they were
+# killed. Call it only while nothing else uses the broker. The data of scripts/run stays.
 drop_test_namespaces() {
     [[ -n ${BACKHAUL_AMQP_URL:-} || -z ${RABBITMQ_API_URL:-} ]] || drop_namespace 't[0-9a-f]\{32\}'
 }
