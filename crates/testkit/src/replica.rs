@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::{Database, Issuer, Namespace, eventually, service::SEALING_KEYS};
@@ -120,10 +120,15 @@ impl Drop for Replica {
 }
 
 /// A free port below those that the system uses for outgoing connections, so that no connection takes it
-/// meanwhile. Each call returns another port.
+/// meanwhile. Each call returns another port, and test programs that run at once search in other ranges.
 pub fn free_port() -> u16 {
-    static TAKEN: AtomicUsize = AtomicUsize::new(0);
-    let start = 22_000 + u16::try_from(std::process::id() % 5_000).unwrap();
+    static LAST: Mutex<Option<u16>> = Mutex::new(None);
+    // The port is tried under the lock: a port that another thread is trying just now does not look taken.
+    let mut last = LAST.lock().unwrap();
+    let range = u16::try_from(std::process::id() % 160).unwrap();
+    let start = last.map_or(22_000 + 64 * range, |port| port + 1);
     let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
-    (start..).filter(free).nth(TAKEN.fetch_add(1, Ordering::Relaxed)).unwrap()
+    let port = (start..).find(free).unwrap();
+    *last = Some(port);
+    port
 }

@@ -83,9 +83,8 @@ async fn invalid_token_requests_get_oauth_errors() {
     }
     let null = "{\"grant_type\": \"\u{0}\"}";
     let twice = r#"{"grant_type": "a", "grant_type": "b"}"#;
-    let huge = "x".repeat(2_000_000);
     let quoted = "{\"grant_type\": 7, \"\\\"\u{e9}\\\\\": 1, \"\\\"\u{e9}\\\\\": 2}";
-    for garbage in ["", "{", "[]", twice, quoted, r#"{"grant_type": 7}"#, null, &huge] {
+    for garbage in ["", "{", "[]", twice, quoted, r#"{"grant_type": 7}"#, null] {
         let request = token().header(header::CONTENT_TYPE, "application/json");
         assert_rejected(request.body(garbage.to_owned()), 400, "invalid_request").await;
     }
