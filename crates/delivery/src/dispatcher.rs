@@ -24,7 +24,7 @@
 //!                      or the lease expired
 //! ```
 //!
-//! The steps of a poll ([`poller`]):
+//! The steps of a poll ([`dispatch_state`]):
 //! 1. Maintenance, each task at its own interval: expire leases, unblock ordering keys, compare the
 //!    deliveries in flight with the database, scan for endpoints that earlier polls missed.
 //! 2. Note what changed: settled deliveries, probes that are due, resumed endpoints.
@@ -38,9 +38,9 @@
 //!
 //! See docs/decisions/delivery-scheduling.md.
 
+mod dispatch_state;
 mod endpoint_queue;
 mod in_flight;
-mod poller;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,7 +58,7 @@ use uuid::Uuid;
 use crate::engine::{Engine, default_exchange};
 use crate::queue_message::header;
 use crate::store::{self, ClaimParams};
-use poller::{Batch, Poller, QueuedDelivery};
+use dispatch_state::{Batch, DispatchState, QueuedDelivery};
 
 /// From this batch size on, pauses between polls make fewer and larger batches, which cost less.
 const SATURATED_BATCH: usize = 16;
@@ -78,13 +78,13 @@ pub(crate) struct Dispatcher {
     engine: Arc<Engine>,
     publisher: Publisher,
     /// None until the first poll of a leader, and after a poll that failed: leadership ends with it.
-    poller: Option<Poller>,
+    state: Option<DispatchState>,
 }
 
 impl Dispatcher {
     pub(crate) fn new(engine: Arc<Engine>) -> Self {
         let publisher = Publisher::new(engine.broker.publishing.clone());
-        Self { engine, publisher, poller: None }
+        Self { engine, publisher, state: None }
     }
 
     pub(crate) async fn run(self, stop: CancellationToken) {
@@ -132,17 +132,17 @@ impl LeaderTask for Dispatcher {
     /// Claims and publishes one batch.
     async fn poll(&mut self, conn: &mut AsyncPgConnection) -> Result<PollOutcome, DispatchError> {
         // A poll that fails leaves none, so that the next leader loads its state again.
-        let poller = self.poller.take();
+        let state = self.state.take();
         // Claims write to the table, and claims that cannot be published have to be released.
         self.publisher.check_ready().await?;
         let engine = &self.engine;
         let now = engine.clock.now();
         let params = ClaimParams { now, lease: engine.settings.lease };
-        let mut poller = match poller {
-            Some(poller) => poller,
-            None => Poller::load(conn, engine, now).await?,
+        let mut state = match state {
+            Some(state) => state,
+            None => DispatchState::load(conn, engine, now).await?,
         };
-        let Batch { queued, is_incomplete } = poller.poll(conn, engine, params).await?;
+        let Batch { queued, may_have_more_now } = state.claim_batch(conn, engine, params).await?;
         let (ids, messages): (Vec<_>, Vec<_>) = queued
             .into_iter()
             .filter_map(|queued| message(&engine.broker.topology, queued, params.leased_until()))
@@ -150,10 +150,10 @@ impl LeaderTask for Dispatcher {
         if !messages.is_empty() {
             self.publish(conn, now, ids, &messages).await?;
         }
-        let has_more = is_incomplete || poller.has_more();
-        self.poller = Some(poller);
+        let has_more = may_have_more_now || state.has_queued_endpoints();
+        self.state = Some(state);
         Ok(match messages.len() {
-            0 if !is_incomplete => PollOutcome::Idle,
+            0 if !may_have_more_now => PollOutcome::Idle,
             SATURATED_BATCH.. => PollOutcome::Saturated(SATURATED_PAUSE),
             _ if has_more => PollOutcome::Busy,
             _ => PollOutcome::Complete,
@@ -183,8 +183,8 @@ fn message(
         (header::ATTEMPT, (claimed.attempts + 1).to_string()),
         (header::LEASED_UNTIL, leased_until.timestamp_millis().to_string()),
     ];
-    if claimed.requeues > 0 {
-        headers.push((header::REQUEUES, claimed.requeues.to_string()));
+    if claimed.releases > 0 {
+        headers.push((header::RELEASES, claimed.releases.to_string()));
     }
     if is_window_full {
         headers.push((header::WINDOW_FULL, "true".to_owned()));

@@ -5,7 +5,7 @@
 //!
 //! 1. [`Deliveries::append`] stores message and delivery in the service's transaction and wakes the dispatcher
 //!    after the commit (`store/append.rs`, `insert_messages.sql`). The delivery is `ready`.
-//! 2. The dispatcher, on one replica, finds endpoints with due deliveries (`dispatcher/poller/sendable.rs`,
+//! 2. The dispatcher, on one replica, finds endpoints with due deliveries (`dispatcher/dispatch_state/sendable.rs`,
 //!    `due_endpoints.sql`), claims as many as the endpoints may have (`claim_due.sql`: `ready` becomes
 //!    `queued`, with a lease) and publishes them to the work queue of their kind (`dispatcher.rs`).
 //! 3. A sender, on any replica, receives the message when there is memory for it (`sender/queue_source.rs`),

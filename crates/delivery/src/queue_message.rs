@@ -22,16 +22,16 @@ pub(crate) mod header {
     pub(crate) const REPLAY_NUMBER: &str = "replay-number";
     pub(crate) const ATTEMPT: &str = "attempt";
     /// Present if the message was queued before, so that another copy may exist.
-    pub(crate) const REQUEUES: &str = "requeues";
+    pub(crate) const RELEASES: &str = "requeues";
     pub(crate) const LEASED_UNTIL: &str = "leased-until";
     /// Present if the claims of the message's poll filled the window of its endpoint.
     pub(crate) const WINDOW_FULL: &str = "window-full";
     pub(crate) const TRACEPARENT: &str = "traceparent";
 }
 
-/// Time until a released claim is due again. A message that arrives within this time after it was queued is
-/// therefore no duplicate.
-pub(crate) const DUPLICATE_WINDOW: TimeDelta = TimeDelta::seconds(1);
+/// Time after which a delivery is due again that left the broker without a result. A message that arrives within
+/// this time after it was queued is therefore the first copy and no duplicate.
+pub(crate) const RELEASED_CLAIM_DELAY: TimeDelta = TimeDelta::seconds(1);
 
 #[derive(Debug)]
 pub(crate) struct QueueMessage {
@@ -84,16 +84,16 @@ impl QueueMessage {
         if attempt_number < 1 {
             return Err(InvalidHeader(header::ATTEMPT));
         }
-        let was_requeued = find(headers, header::REQUEUES).is_some();
+        let was_released = find(headers, header::RELEASES).is_some();
         let lease = i64::try_from(lease.as_millis()).unwrap_or(i64::MAX);
         let age = lease.saturating_sub((leased_until - now).num_milliseconds());
-        let is_fresh = age < DUPLICATE_WINDOW.num_milliseconds().min(lease);
+        let is_fresh = age < RELEASED_CLAIM_DELAY.num_milliseconds().min(lease);
         Ok(Self {
             id,
             replay_number: parse(headers, header::REPLAY_NUMBER)?,
             attempt_number,
             leased_until,
-            maybe_duplicate: incoming.redelivered || was_requeued || !is_fresh,
+            maybe_duplicate: incoming.redelivered || was_released || !is_fresh,
             is_window_full: find(headers, header::WINDOW_FULL).is_some(),
             tag: DeliveryTag { subscription, tag: incoming.delivery_tag },
             content: Message {
@@ -173,6 +173,6 @@ mod tests {
         assert!(maybe_duplicate(1000, false, &[]));
         assert!(maybe_duplicate(300_000, false, &[]));
         assert!(maybe_duplicate(0, true, &[]));
-        assert!(maybe_duplicate(0, false, &[(header::REQUEUES, "1")]));
+        assert!(maybe_duplicate(0, false, &[(header::RELEASES, "1")]));
     }
 }

@@ -48,7 +48,7 @@ impl Settler {
     pub(crate) async fn settle(mut self, batch: Vec<Settlement>) -> SettledBatch {
         let (dead, mut settled): (Vec<_>, Vec<_>) =
             batch.into_iter().partition(|settlement| settlement.decision == Decision::Dead);
-        self.persist(&settled, &DeadLetters::default()).await;
+        self.settle_batch_or_each(&settled, &DeadLetters::default()).await;
         let mut postponed = Vec::new();
         if !dead.is_empty() {
             match self.publish_dead_letters(&dead).await {
@@ -59,7 +59,7 @@ impl Settler {
                     if !rejected.is_empty() {
                         tracing::warn!(messages = rejected.len(), "broker rejected dead letters");
                     }
-                    self.persist(&published, &letters).await;
+                    self.settle_batch_or_each(&published, &letters).await;
                     settled.extend(published);
                     postponed = rejected;
                 }
@@ -82,14 +82,14 @@ impl Settler {
         Ok(letters)
     }
 
-    /// Persists a batch, or each of its messages alone if the batch fails.
-    async fn persist(&mut self, batch: &[Settlement], letters: &DeadLetters) {
-        match self.persist_with_retry(batch, letters).await {
+    /// Settles a batch, or each of its messages alone if the batch fails.
+    async fn settle_batch_or_each(&mut self, batch: &[Settlement], letters: &DeadLetters) {
+        match self.settle_with_retry(batch, letters).await {
             Ok(()) => {}
             Err(error) if batch.len() == 1 => log_unsettled(batch, &error),
             Err(_) => {
                 for one in batch.chunks(1) {
-                    if let Err(error) = self.persist_with_retry(one, letters).await {
+                    if let Err(error) = self.settle_with_retry(one, letters).await {
                         log_unsettled(one, &error);
                     }
                 }
@@ -97,7 +97,7 @@ impl Settler {
         }
     }
 
-    async fn persist_with_retry(
+    async fn settle_with_retry(
         &mut self,
         batch: &[Settlement],
         letters: &DeadLetters,
@@ -107,7 +107,7 @@ impl Settler {
         }
         let mut backoff = reconnect_backoff();
         loop {
-            match self.try_persist(batch, letters).await {
+            match self.settle_once(batch, letters).await {
                 Err(error) if is_transient(&error) => {
                     tracing::warn!(error = chain(&error), "settling failed, retrying");
                     tokio::time::sleep(backoff.pause()).await;
@@ -117,14 +117,14 @@ impl Settler {
         }
     }
 
-    async fn try_persist(
+    async fn settle_once(
         &mut self,
         batch: &[Settlement],
         letters: &DeadLetters,
     ) -> Result<(), DatabaseError> {
         let mut conn = self.take_conn().await?;
         let events = batch.iter().filter_map(|settlement| letters.published.get(&key(settlement)));
-        self.transact(&mut conn, batch, events.collect()).await?;
+        self.settle_in_transaction(&mut conn, batch, events.collect()).await?;
         self.conn = Some(conn);
         Ok(())
     }
@@ -137,7 +137,7 @@ impl Settler {
         }
     }
 
-    async fn transact(
+    async fn settle_in_transaction(
         &mut self,
         conn: &mut AsyncPgConnection,
         batch: &[Settlement],

@@ -29,7 +29,7 @@ pub(crate) use append::{append, append_new, lock_free_counters, new_ids};
 pub(crate) use backlog::{OldestDue, oldest_due, oldest_due_seconds};
 pub(crate) use dead_letters::{oldest_kept, outdated_dead_letters};
 pub(crate) use dispatch::claim::{
-    ClaimParams, ClaimableEndpoint, ClaimedBatch, ClaimedDelivery, Content, claim_due,
+    ClaimParams, ClaimableEndpoint, ClaimedBatch, Content, DueDelivery, claim_due,
 };
 pub(crate) use dispatch::due::{DueEndpoint, due_endpoints, endpoints_after, take_wake_ups};
 pub(crate) use dispatch::leases::{
@@ -59,10 +59,10 @@ pub(crate) use history::scan::{Scan, list, oldest_first};
 pub(crate) use history::search::{DeliveryRow, IdOrder, body, find};
 pub(crate) use partitions::{Partitions, is_partition_missing, min_id_at};
 pub(crate) use replays::advance::advance_replay;
+pub(crate) use replays::make_ready::{Superseded, delete_settled, make_settled_ready};
 pub(crate) use replays::replay::{
     Replay, change_replay_state, find_replay, insert_replay, newest_replays, next_due_replay,
 };
-pub(crate) use replays::requeue::{Superseded, delete_settled, requeue};
 pub(crate) use settle::{Settled, settle};
 
 /// Creates a UUID of version 7: ids sort by time, and a day is a range of ids.

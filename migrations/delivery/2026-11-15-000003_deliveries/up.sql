@@ -78,7 +78,7 @@ CREATE TABLE deliveries (
     -- Finished attempts since creation or the last replay.
     attempts INTEGER NOT NULL DEFAULT 0,
     -- Times the delivery left the broker unsettled since the last attempt.
-    requeues INTEGER NOT NULL DEFAULT 0,
+    releases INTEGER NOT NULL DEFAULT 0,
     CONSTRAINT deliveries_state CHECK (state IN ('ready', 'blocked', 'queued')),
     CONSTRAINT deliveries_lease CHECK ((state = 'queued') = (leased_until IS NOT NULL))
 ) WITH (

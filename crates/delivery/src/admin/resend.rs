@@ -56,10 +56,10 @@ pub(crate) async fn replay_delivery(
         return Err(Error::Pending(id).into());
     }
     if delivery.state() != State::Pending {
-        let requeued = requeue(&deliveries, &caller, &delivery, query.force).await?;
+        let is_replayed = replay_settled(&deliveries, &caller, &delivery, query.force).await?;
         delivery = find(&mut *engine.pool.get().await?, merchant.as_ref(), id).await?;
         // Another request may have replayed the delivery at the same time.
-        if !requeued && delivery.state() != State::Pending {
+        if !is_replayed && delivery.state() != State::Pending {
             return Err(Error::Superseded(id).into());
         }
     }
@@ -69,9 +69,9 @@ pub(crate) async fn replay_delivery(
     Ok(HttpResponse::Accepted().json(show(delivery, waiting)))
 }
 
-/// Requeues a settled delivery and records the caller, as for a replay by filter. Returns false if the
+/// Makes a settled delivery ready and records the caller, as for a replay by filter. Returns false if the
 /// delivery is superseded or pending.
-async fn requeue(
+async fn replay_settled(
     deliveries: &Deliveries,
     caller: &Caller,
     delivery: &DeliveryRow,
@@ -90,22 +90,23 @@ async fn requeue(
         finished_at: Some(now),
         ..new_replay(caller, &filter, force, DEFAULT_PER_SECOND, now)?
     };
-    let requeued = engine
+    let is_replayed = engine
         .pool
         .transaction_of(&delivery.merchant, async |conn| {
-            let requeued = store::requeue(conn, now, &[id], Superseded::forced(force)).await?;
-            if !requeued.is_empty() {
+            let superseded = Superseded::forced(force);
+            let ready = store::make_settled_ready(conn, now, &[id], superseded).await?;
+            if !ready.is_empty() {
                 store::insert_replay(conn, &replay).await?;
             }
-            Ok::<_, DatabaseError>(!requeued.is_empty())
+            Ok::<_, DatabaseError>(!ready.is_empty())
         })
         .await?;
-    if requeued {
+    if is_replayed {
         engine.wake.notify_one();
         engine.replayed.notify_one();
         tracing::info!(delivery.id = %id, by = caller.actor(), "replayed delivery {id}");
     }
-    Ok(requeued)
+    Ok(is_replayed)
 }
 
 /// Retry a delivery now

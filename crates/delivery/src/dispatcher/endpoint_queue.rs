@@ -26,7 +26,7 @@ pub(super) enum WaitsFor {
 #[derive(Debug)]
 struct EndpointEntry {
     /// No ready delivery of the endpoint is due before this time.
-    from: Timestamp,
+    none_due_before: Timestamp,
     waits_for: WaitsFor,
 }
 
@@ -39,28 +39,30 @@ pub(super) struct EndpointQueue {
     /// Times of probes. The entry of an endpoint that was checked before its probe stays, and is skipped when
     /// its time comes.
     probes: BTreeSet<(Timestamp, EndpointKey)>,
-    full_windows: usize,
+    /// Number of endpoints that wait for [`WaitsFor::Settlement`].
+    awaiting_settlement: usize,
 }
 
 impl EndpointQueue {
     /// Notes that a delivery of the endpoint is due since `first_at`. An endpoint that waits for
     /// something keeps waiting.
-    pub(super) fn found(&mut self, key: EndpointKey, first_at: Timestamp) {
+    pub(super) fn add_due(&mut self, key: EndpointKey, first_at: Timestamp) {
         match self.endpoints.entry(key) {
             Entry::Occupied(mut known) => {
-                let from = &mut known.get_mut().from;
-                *from = (*from).min(first_at);
+                let none_due_before = &mut known.get_mut().none_due_before;
+                *none_due_before = (*none_due_before).min(first_at);
             }
             Entry::Vacant(new) => {
                 self.next_poll.push_back(new.key().clone());
-                new.insert(EndpointEntry { from: first_at, waits_for: WaitsFor::NextPoll });
+                let waits_for = WaitsFor::NextPoll;
+                new.insert(EndpointEntry { none_due_before: first_at, waits_for });
             }
         }
     }
 
     /// Lets the next poll check an endpoint, whatever it waits for.
     pub(super) fn recheck(&mut self, key: EndpointKey, first_at: Timestamp) {
-        self.found(key.clone(), first_at);
+        self.add_due(key.clone(), first_at);
         self.set_waits_for(&key, WaitsFor::NextPoll);
     }
 
@@ -69,7 +71,9 @@ impl EndpointQueue {
     pub(super) fn take_for_poll(&mut self, max: usize) -> Vec<(EndpointKey, Timestamp)> {
         let count = max.min(self.next_poll.len());
         let taken = self.next_poll.drain(..count);
-        taken.filter_map(|key| self.endpoints.get(&key).map(|it| (key, it.from))).collect()
+        taken
+            .filter_map(|key| self.endpoints.get(&key).map(|it| (key, it.none_due_before)))
+            .collect()
     }
 
     /// Whether an endpoint waits for the next poll.
@@ -77,14 +81,14 @@ impl EndpointQueue {
         !self.next_poll.is_empty()
     }
 
-    pub(super) fn from(&self, key: &EndpointKey) -> Option<Timestamp> {
-        self.endpoints.get(key).map(|endpoint| endpoint.from)
+    pub(super) fn none_due_before(&self, key: &EndpointKey) -> Option<Timestamp> {
+        self.endpoints.get(key).map(|endpoint| endpoint.none_due_before)
     }
 
-    /// Puts an endpoint back that has more due deliveries, none of them before `from`.
-    pub(super) fn put_back(&mut self, key: &EndpointKey, from: Timestamp) {
+    /// Puts an endpoint back that has more due deliveries.
+    pub(super) fn put_back(&mut self, key: &EndpointKey, none_due_before: Timestamp) {
         if let Some(endpoint) = self.endpoints.get_mut(key) {
-            endpoint.from = from;
+            endpoint.none_due_before = none_due_before;
             self.next_poll.push_back(key.clone());
         }
     }
@@ -105,7 +109,7 @@ impl EndpointQueue {
     /// Notes that a delivery of the endpoint left the broker. An endpoint that waits for a settlement or a
     /// probe is checked again; returns whether it did wait. A message that was sent together with failed ones
     /// may have succeeded, so that no probe is needed.
-    pub(super) fn left_broker(&mut self, key: &EndpointKey) -> bool {
+    pub(super) fn note_left_broker(&mut self, key: &EndpointKey) -> bool {
         let event = self.endpoints.get(key).map(|endpoint| endpoint.waits_for);
         let waited = matches!(event, Some(WaitsFor::Settlement | WaitsFor::Probe(_)));
         if waited {
@@ -138,8 +142,8 @@ impl EndpointQueue {
     }
 
     /// Whether an endpoint waits for a settlement.
-    pub(super) fn has_full_windows(&self) -> bool {
-        self.full_windows > 0
+    pub(super) fn awaits_settlement(&self) -> bool {
+        self.awaiting_settlement > 0
     }
 
     fn set_waits_for(&mut self, key: &EndpointKey, event: WaitsFor) {
@@ -148,8 +152,8 @@ impl EndpointQueue {
         if before == event {
             return;
         }
-        let full = |event| usize::from(event == WaitsFor::Settlement);
-        self.full_windows = self.full_windows + full(event) - full(before);
+        let awaits = |event| usize::from(event == WaitsFor::Settlement);
+        self.awaiting_settlement = self.awaiting_settlement + awaits(event) - awaits(before);
         if event == WaitsFor::NextPoll {
             self.next_poll.push_back(key.clone());
         }
@@ -177,7 +181,7 @@ mod tests {
     #[test]
     fn endpoints_are_served_one_after_the_other() {
         let mut queue = EndpointQueue::default();
-        ["a", "b", "c"].into_iter().for_each(|it| queue.found(key(it), second(1)));
+        ["a", "b", "c"].into_iter().for_each(|it| queue.add_due(key(it), second(1)));
         assert_eq!(queue.take_for_poll(2), [(key("a"), second(1)), (key("b"), second(1))]);
         queue.put_back(&key("a"), second(2));
         queue.remove(&key("b"));
@@ -188,33 +192,33 @@ mod tests {
     #[test]
     fn an_earlier_delivery_of_a_known_endpoint_is_not_skipped() {
         let mut queue = EndpointQueue::default();
-        queue.found(key("a"), second(5));
-        queue.found(key("a"), second(3));
-        queue.found(key("a"), second(9));
+        queue.add_due(key("a"), second(5));
+        queue.add_due(key("a"), second(3));
+        queue.add_due(key("a"), second(9));
         assert_eq!(queue.take_for_poll(10), [(key("a"), second(3))]);
     }
 
     #[test]
     fn an_endpoint_waits_for_one_of_its_settlements_however_many_messages_arrive() {
         let mut queue = EndpointQueue::default();
-        queue.found(key("a"), second(1));
+        queue.add_due(key("a"), second(1));
         queue.take_for_poll(10);
         queue.put_back_waiting(&key("a"), WaitsFor::Settlement);
-        assert!(queue.has_full_windows());
-        queue.found(key("a"), second(2));
-        assert!(!queue.left_broker(&key("b")));
+        assert!(queue.awaits_settlement());
+        queue.add_due(key("a"), second(2));
+        assert!(!queue.note_left_broker(&key("b")));
         assert!(taken(&mut queue).is_empty());
-        assert!(queue.left_broker(&key("a")));
-        assert!(!queue.left_broker(&key("a")));
+        assert!(queue.note_left_broker(&key("a")));
+        assert!(!queue.note_left_broker(&key("a")));
         assert_eq!(taken(&mut queue), ["a"]);
-        assert!(!queue.has_full_windows());
+        assert!(!queue.awaits_settlement());
     }
 
     #[test]
     fn a_probe_starts_at_its_time() {
         let mut queue = EndpointQueue::default();
         for (merchant, at) in [("a", 7), ("b", 5)] {
-            queue.found(key(merchant), second(1));
+            queue.add_due(key(merchant), second(1));
             queue.take_for_poll(10);
             queue.put_back_waiting(&key(merchant), WaitsFor::Probe(second(at)));
         }
@@ -229,7 +233,7 @@ mod tests {
     #[test]
     fn a_rechecked_endpoint_does_not_wait_for_its_probe() {
         let mut queue = EndpointQueue::default();
-        queue.found(key("a"), second(3));
+        queue.add_due(key("a"), second(3));
         queue.take_for_poll(10);
         queue.put_back_waiting(&key("a"), WaitsFor::Probe(second(60)));
         queue.recheck(key("a"), second(2));
@@ -242,19 +246,19 @@ mod tests {
     #[test]
     fn an_endpoint_that_waits_for_a_probe_is_checked_after_a_settlement() {
         let mut queue = EndpointQueue::default();
-        queue.found(key("a"), second(1));
+        queue.add_due(key("a"), second(1));
         queue.take_for_poll(10);
         queue.put_back_waiting(&key("a"), WaitsFor::Probe(second(60)));
-        assert!(queue.left_broker(&key("a")));
+        assert!(queue.note_left_broker(&key("a")));
         assert_eq!(taken(&mut queue), ["a"]);
-        assert!(!queue.has_full_windows());
+        assert!(!queue.awaits_settlement());
     }
 
     #[test]
     fn a_resumed_endpoint_is_checked_and_a_paused_one_is_not() {
         let mut queue = EndpointQueue::default();
         for merchant in ["paused", "resumed"] {
-            queue.found(key(merchant), second(1));
+            queue.add_due(key(merchant), second(1));
         }
         queue.take_for_poll(10);
         queue.put_back_waiting(&key("paused"), WaitsFor::Resume);

@@ -16,17 +16,18 @@ use crate::ack_tracker::SLOW_AFTER;
 use crate::store::EndpointKey;
 
 /// One endpoint may use the free memory divided by this number.
-const ENDPOINT_SHARE: u32 = 8;
+const ENDPOINT_DIVISOR: u32 = 8;
 /// Messages that an endpoint may have in flight however little memory is free, unless it is slow.
 const MIN_MESSAGES: u32 = 4;
 /// Memory of a message in KiB, if none is in flight.
 const DEFAULT_KIB: u32 = 17;
 /// A delivery in flight is looked up after a quarter of its age, within these bounds. Another replica may
 /// have settled it.
-const CHECK_AFTER: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+const MIN_CHECK_INTERVAL: Duration = Duration::from_millis(50);
+const MAX_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 #[derive(Debug)]
-struct Delivery {
+struct InFlightDelivery {
     endpoint: EndpointKey,
     kib: u32,
     queued_at: Instant,
@@ -35,9 +36,9 @@ struct Delivery {
     is_slow: bool,
 }
 
-/// Deliveries of one endpoint, or of all.
+/// Number and memory of the deliveries of one endpoint, or of all.
 #[derive(Clone, Copy, Debug, Default)]
-struct Held {
+struct Usage {
     messages: u32,
     kib: u32,
     /// Part of the above that has been in flight for longer than [`SLOW_AFTER`].
@@ -45,8 +46,8 @@ struct Held {
     slow_kib: u32,
 }
 
-impl Held {
-    fn add(&mut self, delivery: &Delivery) {
+impl Usage {
+    fn add(&mut self, delivery: &InFlightDelivery) {
         self.messages += 1;
         self.kib += delivery.kib;
         if delivery.is_slow {
@@ -54,12 +55,12 @@ impl Held {
         }
     }
 
-    fn add_slow(&mut self, delivery: &Delivery) {
+    fn add_slow(&mut self, delivery: &InFlightDelivery) {
         self.slow_messages += 1;
         self.slow_kib += delivery.kib;
     }
 
-    fn remove(&mut self, delivery: &Delivery) {
+    fn remove(&mut self, delivery: &InFlightDelivery) {
         self.messages -= 1;
         self.kib -= delivery.kib;
         if delivery.is_slow {
@@ -70,20 +71,20 @@ impl Held {
 }
 
 #[derive(Debug)]
-pub(super) struct InFlight {
+pub(super) struct InFlightDeliveries {
     budget: u32,
-    all: Held,
-    endpoints: HashMap<EndpointKey, Held>,
-    deliveries: HashMap<Uuid, Delivery>,
+    all: Usage,
+    endpoints: HashMap<EndpointKey, Usage>,
+    deliveries: HashMap<Uuid, InFlightDelivery>,
     checks: BTreeSet<(Instant, Uuid)>,
 }
 
-impl InFlight {
+impl InFlightDeliveries {
     /// `budget` is the memory in KiB of a process that sends.
     pub(super) fn new(budget: u32) -> Self {
         Self {
             budget,
-            all: Held::default(),
+            all: Usage::default(),
             endpoints: HashMap::new(),
             deliveries: HashMap::new(),
             checks: BTreeSet::new(),
@@ -99,9 +100,11 @@ impl InFlight {
         now: Instant,
     ) {
         self.remove(id);
-        let check_at = now + CHECK_AFTER.0;
+        let check_at = now + MIN_CHECK_INTERVAL;
         let is_slow = false;
-        let delivery = Delivery { endpoint, kib, queued_at: now, leased_until, check_at, is_slow };
+        let queued_at = now;
+        let delivery =
+            InFlightDelivery { endpoint, kib, queued_at, leased_until, check_at, is_slow };
         self.all.add(&delivery);
         self.endpoints.entry(delivery.endpoint.clone()).or_default().add(&delivery);
         self.checks.insert((check_at, id));
@@ -113,9 +116,9 @@ impl InFlight {
         let delivery = self.deliveries.remove(&id)?;
         self.checks.remove(&(delivery.check_at, id));
         self.all.remove(&delivery);
-        if let Some(held) = self.endpoints.get_mut(&delivery.endpoint) {
-            held.remove(&delivery);
-            if held.messages == 0 {
+        if let Some(usage) = self.endpoints.get_mut(&delivery.endpoint) {
+            usage.remove(&delivery);
+            if usage.messages == 0 {
                 self.endpoints.remove(&delivery.endpoint);
             }
         }
@@ -132,7 +135,7 @@ impl InFlight {
 
     /// Number of messages of an endpoint.
     pub(super) fn messages(&self, endpoint: &EndpointKey) -> u32 {
-        self.endpoints.get(endpoint).map_or(0, |held| held.messages)
+        self.endpoints.get(endpoint).map_or(0, |usage| usage.messages)
     }
 
     /// Average memory of a message in KiB.
@@ -143,21 +146,23 @@ impl InFlight {
     /// Number of messages that the endpoint may have in flight beside those that it has. `reserved` KiB are
     /// about to be used. Slow endpoints, and endpoints whose probes fail, share half of the memory.
     pub(super) fn free_slots(&self, endpoint: &EndpointKey, fails: bool, reserved: u32) -> u32 {
-        let held = self.endpoints.get(endpoint).copied().unwrap_or_default();
-        let is_slow = fails || held.slow_messages > 0;
+        let usage = self.endpoints.get(endpoint).copied().unwrap_or_default();
+        let is_slow = fails || usage.slow_messages > 0;
         let mut free = self.budget.saturating_sub(self.all.kib.saturating_add(reserved));
         if is_slow {
-            free = free.min((self.budget / 2).saturating_sub(self.all.slow_kib)).max(
-                // A budget of one message is for slow endpoints too.
-                u32::from(self.all.messages == 0 && reserved == 0),
-            );
+            free = free.min((self.budget / 2).saturating_sub(self.all.slow_kib));
+        }
+        let is_idle = self.all.messages == 0 && reserved == 0;
+        if is_slow && is_idle {
+            // A budget of one message is for slow endpoints too.
+            free = free.max(1);
         }
         if free == 0 {
             return 0;
         }
-        let share = (free / ENDPOINT_SHARE).saturating_sub(held.kib) / self.average_kib();
+        let share = (free / ENDPOINT_DIVISOR).saturating_sub(usage.kib) / self.average_kib();
         let min_messages = if is_slow { 1 } else { MIN_MESSAGES };
-        share.max(min_messages.saturating_sub(held.messages))
+        share.max(min_messages.saturating_sub(usage.messages))
     }
 
     /// Takes up to `max` deliveries that are due to be looked up, because another replica may have settled
@@ -173,18 +178,26 @@ impl InFlight {
             }
             let Some(delivery) = self.deliveries.get_mut(&id) else { continue };
             let age = now.duration_since(delivery.queued_at);
-            delivery.check_at = now + (age / 4).clamp(CHECK_AFTER.0, CHECK_AFTER.1);
+            delivery.check_at = now + (age / 4).clamp(MIN_CHECK_INTERVAL, MAX_CHECK_INTERVAL);
             self.checks.insert((delivery.check_at, id));
-            if age >= SLOW_AFTER && !delivery.is_slow {
-                delivery.is_slow = true;
-                self.all.add_slow(delivery);
-                if let Some(held) = self.endpoints.get_mut(&delivery.endpoint) {
-                    held.add_slow(delivery);
-                }
+            if age >= SLOW_AFTER {
+                self.mark_slow(id);
             }
             taken.push(id);
         }
         taken
+    }
+
+    fn mark_slow(&mut self, id: Uuid) {
+        let Some(delivery) = self.deliveries.get_mut(&id).filter(|delivery| !delivery.is_slow)
+        else {
+            return;
+        };
+        delivery.is_slow = true;
+        self.all.add_slow(delivery);
+        if let Some(usage) = self.endpoints.get_mut(&delivery.endpoint) {
+            usage.add_slow(delivery);
+        }
     }
 
     /// Returns the deliveries whose lease expired.
@@ -206,7 +219,7 @@ mod tests {
         (format!("merchant-{number}"), "rma".to_owned())
     }
 
-    fn send(in_flight: &mut InFlight, number: u32, messages: u32, now: Instant) {
+    fn send(in_flight: &mut InFlightDeliveries, number: u32, messages: u32, now: Instant) {
         for _ in 0..messages {
             let id = Uuid::new_v4();
             in_flight.insert(id, key(number), MESSAGE_KIB, Timestamp::UNIX_EPOCH, now);
@@ -214,7 +227,7 @@ mod tests {
     }
 
     /// Lets each of `endpoints` endpoints send as much as it may, `step` messages at a time.
-    fn saturate(in_flight: &mut InFlight, endpoints: u32, step: u32, now: Instant) {
+    fn saturate(in_flight: &mut InFlightDeliveries, endpoints: u32, step: u32, now: Instant) {
         loop {
             let before = in_flight.all.messages;
             for number in 0..endpoints {
@@ -229,16 +242,16 @@ mod tests {
 
     #[test]
     fn one_endpoint_gets_hundreds_of_slots_and_no_large_share() {
-        let mut in_flight = InFlight::new(BUDGET);
+        let mut in_flight = InFlightDeliveries::new(BUDGET);
         saturate(&mut in_flight, 1, 1, Instant::now());
         let messages = in_flight.messages(&key(0));
-        assert!((400..=BUDGET / MESSAGE_KIB / ENDPOINT_SHARE).contains(&messages), "{messages}");
+        assert!((400..=BUDGET / MESSAGE_KIB / ENDPOINT_DIVISOR).contains(&messages), "{messages}");
     }
 
     #[test]
     fn fifty_endpoints_that_hang_leave_room_for_fifty_others() {
         let now = Instant::now();
-        let mut in_flight = InFlight::new(BUDGET);
+        let mut in_flight = InFlightDeliveries::new(BUDGET);
         saturate(&mut in_flight, 50, 10, now);
         for number in 50..100 {
             let free = in_flight.free_slots(&key(number), false, 0);
@@ -250,7 +263,7 @@ mod tests {
 
     #[test]
     fn more_hanging_endpoints_than_slots_leave_half_to_the_others() {
-        let (now, mut in_flight) = (Instant::now(), InFlight::new(BUDGET));
+        let (now, mut in_flight) = (Instant::now(), InFlightDeliveries::new(BUDGET));
         for number in 0..10_000 {
             if in_flight.free_slots(&key(number), true, 0) > 0 {
                 send(&mut in_flight, number, 1, now);
@@ -264,7 +277,7 @@ mod tests {
 
     #[test]
     fn an_endpoint_whose_message_is_in_flight_for_a_second_is_slow() {
-        let (now, mut in_flight) = (Instant::now(), InFlight::new(4 * MESSAGE_KIB));
+        let (now, mut in_flight) = (Instant::now(), InFlightDeliveries::new(4 * MESSAGE_KIB));
         send(&mut in_flight, 0, 1, now);
         assert_eq!(in_flight.free_slots(&key(0), false, 0), 3);
         in_flight.take_checks(now + SLOW_AFTER, 10);
@@ -275,7 +288,7 @@ mod tests {
 
     #[test]
     fn checks_become_rarer_and_end_with_the_settlement() {
-        let (now, mut in_flight) = (Instant::now(), InFlight::new(BUDGET));
+        let (now, mut in_flight) = (Instant::now(), InFlightDeliveries::new(BUDGET));
         let id = Uuid::new_v4();
         in_flight.insert(id, key(0), MESSAGE_KIB, Timestamp::UNIX_EPOCH, now);
         let checks = (0..20_000_u64)

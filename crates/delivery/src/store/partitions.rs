@@ -109,7 +109,7 @@ fn day_of(partition: &str) -> Option<NaiveDate> {
 /// Drops a partition unless one of its messages is unsettled, for example at a paused endpoint.
 ///
 /// The first check avoids the lock on a partition that stays. The second check runs under the lock:
-/// a replay may have requeued a message of that day meanwhile.
+/// a replay may have made a message of that day ready meanwhile.
 async fn drop_unless_needed(
     conn: &mut AsyncPgConnection,
     partition: &str,

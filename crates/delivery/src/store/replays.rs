@@ -1,5 +1,5 @@
 //! Replays, and messages that are sent again.
 
 pub(super) mod advance;
+pub(super) mod make_ready;
 pub(super) mod replay;
-pub(super) mod requeue;

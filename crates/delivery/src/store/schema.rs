@@ -12,7 +12,7 @@ diesel::table! {
         leased_until -> Nullable<Timestamptz>,
         replay_number -> Int4,
         attempts -> Int4,
-        requeues -> Int4,
+        releases -> Int4,
     }
 }
 

@@ -23,7 +23,7 @@ use super::{
     Partitions, Superseded, Windows,
 };
 use crate::outcome::{Decision, Signal};
-use crate::queue_message::DUPLICATE_WINDOW;
+use crate::queue_message::RELEASED_CLAIM_DELAY;
 use crate::settlement::{Settlement, tests::settlement};
 use crate::window::Limits;
 
@@ -65,8 +65,8 @@ fn endpoint(merchant: &str) -> EndpointKey {
     (merchant.to_owned(), "rma".to_owned())
 }
 
-fn open(merchant: &str, from: Timestamp, max_messages: u32) -> ClaimableEndpoint {
-    ClaimableEndpoint { key: endpoint(merchant), from, max_messages }
+fn claimable(merchant: &str, none_due_before: Timestamp, max_messages: u32) -> ClaimableEndpoint {
+    ClaimableEndpoint { key: endpoint(merchant), none_due_before, max_messages }
 }
 
 async fn claim_from(
@@ -79,7 +79,7 @@ async fn claim_from(
 
 /// Claims the deliveries that are due and returns their ids.
 async fn claim(conn: &mut AsyncPgConnection, now: Timestamp) -> Vec<Uuid> {
-    let claims = claim_from(conn, now, &[open("acme", Timestamp::UNIX_EPOCH, 8)]).await;
+    let claims = claim_from(conn, now, &[claimable("acme", Timestamp::UNIX_EPOCH, 8)]).await;
     claims.claimed.iter().map(|(claimed, _)| claimed.id).collect()
 }
 
@@ -157,8 +157,10 @@ async fn a_released_delivery_is_due_when_copies_count_as_duplicates() {
     let id = append(&mut conn, now, None).await;
     assert_eq!(claim(&mut conn, now).await, [id]);
     super::release_claim(&mut conn, now, &[id]).await.unwrap();
-    assert!(claim(&mut conn, now + DUPLICATE_WINDOW - TimeDelta::milliseconds(1)).await.is_empty());
-    assert_eq!(claim(&mut conn, now + DUPLICATE_WINDOW).await, [id]);
+    assert!(
+        claim(&mut conn, now + RELEASED_CLAIM_DELAY - TimeDelta::milliseconds(1)).await.is_empty()
+    );
+    assert_eq!(claim(&mut conn, now + RELEASED_CLAIM_DELAY).await, [id]);
 }
 
 #[tokio::test]
@@ -188,8 +190,9 @@ async fn a_successor_is_not_queued_while_its_predecessor_is_replayed() {
     let first = append_dead(&mut replayer, now, "rma:1").await;
     let second = append(&mut replayer, now, Some("rma:1")).await;
     replayer.batch_execute("BEGIN").await.unwrap();
-    let requeued = super::requeue(&mut replayer, now, &[first], Superseded::Skip).await.unwrap();
-    assert_eq!(requeued, [first]);
+    let ready =
+        super::make_settled_ready(&mut replayer, now, &[first], Superseded::Skip).await.unwrap();
+    assert_eq!(ready, [first]);
     let committing = async {
         wait_for_blocked_session(&pool).await;
         replayer.batch_execute("COMMIT").await.unwrap();
@@ -208,7 +211,7 @@ async fn a_message_appended_during_a_replay_waits_for_it() {
     let (mut replayer, mut writer) = (pool.get().await.unwrap(), pool.get().await.unwrap());
     let first = append_dead(&mut replayer, now, "rma:1").await;
     replayer.batch_execute("BEGIN").await.unwrap();
-    super::requeue(&mut replayer, now, &[first], Superseded::Skip).await.unwrap();
+    super::make_settled_ready(&mut replayer, now, &[first], Superseded::Skip).await.unwrap();
     let committing = async {
         wait_for_blocked_session(&pool).await;
         replayer.batch_execute("COMMIT").await.unwrap();
@@ -234,9 +237,9 @@ async fn a_replay_and_a_writer_of_the_same_ordering_keys_do_not_deadlock() {
         append(&mut writer, now, Some("rma:a")).await;
         writer.batch_execute("COMMIT").await.unwrap();
     };
-    let replaying = super::requeue(&mut replayer, now, &ids, Superseded::Skip);
-    let (requeued, ()) = tokio::join!(replaying, writing);
-    assert_eq!(requeued.unwrap().len(), 2);
+    let replaying = super::make_settled_ready(&mut replayer, now, &ids, Superseded::Skip);
+    let (ready, ()) = tokio::join!(replaying, writing);
+    assert_eq!(ready.unwrap().len(), 2);
 }
 
 #[tokio::test]
@@ -248,8 +251,9 @@ async fn a_refused_replay_blocks_no_delivery() {
     let second = append(&mut conn, now, Some("rma:1")).await;
     settle(&mut conn, delivered(second, 0, now)).await;
     let third = append(&mut conn, now, Some("rma:1")).await;
-    let requeued = super::requeue(&mut conn, now, &[first], Superseded::Skip).await.unwrap();
-    assert!(requeued.is_empty());
+    let ready =
+        super::make_settled_ready(&mut conn, now, &[first], Superseded::Skip).await.unwrap();
+    assert!(ready.is_empty());
     assert_eq!(claim(&mut conn, now).await, [third]);
 }
 
@@ -266,8 +270,9 @@ async fn a_newer_message_supersedes_only_messages_with_the_complete_state() {
         dead.message.content.kind = kind;
         settle(&mut conn, dead).await;
         settle(&mut conn, delivered(ids[1], 0, now)).await;
-        let requeued = super::requeue(&mut conn, now, &ids[..1], Superseded::Skip).await.unwrap();
-        assert_eq!(requeued.is_empty(), kind.has_complete_state(), "{kind}");
+        let ready =
+            super::make_settled_ready(&mut conn, now, &ids[..1], Superseded::Skip).await.unwrap();
+        assert_eq!(ready.is_empty(), kind.has_complete_state(), "{kind}");
     }
 }
 
@@ -316,7 +321,7 @@ async fn a_delivery_that_two_settlements_at_once_left_blocked_is_unblocked() {
     let second = append(&mut one, now, Some("rma:1")).await;
     let third = append(&mut one, now, Some("rma:1")).await;
     assert_eq!(claim(&mut one, now).await, [second]);
-    super::requeue(&mut one, now, &[first], Superseded::Send).await.unwrap();
+    super::make_settled_ready(&mut one, now, &[first], Superseded::Send).await.unwrap();
     assert_eq!(claim(&mut one, now).await, [first]);
     // Each settlement still sees the delivery that the other one settles, and unblocks nothing.
     one.batch_execute("BEGIN").await.unwrap();

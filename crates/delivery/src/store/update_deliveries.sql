@@ -11,7 +11,7 @@ WITH given AS (
     RETURNING row.id, row.merchant, row.ordering_key
 ), retried AS (
     UPDATE deliveries AS row
-    SET state = 'ready', attempts = given.number, requeues = 0, leased_until = NULL,
+    SET state = 'ready', attempts = given.number, releases = 0, leased_until = NULL,
         next_attempt_at = GREATEST(given.next_attempt_at, $5)
     FROM given
     WHERE row.id = ANY (ARRAY (SELECT id FROM given WHERE next_attempt_at IS NOT NULL))

@@ -39,13 +39,13 @@ impl ClaimParams {
 pub(crate) struct ClaimableEndpoint {
     pub(crate) key: EndpointKey,
     /// No ready delivery of the endpoint is due before this time.
-    pub(crate) from: Timestamp,
+    pub(crate) none_due_before: Timestamp,
     pub(crate) max_messages: u32,
 }
 
 platform::rows! {
     /// A due delivery as the claim found it: queued now, or behind another of its ordering key.
-    pub(crate) struct ClaimedDelivery {
+    pub(crate) struct DueDelivery {
         pub(crate) id: Uuid,
         pub(crate) merchant: String,
         pub(crate) kind: String,
@@ -53,7 +53,7 @@ platform::rows! {
         pub(crate) sequence: i64,
         pub(crate) replay_number: i32,
         pub(crate) attempts: i32,
-        pub(crate) requeues: i32,
+        pub(crate) releases: i32,
         is_behind_another: bool,
         is_claimed: bool,
         /// Number of due deliveries, also of those that did not fit into the batch.
@@ -64,7 +64,7 @@ platform::rows! {
     }
 }
 
-impl ClaimedDelivery {
+impl DueDelivery {
     pub(crate) fn endpoint(&self) -> EndpointKey {
         (self.merchant.clone(), self.kind.clone())
     }
@@ -83,15 +83,15 @@ platform::rows! {
 #[derive(Default)]
 pub(crate) struct ClaimedBatch {
     /// Queued from now on, in rounds with one delivery of each endpoint.
-    pub(crate) claimed: Vec<(ClaimedDelivery, Content)>,
+    pub(crate) claimed: Vec<(DueDelivery, Content)>,
     /// Endpoint and time of each due delivery that was found.
     pub(crate) found: Vec<(EndpointKey, Timestamp)>,
     /// Number of due deliveries that were blocked instead. If there were any, more may be due.
     pub(crate) blocked: usize,
     /// Endpoints with a delivery that was found, but stays ready and due.
-    pub(crate) left: HashSet<EndpointKey>,
+    pub(crate) to_check_again: HashSet<EndpointKey>,
     /// Deliveries of any of the endpoints may be left, because the batch was full.
-    pub(crate) is_truncated: bool,
+    pub(crate) is_batch_full: bool,
 }
 
 /// Marks due deliveries as queued and returns them with their content, in one statement, so that none
@@ -100,25 +100,25 @@ pub(crate) struct ClaimedBatch {
 pub(crate) async fn claim_due(
     conn: &mut AsyncPgConnection,
     params: ClaimParams,
-    open: &[ClaimableEndpoint],
+    endpoints: &[ClaimableEndpoint],
 ) -> Result<ClaimedBatch, DatabaseError> {
-    let due: Vec<ClaimedDelivery> = prepared(sql(
+    let due: Vec<DueDelivery> = prepared(sql(
         CLAIM_DUE,
         (
             params.now,
             params.leased_until(),
-            column(open, |endpoint| endpoint.key.0.as_str()),
-            column(open, |endpoint| endpoint.key.1.as_str()),
-            column(open, |endpoint| endpoint.from),
-            column(open, |endpoint| i64::from(endpoint.max_messages)),
+            column(endpoints, |endpoint| endpoint.key.0.as_str()),
+            column(endpoints, |endpoint| endpoint.key.1.as_str()),
+            column(endpoints, |endpoint| endpoint.none_due_before),
+            column(endpoints, |endpoint| i64::from(endpoint.max_messages)),
             i64::try_from(MAX_BATCH_BYTES).unwrap_or(i64::MAX),
         ),
     ))
     .load(conn)
     .await?;
-    let is_truncated =
+    let is_batch_full =
         <[_]>::first(&due).is_some_and(|first| usize::try_from(first.due) != Ok(due.len()));
-    let mut claims = ClaimedBatch { is_truncated, ..ClaimedBatch::default() };
+    let mut claims = ClaimedBatch { is_batch_full, ..ClaimedBatch::default() };
     let mut to_block = Vec::new();
     for mut due in due {
         claims.found.push((due.endpoint(), due.next_attempt_at));
@@ -141,7 +141,7 @@ pub(crate) async fn claim_due(
         })?;
         claims.blocked = blocked.len();
         let left = to_block.iter().filter(|due| !blocked.contains(&due.id));
-        claims.left = left.map(ClaimedDelivery::endpoint).collect();
+        claims.to_check_again = left.map(DueDelivery::endpoint).collect();
     }
     Ok(claims)
 }

@@ -2,8 +2,8 @@
 -- $1: the time. $2: the end of the lease. $7: maximum bytes of the batch.
 -- Each endpoint: $3 merchant, $4 kind, $5 time before which none of its deliveries is due, $6 maximum messages.
 WITH due AS (
-    SELECT due.*, open.position FROM unnest($3, $4, $5, $6) WITH ORDINALITY
-    AS open (merchant, kind, from_time, max_messages, position),
+    SELECT due.*, requested.position FROM unnest($3, $4, $5, $6) WITH ORDINALITY
+    AS requested (merchant, kind, none_due_before, max_messages, position),
     LATERAL (
         SELECT *, (
             SELECT true FROM deliveries AS earlier
@@ -11,10 +11,10 @@ WITH due AS (
             AND earlier.sequence < ready.sequence ORDER BY earlier.sequence LIMIT 1
         ) IS TRUE AS is_behind_another
         FROM deliveries AS ready
-        WHERE ready.merchant = open.merchant AND ready.kind = open.kind
+        WHERE ready.merchant = requested.merchant AND ready.kind = requested.kind
         AND ready.state = 'ready'
-        AND ready.next_attempt_at >= open.from_time AND ready.next_attempt_at <= $1
-        ORDER BY ready.next_attempt_at LIMIT open.max_messages
+        AND ready.next_attempt_at >= requested.none_due_before AND ready.next_attempt_at <= $1
+        ORDER BY ready.next_attempt_at LIMIT requested.max_messages
     ) AS due
 ), rounds AS (
     SELECT *, row_number() OVER (PARTITION BY merchant, kind ORDER BY next_attempt_at, id) AS round,
@@ -38,7 +38,7 @@ WITH due AS (
         ARRAY (SELECT id FROM candidates WHERE NOT is_behind_another AND body IS NULL)
     ) AND (state = 'ready' AND next_attempt_at <= $1) IS TRUE
 )
-SELECT id, merchant, kind, next_attempt_at, sequence, replay_number, attempts, requeues,
+SELECT id, merchant, kind, next_attempt_at, sequence, replay_number, attempts, releases,
 is_behind_another, id IN (SELECT id FROM claimed) AS is_claimed, due, version, event, body,
 traceparent
 FROM candidates ORDER BY round, position

@@ -11,11 +11,11 @@ use platform::{
 };
 use uuid::Uuid;
 
-use crate::queue_message::DUPLICATE_WINDOW;
+use crate::queue_message::RELEASED_CLAIM_DELAY;
 use crate::store::schema::deliveries;
 
 /// Makes queued deliveries ready again that were not sent. If the broker has copies after all, senders
-/// treat them as possible duplicates by the time these are due: see [`DUPLICATE_WINDOW`].
+/// treat them as possible duplicates by the time these are due: see [`RELEASED_CLAIM_DELAY`].
 pub(crate) async fn release_claim(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
@@ -26,8 +26,8 @@ pub(crate) async fn release_claim(
         .set((
             deliveries::state.eq("ready"),
             deliveries::leased_until.eq(None::<Timestamp>),
-            deliveries::next_attempt_at.eq(now + DUPLICATE_WINDOW),
-            deliveries::requeues.eq(deliveries::requeues + 1),
+            deliveries::next_attempt_at.eq(now + RELEASED_CLAIM_DELAY),
+            deliveries::releases.eq(deliveries::releases + 1),
         ))
         .execute(conn)
         .await?;
@@ -50,7 +50,7 @@ pub(crate) async fn expire_leases(
         deliveries::state.eq("ready"),
         deliveries::leased_until.eq(None::<Timestamp>),
         deliveries::next_attempt_at.eq(now),
-        deliveries::requeues.eq(deliveries::requeues + 1),
+        deliveries::releases.eq(deliveries::releases + 1),
     ));
     Ok(expired.execute(conn).await?)
 }

@@ -42,7 +42,7 @@ pub(crate) async fn unsettled(
 /// is not ready. The caller opens the transaction.
 ///
 /// A delivery that left the broker unsettled keeps its time, which is at most a second away: see
-/// `DUPLICATE_WINDOW`.
+/// `RELEASED_CLAIM_DELAY`.
 pub(crate) async fn retry_now(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
@@ -50,13 +50,13 @@ pub(crate) async fn retry_now(
 ) -> Result<bool, DatabaseError> {
     let ready = deliveries::table.find(id).filter(deliveries::state.eq("ready"));
     let endpoint: Option<(String, String, i32)> = ready
-        .select((deliveries::merchant, deliveries::kind, deliveries::requeues))
+        .select((deliveries::merchant, deliveries::kind, deliveries::releases))
         .for_update()
         .first(conn)
         .await
         .optional()?;
-    let Some((merchant, kind, requeues)) = endpoint else { return Ok(false) };
-    if requeues == 0 {
+    let Some((merchant, kind, releases)) = endpoint else { return Ok(false) };
+    if releases == 0 {
         // Before all others of its endpoint, which may have a backlog and a window of one.
         let first: Option<Timestamp> = deliveries::table
             .filter(deliveries::merchant.eq(&merchant).and(deliveries::kind.eq(&kind)))

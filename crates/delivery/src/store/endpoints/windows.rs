@@ -78,7 +78,7 @@ impl Windows {
         let mut updates = Vec::with_capacity(endpoints.len());
         for ((merchant, kind), results) in &mut endpoints {
             let row = rows.iter().find(|row| row.merchant == *merchant && row.kind == kind.name());
-            let (window, not_before) = self.apply(row, results);
+            let (window, not_before) = self.apply_results(row, results);
             if results.iter().all(|result| result.signal == Signal::Grow) {
                 let written = (Instant::now(), window.size());
                 self.succeeded.insert(((*merchant).to_owned(), *kind), written);
@@ -119,7 +119,7 @@ impl Windows {
     /// Applies results to a stored window, and returns it with `not_before`: the time of the next probe while
     /// probes fail, otherwise the end of the last attempt, which tells a probe from an attempt that started
     /// earlier.
-    fn apply(
+    fn apply_results(
         &self,
         row: Option<&EndpointRow>,
         results: &[DeliveryResult<'_>],

@@ -6,8 +6,8 @@ use diesel_async::{AsyncConnection, AsyncPgConnection, RunQueryDsl};
 use platform::{ErrorKind, Failure, Timestamp, chain, database::DatabaseError};
 use uuid::Uuid;
 
+use super::make_ready::{Superseded, make_settled_ready};
 use super::replay::{Replay, due};
-use super::requeue::{Superseded, requeue};
 use crate::store::history::scan::{Scan, oldest_first};
 use crate::store::schema::delivery_replays;
 use crate::store::unreadable;
@@ -37,7 +37,7 @@ pub(crate) async fn advance_replay(
     let Scan { rows, scanned_to } =
         oldest_first(conn, &filter, replay.last_delivery_id, limit).await?;
     let ids: Vec<_> = rows.iter().map(|row| row.id).collect();
-    let step = requeue_all(conn, now, &ids, Superseded::forced(replay.force)).await?;
+    let step = make_all_ready(conn, now, &ids, Superseded::forced(replay.force)).await?;
     let count = |deliveries: usize| i64::try_from(deliveries).unwrap_or_default();
     let skipped = ids.len() - step.replayed - step.failed;
     let is_finished = count(ids.len()) < limit && scanned_to.is_none();
@@ -58,25 +58,27 @@ pub(crate) async fn advance_replay(
     Ok(true)
 }
 
-/// Requeues deliveries together, or each alone if that fails: one that cannot be requeued must not stop
+/// Makes deliveries ready together, or each alone if that fails: one that cannot be replayed must not stop
 /// the replay. An unavailable database fails the step, which is tried again.
-async fn requeue_all(
+async fn make_all_ready(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
     ids: &[Uuid],
     superseded: Superseded,
 ) -> Result<Step, DatabaseError> {
-    let together = conn.transaction(async |conn| requeue(conn, now, ids, superseded).await).await;
+    let together =
+        conn.transaction(async |conn| make_settled_ready(conn, now, ids, superseded).await).await;
     match together {
-        Ok(requeued) => return Ok(Step { replayed: requeued.len(), failed: 0 }),
+        Ok(ready) => return Ok(Step { replayed: ready.len(), failed: 0 }),
         Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error),
         Err(_) => {}
     }
     let mut step = Step { replayed: 0, failed: 0 };
     for id in ids {
-        let alone = conn.transaction(async |conn| requeue(conn, now, &[*id], superseded).await);
+        let alone =
+            conn.transaction(async |conn| make_settled_ready(conn, now, &[*id], superseded).await);
         match alone.await {
-            Ok(requeued) => step.replayed += requeued.len(),
+            Ok(ready) => step.replayed += ready.len(),
             Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error),
             Err(error) => {
                 step.failed += 1;

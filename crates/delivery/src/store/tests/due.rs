@@ -57,7 +57,7 @@ async fn a_poll_reads_what_is_due_however_many_endpoints_wait() {
         let due = due_endpoints(conn, (since, now), 5000, &[]).await.unwrap();
         assert_eq!(due.iter().map(|due| due.merchant.as_str()).collect::<Vec<_>>(), ["nova"]);
         assert_eq!((due[0].first_at.timestamp_millis(), due[0].read), (now.timestamp_millis(), 1));
-        let claims = claim_from(conn, now, &[open("nova", due[0].first_at, 8)]).await;
+        let claims = claim_from(conn, now, &[claimable("nova", due[0].first_at, 8)]).await;
         assert_eq!(claims.claimed[0].0.id, id);
     };
     let read = entries_read(&mut conn, one).await;
@@ -100,7 +100,7 @@ async fn a_long_transaction_does_not_slow_down_claims() {
         let poll = async |conn: &mut _| {
             let since = now - TimeDelta::milliseconds(200);
             let due = due_endpoints(conn, (since, now), 5000, &[]).await.unwrap();
-            let claims = claim_from(conn, now, &[open("acme", due[0].first_at, 50)]).await;
+            let claims = claim_from(conn, now, &[claimable("acme", due[0].first_at, 50)]).await;
             assert_eq!(claims.claimed.len(), 50);
         };
         read.push(entries_read(&mut conn, poll).await);
@@ -125,11 +125,11 @@ async fn endpoints_take_turns_in_a_batch() {
         append_for(&mut conn, now, "nova").await;
     }
     // Turns follow the order given, although the deliveries of `acme` are older.
-    let endpoints = [open("nova", now, 4), open("acme", earlier, 4)];
+    let endpoints = [claimable("nova", now, 4), claimable("acme", earlier, 4)];
     let claims = claim_from(&mut conn, now, &endpoints).await;
     let merchants: Vec<_> = claims.claimed.iter().map(|(it, _)| it.merchant.as_str()).collect();
     assert_eq!(merchants, ["nova", "acme", "nova", "acme", "acme", "acme"]);
-    assert_eq!((claims.found.len(), claims.is_truncated), (6, false));
+    assert_eq!((claims.found.len(), claims.is_batch_full), (6, false));
 }
 
 #[tokio::test]
@@ -141,10 +141,10 @@ async fn a_batch_that_is_too_large_says_that_deliveries_are_left() {
     for _ in 0..3 {
         super::super::append(&conn, now, std::slice::from_ref(&large)).await.unwrap();
     }
-    let claims = claim_from(&mut conn, now, &[open("acme", now, 8)]).await;
-    assert_eq!((claims.claimed.len(), claims.is_truncated), (2, true));
-    let claims = claim_from(&mut conn, now, &[open("acme", now, 8)]).await;
-    assert_eq!((claims.claimed.len(), claims.is_truncated), (1, false));
+    let claims = claim_from(&mut conn, now, &[claimable("acme", now, 8)]).await;
+    assert_eq!((claims.claimed.len(), claims.is_batch_full), (2, true));
+    let claims = claim_from(&mut conn, now, &[claimable("acme", now, 8)]).await;
+    assert_eq!((claims.claimed.len(), claims.is_batch_full), (1, false));
 }
 
 #[tokio::test]
@@ -154,13 +154,13 @@ async fn a_delivery_behind_one_that_is_being_settled_is_left() {
     let (mut settler, mut conn) = (pool.get().await.unwrap(), pool.get().await.unwrap());
     let first = append(&mut conn, now, Some("rma:1")).await;
     let second = append(&mut conn, now, Some("rma:1")).await;
-    let claims = claim_from(&mut conn, now, &[open("acme", now, 1)]).await;
+    let claims = claim_from(&mut conn, now, &[claimable("acme", now, 1)]).await;
     assert_eq!(claims.claimed[0].0.id, first);
     settler.batch_execute("BEGIN").await.unwrap();
     settle(&mut settler, delivered(first, 0, now)).await;
-    let claims = claim_from(&mut conn, now, &[open("acme", now, 8)]).await;
+    let claims = claim_from(&mut conn, now, &[claimable("acme", now, 8)]).await;
     assert_eq!((claims.claimed.len(), claims.blocked), (0, 0));
-    assert!(claims.left.contains(&endpoint("acme")));
+    assert!(claims.to_check_again.contains(&endpoint("acme")));
     settler.batch_execute("COMMIT").await.unwrap();
     assert_eq!(claim(&mut conn, now).await, [second]);
 }

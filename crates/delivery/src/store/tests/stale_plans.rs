@@ -24,8 +24,8 @@ const STATEMENTS: [&str; 30] = [
     "release",
     "expire",
     "still queued",
-    "requeue",
-    "forced requeue",
+    "make settled ready",
+    "make settled ready by force",
     "delete",
     "retry now",
     "unsettled",
@@ -79,11 +79,11 @@ async fn run(name: &str, conn: &mut AsyncPgConnection, now: Timestamp, [dead, re
             let retry = Decision::RetryAt(now + TimeDelta::hours(1));
             settle(conn, settlement(ready, retry, Signal::Hold, now)).await;
         }
-        "requeue" => {
-            super::super::requeue(conn, now, &[dead], Superseded::Skip).await.unwrap();
+        "make settled ready" => {
+            super::super::make_settled_ready(conn, now, &[dead], Superseded::Skip).await.unwrap();
         }
-        "forced requeue" => {
-            super::super::requeue(conn, now, &[dead], Superseded::Send).await.unwrap();
+        "make settled ready by force" => {
+            super::super::make_settled_ready(conn, now, &[dead], Superseded::Send).await.unwrap();
         }
         "delete" => assert!(delete_settled(conn, dead).await.unwrap()),
         "retry now" => {

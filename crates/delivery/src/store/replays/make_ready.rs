@@ -1,4 +1,4 @@
-//! Requeues and deletes settled deliveries.
+//! Makes settled deliveries ready again, and deletes them.
 
 use diesel::prelude::*;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
@@ -25,16 +25,16 @@ impl Superseded {
     }
 }
 
-platform::rows! { struct RequeuedId { id: Uuid } }
+platform::rows! { struct ReadyId { id: Uuid } }
 
 /// FOR KEY SHARE keeps [`delete_settled`] from deleting the message meanwhile. `LATERAL` and subqueries with `LIMIT`
 /// find rows by their keys, see `claim`.
-const REQUEUE: &str = include_str!("requeue_deliveries.sql");
+const MAKE_SETTLED_READY: &str = include_str!("make_settled_ready.sql");
 
 /// Makes settled deliveries ready again and returns their ids. Deliveries that are not settled are
 /// left alone, and so are superseded ones: their messages have the complete state, and a newer message of
-/// their ordering key was delivered or is queued. A newer message that failed so far waits behind the requeued one.
-pub(crate) async fn requeue(
+/// their ordering key was delivered or is queued. A newer message that failed so far waits behind the older one.
+pub(crate) async fn make_settled_ready(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
     ids: &[Uuid],
@@ -47,15 +47,14 @@ pub(crate) async fn requeue(
         }
         Superseded::Send => Vec::new(),
     };
-    let requeued: Vec<RequeuedId> =
-        sql(REQUEUE, (ids, superseded == Superseded::Send, now, kinds_with_complete_state()))
-            .load(conn)
-            .await?;
+    let is_forced = superseded == Superseded::Send;
+    let statement = sql(MAKE_SETTLED_READY, (ids, is_forced, now, kinds_with_complete_state()));
+    let ready: Vec<ReadyId> = statement.load(conn).await?;
     if !blocked.is_empty() {
         let keys = blocked.iter().map(|key| (key.merchant.as_str(), key.ordering_key.as_str()));
         unblock_next(conn, now, keys.collect()).await?;
     }
-    Ok(requeued.into_iter().map(|requeued| requeued.id).collect())
+    Ok(ready.into_iter().map(|ready| ready.id).collect())
 }
 
 fn kinds_with_complete_state() -> Vec<&'static str> {
@@ -80,8 +79,8 @@ platform::rows! {
     }
 }
 
-/// Blocks ready deliveries behind messages that are about to be requeued. The dispatcher does not
-/// see the requeued ones before they are committed, and would claim their successors meanwhile.
+/// Blocks ready deliveries behind messages that are about to be ready again. The dispatcher does not
+/// see these before they are committed, and would claim their successors meanwhile.
 async fn block_successors(
     conn: &mut AsyncPgConnection,
     ids: &[Uuid],

@@ -10,7 +10,7 @@ use diesel_async::{AsyncConnection as _, AsyncPgConnection, SimpleAsyncConnectio
 use platform::{MemoryBudget, Timestamp, chain, database::DatabaseError};
 use tokio::time::Instant;
 
-use super::Poller;
+use super::DispatchState;
 use crate::engine::Engine;
 use crate::metrics::Metrics;
 use crate::store::{self, BlockedCursor, EndpointKey, LeasedDelivery};
@@ -22,9 +22,9 @@ const SCAN_INTERVAL: Duration = Duration::from_secs(5);
 /// Interval of comparing the deliveries in flight with the database.
 const RELOAD_INTERVAL: Duration = Duration::from_secs(30);
 const PAUSE_FACTOR: u32 = 20;
-/// Endpoints that one step of an urgent scan reads, and of another. A scan of a hundred thousand endpoints
-/// takes seven minutes.
-const URGENT_SCAN_STEP: i64 = 1000;
+/// Endpoints that one step of a scan without pauses reads, and one of a scan with pauses. A scan of a hundred
+/// thousand endpoints with pauses takes seven minutes.
+const PAUSELESS_SCAN_STEP: i64 = 1000;
 const SCAN_STEP: i64 = 250;
 
 /// The time at which a repeated task is due.
@@ -50,7 +50,7 @@ impl Timer {
     }
 
     /// Sets the next time, after a run of the task that began at `start`.
-    fn ran_since(&mut self, start: Instant) {
+    fn schedule_next(&mut self, start: Instant) {
         let pause = self.interval.max(start.elapsed() * PAUSE_FACTOR);
         self.next_at = Instant::now() + pause;
     }
@@ -68,7 +68,7 @@ pub(super) struct Maintenance {
     /// The endpoint that the scan read last.
     scanned_to: EndpointKey,
     /// Rounds in which the scan runs at every poll, because endpoints with due deliveries may be unknown.
-    urgent_rounds: u8,
+    rounds_without_pauses: u8,
 }
 
 impl Maintenance {
@@ -80,25 +80,25 @@ impl Maintenance {
             scan: Timer::every(INTERVAL),
             blocked: BlockedCursor::default(),
             scanned_to: EndpointKey::default(),
-            urgent_rounds: 1,
+            rounds_without_pauses: 1,
         }
     }
 
     /// Makes the scan check all endpoints without pauses. A round that has begun is finished first: a long
     /// burst of deliveries must not restart the scan again and again.
-    pub(super) fn scan_urgently(&mut self) {
-        if self.urgent_rounds == 0 {
+    pub(super) fn scan_without_pauses(&mut self) {
+        if self.rounds_without_pauses == 0 {
             self.scanned_to = EndpointKey::default();
         }
-        self.urgent_rounds = (self.urgent_rounds + 1).min(2);
+        self.rounds_without_pauses = (self.rounds_without_pauses + 1).min(2);
     }
 
-    pub(super) fn is_scan_urgent(&self) -> bool {
-        self.urgent_rounds > 0
+    pub(super) fn scans_without_pauses(&self) -> bool {
+        self.rounds_without_pauses > 0
     }
 }
 
-impl Poller {
+impl DispatchState {
     /// Runs the tasks that are due, each at its own interval.
     pub(super) async fn run_maintenance(
         &mut self,
@@ -110,22 +110,22 @@ impl Poller {
             let start = Instant::now();
             self.expire_leases(conn, &engine.metrics, now).await?;
             self.take_wake_ups(conn).await?;
-            self.maintenance.every_second.ran_since(start);
+            self.maintenance.every_second.schedule_next(start);
         }
         if self.maintenance.unblock.is_due() {
             let start = Instant::now();
             self.unblock_first_deliveries(conn, now).await;
-            self.maintenance.unblock.ran_since(start);
+            self.maintenance.unblock.schedule_next(start);
         }
         if self.maintenance.reload_in_flight.is_due() {
             let start = Instant::now();
             self.reload_in_flight(conn, &engine.inflight_budget).await?;
-            self.maintenance.reload_in_flight.ran_since(start);
+            self.maintenance.reload_in_flight.schedule_next(start);
         }
-        if self.maintenance.is_scan_urgent() || self.maintenance.scan.is_due() {
+        if self.maintenance.scans_without_pauses() || self.maintenance.scan.is_due() {
             let start = Instant::now();
             self.scan_endpoints(conn, now).await?;
-            self.maintenance.scan.ran_since(start);
+            self.maintenance.scan.schedule_next(start);
         }
         Ok(())
     }
@@ -168,7 +168,7 @@ impl Poller {
         }
         let expired = store::expire_leases(conn, now, &ids).await?;
         for id in ids {
-            self.left_broker(id);
+            self.note_left_broker(id);
         }
         if expired > 0 {
             tracing::warn!(deliveries = expired, "the leases of {expired} deliveries expired");
@@ -192,7 +192,7 @@ impl Poller {
         let known: HashSet<_> = leased.iter().map(|leased| leased.id).collect();
         let gone: Vec<_> = self.in_flight.ids().filter(|id| !known.contains(id)).collect();
         for id in gone {
-            self.left_broker(id);
+            self.note_left_broker(id);
         }
         let kib = budget.kib(message_bytes(0));
         for LeasedDelivery { id, merchant, kind, leased_until } in leased {
@@ -213,8 +213,9 @@ impl Poller {
         now: Timestamp,
     ) -> Result<(), DatabaseError> {
         let maintenance = &mut self.maintenance;
-        let limit = if maintenance.is_scan_urgent() { URGENT_SCAN_STEP } else { SCAN_STEP };
-        let after = std::mem::take(&mut maintenance.scanned_to);
+        let limit =
+            if maintenance.scans_without_pauses() { PAUSELESS_SCAN_STEP } else { SCAN_STEP };
+        let after = maintenance.scanned_to.clone();
         let endpoints = conn
             .transaction(async |conn| {
                 set_long_timeout(conn).await?;
@@ -228,7 +229,9 @@ impl Poller {
             }
             // The scan has read all endpoints and begins again.
             _ => {
-                maintenance.urgent_rounds = maintenance.urgent_rounds.saturating_sub(1);
+                maintenance.scanned_to = EndpointKey::default();
+                maintenance.rounds_without_pauses =
+                    maintenance.rounds_without_pauses.saturating_sub(1);
                 maintenance.scan.interval = SCAN_INTERVAL;
             }
         }
@@ -252,10 +255,13 @@ mod tests {
     fn a_long_burst_does_not_restart_the_scan() {
         let mut maintenance = Maintenance::new();
         maintenance.scanned_to = ("acme".to_owned(), "rma".to_owned());
-        (0..5).for_each(|_| maintenance.scan_urgently());
-        assert_eq!((maintenance.scanned_to.0.as_str(), maintenance.urgent_rounds), ("acme", 2));
-        maintenance.urgent_rounds = 0;
-        maintenance.scan_urgently();
-        assert_eq!((maintenance.scanned_to.0.as_str(), maintenance.urgent_rounds), ("", 1));
+        (0..5).for_each(|_| maintenance.scan_without_pauses());
+        assert_eq!(
+            (maintenance.scanned_to.0.as_str(), maintenance.rounds_without_pauses),
+            ("acme", 2)
+        );
+        maintenance.rounds_without_pauses = 0;
+        maintenance.scan_without_pauses();
+        assert_eq!((maintenance.scanned_to.0.as_str(), maintenance.rounds_without_pauses), ("", 1));
     }
 }

@@ -8,7 +8,7 @@ use diesel_async::AsyncPgConnection;
 use platform::{Timestamp, database::DatabaseError};
 use tokio::time::Instant;
 
-use super::Poller;
+use super::DispatchState;
 use crate::dispatcher::endpoint_queue::WaitsFor;
 use crate::engine::Engine;
 use crate::store::{self, ClaimableEndpoint, DueEndpoint};
@@ -32,7 +32,7 @@ pub(super) struct SendableEndpoint {
     pub(super) free_window: u32,
 }
 
-impl Poller {
+impl DispatchState {
     /// Reads the deliveries that became due since the last poll, and returns the endpoints that may be sent
     /// to. The others wait.
     pub(super) async fn sendable_endpoints(
@@ -46,7 +46,7 @@ impl Poller {
         let mut endpoints = self.queue.take_for_poll(max_endpoints);
         let due = self.read_due(conn, now, &endpoints).await?;
         for endpoint in &due {
-            self.queue.found(endpoint.key(), endpoint.first_at);
+            self.queue.add_due(endpoint.key(), endpoint.first_at);
         }
         let states: HashMap<_, _> = due.into_iter().map(|due| (due.key(), due)).collect();
         endpoints.extend(self.queue.take_for_poll(max_endpoints - endpoints.len()));
@@ -84,11 +84,11 @@ impl Poller {
     }
 
     /// Notes up to which time deliveries have been read.
-    fn note_read(&mut self, now: Timestamp, is_long: bool, is_truncated: bool) {
+    fn note_read(&mut self, now: Timestamp, is_long: bool, is_limit_reached: bool) {
         if is_long {
             self.long_look_back_at = Instant::now() + LONG_LOOK_BACK_INTERVAL;
         }
-        match (is_truncated, is_long) {
+        match (is_limit_reached, is_long) {
             (false, _) => self.read_until = now,
             // The limit left out the latest deliveries. `read_until` stays, so the next poll reads them.
             (true, true) => {}
@@ -96,7 +96,7 @@ impl Poller {
             // to endpoint.
             (true, false) => {
                 self.read_until = now;
-                self.maintenance.scan_urgently();
+                self.maintenance.scan_without_pauses();
             }
         }
     }
@@ -112,7 +112,7 @@ impl Poller {
         reserved_kib: u32,
     ) -> Option<SendableEndpoint> {
         let key = state.key();
-        let from = self.queue.from(&key)?;
+        let none_due_before = self.queue.none_due_before(&key)?;
         let in_flight = self.in_flight.messages(&key);
         let free_window = engine.settings.window_size(state.window_size).saturating_sub(in_flight);
         if let Some(event) = awaited_event(engine, now, state, free_window) {
@@ -122,7 +122,7 @@ impl Poller {
         let free_slots = self.in_flight.free_slots(&key, state.is_failing(), reserved_kib);
         if free_slots == 0 && in_flight == 0 {
             // Other endpoints use the memory, so no settlement of this endpoint will free it.
-            self.queue.put_back(&key, from);
+            self.queue.put_back(&key, none_due_before);
             return None;
         }
         if free_slots == 0 {
@@ -130,7 +130,7 @@ impl Poller {
             return None;
         }
         let max_messages = max_messages.min(free_window).min(free_slots);
-        let claimable = ClaimableEndpoint { key, from, max_messages };
+        let claimable = ClaimableEndpoint { key, none_due_before, max_messages };
         Some(SendableEndpoint { claimable, free_window })
     }
 }

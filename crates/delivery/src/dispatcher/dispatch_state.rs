@@ -1,4 +1,4 @@
-//! The polls of one leader: the state that it keeps between them, and one poll for due deliveries.
+//! The state that a leader keeps between its polls, and the work of one poll: claim a batch of due deliveries.
 //!
 //! The cost of a poll does not depend on the number of endpoints, or of deliveries that wait. It reads
 //! the deliveries that became due since the last poll, and claims deliveries of endpoints that are due
@@ -12,14 +12,14 @@
 //!   memory, see [`in_flight`](super::in_flight))
 //!
 //! Several things can be left over:
-//! - `ClaimedBatch::is_truncated`: the batch was full, so every endpoint of the poll may have more
-//! - `ClaimedBatch::left`: endpoints of deliveries that could not be blocked and are found again
-//! - `Batch::is_incomplete`: more may be due now although the batch is empty or small: a delivery was blocked, an
+//! - `ClaimedBatch::is_batch_full`: the batch was full, so every endpoint of the poll may have more
+//! - `ClaimedBatch::to_check_again`: endpoints of deliveries that could not be blocked and are found again
+//! - `Batch::may_have_more_now`: more may be due now although the batch is empty or small: a delivery was blocked, an
 //!   endpoint waited for a settlement that came, or the scan runs without pauses
-//! - [`Poller::has_more`]: endpoints are queued for the next poll
+//! - [`DispatchState::has_queued_endpoints`]: endpoints are queued for the next poll
 //!
 //! After a large batch the dispatcher pauses for a moment and polls again. After a small one it polls again at
-//! once if one of the last two is true, after an empty one if `is_incomplete` is.
+//! once if one of the last two is true, after an empty one if `may_have_more_now` is.
 
 mod maintenance;
 mod sendable;
@@ -35,20 +35,20 @@ use uuid::Uuid;
 use self::maintenance::Maintenance;
 use self::sendable::SendableEndpoint;
 use super::endpoint_queue::{EndpointQueue, WaitsFor};
-use super::in_flight::InFlight;
+use super::in_flight::InFlightDeliveries;
 use crate::engine::Engine;
 use crate::settled_ids::SettledIds;
 use crate::store::{
-    self, ClaimParams, ClaimableEndpoint, ClaimedBatch, ClaimedDelivery, Content, EndpointKey,
+    self, ClaimParams, ClaimableEndpoint, ClaimedBatch, Content, DueDelivery, EndpointKey,
 };
 use crate::waiting_messages::message_bytes;
 
 /// Deliveries in flight that a poll checks.
 const MAX_CHECKS: usize = 1000;
 
-pub(super) struct Poller {
+pub(super) struct DispatchState {
     queue: EndpointQueue,
-    in_flight: InFlight,
+    in_flight: InFlightDeliveries,
     maintenance: Maintenance,
     merchants: watch::Receiver<u64>,
     /// Deliveries that are due before this time have been read.
@@ -59,7 +59,7 @@ pub(super) struct Poller {
 
 /// A claimed delivery, for the broker.
 pub(super) struct QueuedDelivery {
-    pub(super) delivery: ClaimedDelivery,
+    pub(super) delivery: DueDelivery,
     pub(super) content: Content,
     /// The claims of this poll filled the window of the endpoint.
     pub(super) is_window_full: bool,
@@ -69,19 +69,19 @@ pub(super) struct QueuedDelivery {
 pub(super) struct Batch {
     pub(super) queued: Vec<QueuedDelivery>,
     /// More may be due now.
-    pub(super) is_incomplete: bool,
+    pub(super) may_have_more_now: bool,
 }
 
-impl Poller {
+impl DispatchState {
     /// Loads the deliveries in flight. The first polls find the endpoints with due deliveries.
     pub(super) async fn load(
         conn: &mut AsyncPgConnection,
         engine: &Engine,
         now: Timestamp,
     ) -> Result<Self, DatabaseError> {
-        let mut poller = Self {
+        let mut state = Self {
             queue: EndpointQueue::default(),
-            in_flight: InFlight::new(engine.inflight_budget.total_kib()),
+            in_flight: InFlightDeliveries::new(engine.inflight_budget.total_kib()),
             maintenance: Maintenance::new(),
             merchants: engine.merchants.changes(),
             read_until: now,
@@ -89,32 +89,32 @@ impl Poller {
         };
         // Settlements before this replica was the leader: some of these deliveries are in flight again.
         drop(engine.settled.take());
-        poller.reload_in_flight(conn, &engine.inflight_budget).await?;
-        Ok(poller)
+        state.reload_in_flight(conn, &engine.inflight_budget).await?;
+        Ok(state)
     }
 
     /// Whether endpoints are left for the next poll.
-    pub(super) fn has_more(&self) -> bool {
+    pub(super) fn has_queued_endpoints(&self) -> bool {
         self.queue.has_next_poll()
     }
 
     /// Notes that a delivery left the broker: it was settled, or released, or its lease expired. Returns
     /// whether its endpoint waited for that.
-    fn left_broker(&mut self, id: Uuid) -> bool {
-        self.in_flight.remove(id).is_some_and(|endpoint| self.queue.left_broker(&endpoint))
+    fn note_left_broker(&mut self, id: Uuid) -> bool {
+        self.in_flight.remove(id).is_some_and(|endpoint| self.queue.note_left_broker(&endpoint))
     }
 
     /// Notes the settlements of this replica. Returns whether an endpoint waited for one.
     fn note_settled(&mut self, settled: &SettledIds) -> bool {
         let mut is_awaited = false;
         for id in settled.take() {
-            is_awaited |= self.left_broker(id);
+            is_awaited |= self.note_left_broker(id);
         }
         is_awaited
     }
 
     /// Claims one batch of due deliveries.
-    pub(super) async fn poll(
+    pub(super) async fn claim_batch(
         &mut self,
         conn: &mut AsyncPgConnection,
         engine: &Engine,
@@ -127,20 +127,21 @@ impl Poller {
         let max_batch = engine.settings.dispatch_batch.get();
         let sendable = self.sendable_endpoints(conn, engine, now, max_batch).await?;
         // First the flag, then the list: a settlement in between is noticed.
-        engine.settled.set_awaited(self.queue.has_full_windows());
+        engine.settled.set_awaited(self.queue.awaits_settlement());
         let is_settlement_awaited = self.note_settled(&engine.settled);
-        let is_incomplete = is_settlement_awaited || self.maintenance.is_scan_urgent();
-        let mut batch = Batch { queued: Vec::new(), is_incomplete };
+        let may_have_more_now = is_settlement_awaited || self.maintenance.scans_without_pauses();
+        let mut batch = Batch { queued: Vec::new(), may_have_more_now };
         if sendable.is_empty() {
             return Ok(batch);
         }
         let claimable: Vec<_> =
             sendable.iter().map(|endpoint| endpoint.claimable.clone()).collect();
         let claimed = store::claim_due(conn, params, &claimable).await?;
-        batch.is_incomplete |= claimed.blocked > 0;
+        batch.may_have_more_now |= claimed.blocked > 0;
         self.put_back(&sendable, &claimed);
         let leased_until = params.leased_until();
-        batch.queued = self.track(&engine.inflight_budget, &sendable, claimed, leased_until);
+        batch.queued =
+            self.count_in_flight(&engine.inflight_budget, &sendable, claimed, leased_until);
         Ok(batch)
     }
 
@@ -152,7 +153,7 @@ impl Poller {
         }
         let queued = store::still_queued(conn, &ids).await?;
         for id in ids.into_iter().filter(|id| !queued.contains_key(id)) {
-            self.left_broker(id);
+            self.note_left_broker(id);
         }
         Ok(())
     }
@@ -184,10 +185,10 @@ impl Poller {
         let (served, others): (Vec<_>, Vec<_>) = sendable.iter().partition(is_found);
         // The others come first: the batch may have been full before it reached them.
         let endpoints = others.into_iter().chain(served).map(|endpoint| &endpoint.claimable);
-        for ClaimableEndpoint { key, from, max_messages } in endpoints {
-            let (messages, last) = found.get(key).copied().unwrap_or((0, *from));
-            if claimed.is_truncated || claimed.left.contains(key) {
-                self.queue.put_back(key, *from);
+        for ClaimableEndpoint { key, none_due_before, max_messages } in endpoints {
+            let (messages, last) = found.get(key).copied().unwrap_or((0, *none_due_before));
+            if claimed.is_batch_full || claimed.to_check_again.contains(key) {
+                self.queue.put_back(key, *none_due_before);
             } else if messages < *max_messages {
                 self.queue.remove(key);
             } else {
@@ -197,26 +198,27 @@ impl Poller {
     }
 
     /// Counts claimed deliveries as in flight, and says of each whether the claims filled its endpoint's window.
-    fn track(
+    fn count_in_flight(
         &mut self,
         budget: &MemoryBudget,
         sendable: &[SendableEndpoint],
         batch: ClaimedBatch,
         leased_until: Timestamp,
     ) -> Vec<QueuedDelivery> {
-        let mut claimed = HashMap::<EndpointKey, u32>::new();
+        let mut messages_of = HashMap::<EndpointKey, u32>::new();
         let now = Instant::now();
         for (delivery, content) in &batch.claimed {
-            *claimed.entry(delivery.endpoint()).or_default() += 1;
-            let kib = budget.kib(message_bytes(content.body.len()));
             let endpoint = delivery.endpoint();
+            *messages_of.entry(endpoint.clone()).or_default() += 1;
+            let kib = budget.kib(message_bytes(content.body.len()));
             self.in_flight.insert(delivery.id, endpoint, kib, leased_until, now);
         }
-        let full: HashSet<_> = sendable
-            .iter()
-            .filter(|endpoint| claimed.get(&endpoint.claimable.key) >= Some(&endpoint.free_window))
-            .map(|endpoint| &endpoint.claimable.key)
-            .collect();
+        let is_full = |endpoint: &&SendableEndpoint| {
+            let messages = messages_of.get(&endpoint.claimable.key).copied().unwrap_or(0);
+            messages >= endpoint.free_window
+        };
+        let full = sendable.iter().filter(is_full);
+        let full: HashSet<_> = full.map(|endpoint| &endpoint.claimable.key).collect();
         let queued = batch.claimed.into_iter().map(|(delivery, content)| {
             let is_window_full = full.contains(&delivery.endpoint());
             QueuedDelivery { delivery, content, is_window_full }
@@ -231,16 +233,17 @@ mod tests {
 
     fn sendable(merchant: &str) -> SendableEndpoint {
         let key = (merchant.to_owned(), "rma".to_owned());
-        let claimable = ClaimableEndpoint { key, from: Timestamp::UNIX_EPOCH, max_messages: 4 };
+        let claimable =
+            ClaimableEndpoint { key, none_due_before: Timestamp::UNIX_EPOCH, max_messages: 4 };
         SendableEndpoint { claimable, free_window: 4 }
     }
 
     #[test]
     fn an_endpoint_that_a_full_batch_left_out_comes_first_in_the_next() {
         let now = Timestamp::UNIX_EPOCH;
-        let mut poller = Poller {
+        let mut state = DispatchState {
             queue: EndpointQueue::default(),
-            in_flight: InFlight::new(1),
+            in_flight: InFlightDeliveries::new(1),
             maintenance: Maintenance::new(),
             merchants: watch::channel(0).1,
             read_until: now,
@@ -248,11 +251,11 @@ mod tests {
         };
         let endpoints = [sendable("large"), sendable("small")];
         let [large, small] = endpoints.each_ref().map(|endpoint| endpoint.claimable.key.clone());
-        [&large, &small].into_iter().for_each(|key| poller.queue.found(key.clone(), now));
-        assert_eq!(poller.queue.take_for_poll(2), [(large.clone(), now), (small.clone(), now)]);
+        [&large, &small].into_iter().for_each(|key| state.queue.add_due(key.clone(), now));
+        assert_eq!(state.queue.take_for_poll(2), [(large.clone(), now), (small.clone(), now)]);
         let found = vec![(large.clone(), now)];
-        let claimed = ClaimedBatch { found, is_truncated: true, ..ClaimedBatch::default() };
-        poller.put_back(&endpoints, &claimed);
-        assert_eq!(poller.queue.take_for_poll(2), [(small, now), (large, now)]);
+        let claimed = ClaimedBatch { found, is_batch_full: true, ..ClaimedBatch::default() };
+        state.put_back(&endpoints, &claimed);
+        assert_eq!(state.queue.take_for_poll(2), [(small, now), (large, now)]);
     }
 }
