@@ -175,7 +175,7 @@ impl Connector {
                 Ok(session) => {
                     tracing::info!(connection = self.name, "connected to the broker");
                     backoff.reset();
-                    self.share(Arc::new(session), &stop).await;
+                    self.share_until_ended(Arc::new(session), &stop).await;
                 }
                 Err(error) => {
                     tracing::warn!(
@@ -212,7 +212,7 @@ impl Connector {
     }
 
     /// Publishes the session to its users, and waits until it is invalidated or the process stops.
-    async fn share(&self, session: Arc<Session>, stop: &CancellationToken) {
+    async fn share_until_ended(&self, session: Arc<Session>, stop: &CancellationToken) {
         let mut events = Box::pin(session.connection.events_listener());
         self.sender.send_replace(Some(session.clone()));
         loop {

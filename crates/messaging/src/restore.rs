@@ -81,7 +81,7 @@ pub(crate) async fn check_connection(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
-    let restored = transaction(conn, async |conn| advance_if_restored(conn, now).await).await?;
+    let restored = transaction(conn, async |conn| record_identity(conn, now).await).await?;
     if let Some(floor) = restored {
         tracing::warn!(
             sequence_floor = floor,
@@ -101,7 +101,7 @@ platform::rows! {
 
 /// Stores the identity of a new or a restored database. After a restore, moves the sequence of the outbox to a
 /// number that was never used, and returns that number.
-async fn advance_if_restored(
+async fn record_identity(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
 ) -> Result<Option<i64>, DatabaseError> {
@@ -115,26 +115,26 @@ async fn advance_if_restored(
     .get_result(conn)
     .await
     .optional()?;
-    let floor = match &stored {
+    let first_free = match &stored {
         Some(stored) if stored.is_same => return Ok(None),
         Some(stored) => now.timestamp_millis().max(stored.sequence_floor + 1),
         // The database is new.
         None => 0,
     };
     // The row will have the number of this transaction as its `xmin`, which has 32 bits.
-    let note = sql(
+    let insert = sql(
         format!(
             "INSERT INTO database_identity (identity, sequence_floor, noted_at) \
          VALUES ({DATABASE} || (pg_current_xact_id()::text::numeric % 4294967296)::text, $1, $2) \
          ON CONFLICT (is_only) DO UPDATE SET identity = excluded.identity, \
              sequence_floor = excluded.sequence_floor, noted_at = excluded.noted_at"
         ),
-        (floor, now),
+        (first_free, now),
     );
-    note.execute(conn).await?;
+    insert.execute(conn).await?;
     if stored.is_none() {
         return Ok(None);
     }
-    sql("SELECT advance_outbox_sequence($1)", floor).execute(conn).await?;
-    Ok(Some(floor))
+    sql("SELECT advance_outbox_sequence($1)", first_free).execute(conn).await?;
+    Ok(Some(first_free))
 }

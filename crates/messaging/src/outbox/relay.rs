@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     Outbox, RELAY_LOCK,
-    cursor::RelayCursor,
+    cursor::{Poll, RelayCursor},
     error::{RelayError, check_queued},
     event_row::EventRow,
     published::{ConfirmedEvents, maintain},
@@ -42,8 +42,8 @@ pub(crate) struct Relay {
     cursor: RelayCursor,
     confirmed: ConfirmedEvents,
     republisher: Republisher,
-    maintain_at: Instant,
-    is_maintained: bool,
+    maintain_partitions_at: Instant,
+    has_maintained_partitions: bool,
     published: Counter<u64>,
     publish_lag: Histogram<f64>,
 }
@@ -68,8 +68,8 @@ impl Relay {
             wake: outbox.wake.clone(),
             cursor: RelayCursor::new(now),
             confirmed: ConfirmedEvents::default(),
-            maintain_at: now,
-            is_maintained: false,
+            maintain_partitions_at: now,
+            has_maintained_partitions: false,
             published: meter
                 .u64_counter("events_published")
                 .with_description("Events confirmed by the broker")
@@ -96,20 +96,19 @@ impl Relay {
     ) -> Result<Vec<EventRow>, DatabaseError> {
         let limit = self.batch_size.try_into().unwrap_or(i64::MAX);
         let polled_at = Instant::now();
-        let start = self.cursor.start(polled_at);
+        let poll = self.cursor.next_poll(polled_at);
         let skipped = self.cursor.skipped(polled_at);
-        let polled = read_batch(conn, start, &skipped, limit).await;
-        let is_full_poll = start == i64::MIN;
-        if is_full_poll {
-            self.cursor.full_poll_ended(polled_at.elapsed(), Instant::now());
+        let polled = read_batch(conn, poll, &skipped, limit).await;
+        if poll == Poll::Full {
+            self.cursor.end_full_poll(polled_at.elapsed(), Instant::now());
         }
         match polled {
             // The error is not returned: another replica would become the leader, and its full poll would time
             // out too.
-            Err(error) if is_full_poll && timed_out(&error) => {
+            Err(error) if poll == Poll::Full && timed_out(&error) => {
                 tracing::warn!("full outbox poll timed out: a long transaction may be open");
                 self.cursor.skip_to(last_sequence(conn).await?);
-                read_batch(conn, self.cursor.start(Instant::now()), &[], limit).await
+                read_batch(conn, self.cursor.next_poll(Instant::now()), &[], limit).await
             }
             polled => polled,
         }
@@ -118,19 +117,22 @@ impl Relay {
     /// A failure does not stop the relay: the partitions of the coming days usually exist, and a
     /// backup can hold its lock for hours.
     async fn maintain_partitions(&mut self, conn: &mut AsyncPgConnection) {
-        if Instant::now() < self.maintain_at {
+        if Instant::now() < self.maintain_partitions_at {
             return;
         }
         match maintain(conn, self.retention_days).await {
-            Ok(()) => self.is_maintained = true,
+            Ok(()) => self.has_maintained_partitions = true,
             Err(error) => tracing::warn!(
                 error = chain(&error),
                 "the partitions of published events were not maintained"
             ),
         }
-        let interval =
-            if self.is_maintained { MAINTENANCE_INTERVAL } else { FIRST_MAINTENANCE_INTERVAL };
-        self.maintain_at = Instant::now() + interval;
+        let interval = if self.has_maintained_partitions {
+            MAINTENANCE_INTERVAL
+        } else {
+            FIRST_MAINTENANCE_INTERVAL
+        };
+        self.maintain_partitions_at = Instant::now() + interval;
     }
 
     /// Publishes one batch of the outbox, after the events that an earlier poll published were moved.
@@ -153,7 +155,7 @@ impl Relay {
         self.confirmed.move_all(conn).await?;
         check_queued(&outcomes)?;
         let sequences: Vec<_> = rows.iter().map(|row| row.sequence).collect();
-        self.cursor.deleted(&sequences, Instant::now());
+        self.cursor.advance(&sequences, Instant::now());
         let bytes: usize = messages.iter().map(|message| message.body.len()).sum();
         // The query ends a batch with the event that reaches the limit. A body is an event with its sequence
         // number.
@@ -194,17 +196,17 @@ impl LeaderTask for Relay {
 
 const READ_BATCH: &str = include_str!("read_outbox_batch.sql");
 
-/// Reads up to `limit` rows from `start` on and with the skipped numbers, which are lower. Reads fewer if they
-/// reach [`MAX_BATCH_BYTES`].
+/// Reads up to `limit` rows of a poll and with the skipped numbers, which are lower. Reads fewer if they reach
+/// [`MAX_BATCH_BYTES`].
 pub(super) async fn read_batch(
     conn: &mut AsyncPgConnection,
-    start: i64,
+    poll: Poll,
     skipped: &[i64],
     limit: i64,
 ) -> Result<Vec<EventRow>, DatabaseError> {
     let query = sql(
         READ_BATCH,
-        (start, limit, i64::try_from(MAX_BATCH_BYTES).unwrap_or(i64::MAX), skipped),
+        (poll.first_sequence(), limit, i64::try_from(MAX_BATCH_BYTES).unwrap_or(i64::MAX), skipped),
     );
     Ok(prepared(query).load(conn).await?)
 }

@@ -7,7 +7,7 @@ use domain::access::{Revocation, Revoked};
 use testkit::{Database, Reads, fill_rows, reads};
 
 use super::Outbox;
-use super::cursor::RelayCursor;
+use super::cursor::{Poll, RelayCursor};
 use super::published::{ConfirmedEvents, maintain, read_after};
 use super::relay::read_batch;
 use crate::inbox::Inbox;
@@ -38,13 +38,13 @@ async fn relay_many(conn: &mut AsyncPgConnection, cursor: &mut RelayCursor, even
 /// Relays up to `limit` events as the relay does, and returns what its two statements read.
 async fn relay(conn: &mut AsyncPgConnection, cursor: &mut RelayCursor, limit: i64) -> Reads {
     let now = Instant::now();
-    let (start, skipped) = (cursor.start(now), cursor.skipped(now));
-    if start == i64::MIN {
-        cursor.full_poll_ended(std::time::Duration::from_secs(3600), now);
+    let poll = cursor.next_poll(now);
+    let skipped = cursor.skipped(now);
+    if poll == Poll::Full {
+        cursor.end_full_poll(std::time::Duration::from_secs(3600), now);
     }
-    let polled = async |conn: &mut AsyncPgConnection| {
-        read_batch(conn, start, &skipped, limit).await.unwrap()
-    };
+    let polled =
+        async |conn: &mut AsyncPgConnection| read_batch(conn, poll, &skipped, limit).await.unwrap();
     let (rows, polled) = reads(conn, polled).await;
     let move_all = async |conn: &mut AsyncPgConnection| {
         let mut confirmed = ConfirmedEvents::default();
@@ -54,7 +54,7 @@ async fn relay(conn: &mut AsyncPgConnection, cursor: &mut RelayCursor, limit: i6
     let ((), moving) = reads(conn, move_all).await;
     // The measured move was rolled back.
     move_all(conn).await;
-    cursor.deleted(&rows.iter().map(|row| row.sequence).collect::<Vec<_>>(), now);
+    cursor.advance(&rows.iter().map(|row| row.sequence).collect::<Vec<_>>(), now);
     Reads { rows: polled.rows + moving.rows, pages: polled.pages + moving.pages }
 }
 
@@ -110,9 +110,9 @@ async fn run(name: &str, conn: &mut AsyncPgConnection, inbox: &Inbox, sequences:
             let revocation = Revocation { revoked, expires_at: now };
             Outbox::new("test").append(conn, now, [revocation]).await.unwrap();
         }
-        "read" => drop(read_batch(conn, second, &[first], 2).await.unwrap()),
+        "read" => drop(read_batch(conn, Poll::From(second), &[first], 2).await.unwrap()),
         "move" => {
-            let rows = read_batch(conn, second, &[first], 2).await.unwrap();
+            let rows = read_batch(conn, Poll::From(second), &[first], 2).await.unwrap();
             let mut confirmed = ConfirmedEvents::default();
             rows.iter().for_each(|row| confirmed.push(row));
             confirmed.move_all(conn).await.unwrap();
