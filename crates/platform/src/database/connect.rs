@@ -16,9 +16,12 @@ const SESSION_TIMEOUTS: &str = "-c tcp_keepalives_idle=10 -c tcp_keepalives_inte
                                 -c tcp_keepalives_count=3 -c tcp_user_timeout=25000 \
                                 -c idle_in_transaction_session_timeout=60000";
 /// JIT is off: over-estimated costs trigger a compilation that takes a second, and our statements take
-/// milliseconds. Sequential scans are off: a plan that was made while a table was empty stays cached, and its
-/// scan would read the whole table once the table is full.
-const PLANNER: &str = "-c jit=off -c enable_seqscan=off";
+/// milliseconds. The others make PostgreSQL take the index that has the rows in order, whatever its statistics say.
+/// With a sequential scan, a plan that was made while a table was empty would read the whole table once it is full.
+/// With an incremental sort, or with the default cost of a page, which is that of a disk, PostgreSQL sorts all rows of
+/// a value that its statistics do not know.
+const PLANNER: &str =
+    "-c jit=off -c enable_seqscan=off -c enable_incremental_sort=off -c random_page_cost=1.1";
 /// Turns translation off on a connection. Only a superuser, or a role with a grant, may do this.
 const ENGLISH_MESSAGES: &str = "SELECT set_config('lc_messages', 'C', false) \
                                 WHERE current_setting('lc_messages') NOT IN ('C', 'POSIX')";
