@@ -105,18 +105,18 @@ pub(crate) async fn change_password(
     let faults = new.faults(&signed_in.email);
     let verified = proof.verify(app, signed_in, address, faults).await?;
     let hash = app.passwords.hash(new.into_secret(), address).await?;
-    let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| {
-        let mut person = proof::lock(conn, signed_in, &verified).await?;
-        person.password_hash = Some(hash);
-        stored_people::save(conn, &person).await?;
-        let actor = person.email.as_str();
-        let current = Some(signed_in.session);
-        ended_sessions::end_all(app, conn, actor, &person, current).await?;
-        let record = people::record(actor, "password.changed", &person, json!({}));
-        audit::insert(conn, record, app.clock.now()).await
-    })
-    .await
+    app.pool
+        .transaction_of(signed_in.email.as_str(), async |conn| {
+            let mut person = proof::lock(conn, signed_in, &verified).await?;
+            person.password_hash = Some(hash.clone());
+            stored_people::save(conn, &person).await?;
+            let actor = person.email.as_str();
+            let current = Some(signed_in.session);
+            ended_sessions::end_all(app, conn, actor, &person, current).await?;
+            let record = people::record(actor, "password.changed", &person, json!({}));
+            audit::insert(conn, record, app.clock.now()).await
+        })
+        .await
 }
 
 /// Replaces the recovery codes.
@@ -130,16 +130,16 @@ pub(crate) async fn replace_recovery_codes(
     if verified.totp_secret.is_none() {
         return Err(Error::NoTotp(verified.email));
     }
-    let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| {
-        let person = proof::lock(conn, signed_in, &verified).await?;
-        let recovery_codes = new_recovery_codes(conn, &person).await?;
-        let actor = person.email.as_str();
-        let record = people::record(actor, "recovery_codes.replaced", &person, json!({}));
-        audit::insert(conn, record, app.clock.now()).await?;
-        Ok(RecoveryCodes { recovery_codes })
-    })
-    .await
+    app.pool
+        .transaction_of(signed_in.email.as_str(), async |conn| {
+            let person = proof::lock(conn, signed_in, &verified).await?;
+            let recovery_codes = new_recovery_codes(conn, &person).await?;
+            let actor = person.email.as_str();
+            let record = people::record(actor, "recovery_codes.replaced", &person, json!({}));
+            audit::insert(conn, record, app.clock.now()).await?;
+            Ok(RecoveryCodes { recovery_codes })
+        })
+        .await
 }
 
 async fn new_recovery_codes(
@@ -177,20 +177,20 @@ pub(crate) async fn change_totp(
     let faults = new.as_ref().err().cloned().into_iter().collect();
     let verified = proof.verify(app, signed_in, address, faults).await?;
     let (totp_secret, step) = new?;
-    let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| {
-        let mut person = proof::lock(conn, signed_in, &verified).await?;
-        (person.totp_secret, person.totp_step) = (Some(totp_secret), Some(step));
-        stored_people::save(conn, &person).await?;
-        let recovery_codes = new_recovery_codes(conn, &person).await?;
-        let actor = person.email.as_str();
-        let current = Some(signed_in.session);
-        ended_sessions::end_all(app, conn, actor, &person, current).await?;
-        let record = people::record(actor, "totp.changed", &person, json!({}));
-        audit::insert(conn, record, app.clock.now()).await?;
-        Ok(RecoveryCodes { recovery_codes })
-    })
-    .await
+    app.pool
+        .transaction_of(signed_in.email.as_str(), async |conn| {
+            let mut person = proof::lock(conn, signed_in, &verified).await?;
+            (person.totp_secret, person.totp_step) = (Some(totp_secret.clone()), Some(step));
+            stored_people::save(conn, &person).await?;
+            let recovery_codes = new_recovery_codes(conn, &person).await?;
+            let actor = person.email.as_str();
+            let current = Some(signed_in.session);
+            ended_sessions::end_all(app, conn, actor, &person, current).await?;
+            let record = people::record(actor, "totp.changed", &person, json!({}));
+            audit::insert(conn, record, app.clock.now()).await?;
+            Ok(RecoveryCodes { recovery_codes })
+        })
+        .await
 }
 
 fn form<'a>(app: &'a App, signed_in: &'a SignedIn) -> totp::Form<'a> {

@@ -163,9 +163,9 @@ pub(crate) async fn rotate_secret(
     let now = app.clock.now();
     let secret = credentials::generate_client_secret()?;
     let overlap_ends_at = rotation.overlap_ends_at(now);
-    let mut conn = app.pool.get().await?;
-    let (client, expires_at) = conn
-        .transaction(async |conn| {
+    let (client, expires_at) = app
+        .pool
+        .transaction_of(id, async |conn| {
             let client = lock(conn, own, id).await?;
             // The next start of the service would restore the configured secret.
             if app.settings.bootstrap.has(id) {
@@ -231,9 +231,9 @@ pub(crate) async fn revoke(
     id: &str,
 ) -> Result<ClientView, Error> {
     let now = app.clock.now();
-    let mut conn = app.pool.get().await?;
-    let (client, revocation) = conn
-        .transaction(async |conn| {
+    let (client, revocation) = app
+        .pool
+        .transaction_of(id, async |conn| {
             let mut client = lock(conn, own, id).await?;
             if client.revoked_at.is_none() {
                 client.revoked_at = Some(now);

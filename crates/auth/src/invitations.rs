@@ -85,17 +85,17 @@ pub(crate) async fn renew(
     email: &Email,
 ) -> Result<InvitedPerson, Error> {
     check_passwords(app, Error::InvitationsDisabled)?;
-    let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| {
-        let person = stored_people::lock(conn, email).await?;
-        manager.check(&person)?;
-        if person.state == State::Disabled {
-            return Err(Error::PersonDisabled(person.email));
-        }
-        let invitation = renew_locked(app, conn, manager.actor, &person).await?;
-        Ok(InvitedPerson { person: PersonView::from(&person), invitation })
-    })
-    .await
+    app.pool
+        .transaction_of(email.as_str(), async |conn| {
+            let person = stored_people::lock(conn, email).await?;
+            manager.check(&person)?;
+            if person.state == State::Disabled {
+                return Err(Error::PersonDisabled(person.email));
+            }
+            let invitation = renew_locked(app, conn, manager.actor, &person).await?;
+            Ok(InvitedPerson { person: PersonView::from(&person), invitation })
+        })
+        .await
 }
 
 /// Invites a person again whom the caller locked.

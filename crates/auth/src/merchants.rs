@@ -121,8 +121,8 @@ pub(crate) async fn update(
 ) -> Result<MerchantView, Error> {
     let (stored, ()) = update_with(app, actor, id, "merchant.updated", |merchant, _| {
         check_version(merchant, expected)?;
-        change.apply(&mut merchant.settings)?;
-        Ok(((), request))
+        change.clone().apply(&mut merchant.settings)?;
+        Ok(((), request.clone()))
     })
     .await?;
     Ok(stored.into())
@@ -138,29 +138,29 @@ pub(crate) fn check_version(merchant: &Merchant, expected: Option<i64>) -> Resul
     }
 }
 
-/// Applies `change` to a merchant. `change` returns the caller's result and the detail of the audit
-/// record.
+/// Applies `change` to a merchant. `change` returns the caller's result and the detail of the audit record; it
+/// runs again if another transaction had locked the merchant for too long.
 pub(crate) async fn update_with<T: Send>(
     app: &App,
     actor: &str,
     id: &str,
     action: &'static str,
-    change: impl FnOnce(&mut Merchant, Timestamp) -> Result<(T, Value), Error> + Send,
+    change: impl Fn(&mut Merchant, Timestamp) -> Result<(T, Value), Error> + Send + Sync,
 ) -> Result<(StoredMerchant, T), Error> {
-    let now = app.clock.now();
-    let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| {
-        let mut stored = merchants::lock(conn, id).await?;
-        let merchant = &mut stored.merchant;
-        let (result, detail) = change(merchant, now)?;
-        merchant.version = next_version(merchant.version, now);
-        merchants::update(conn, merchant, now).await?;
-        audit::insert(conn, record(actor, action, &merchant.identifier, detail), now).await?;
-        app.outbox.append(conn, now, [MerchantChanged { merchant: merchant.clone() }]).await?;
-        stored.updated_at = now;
-        Ok((stored, result))
-    })
-    .await
+    app.pool
+        .transaction_of(id, async |conn| {
+            let mut stored = merchants::lock(conn, id).await?;
+            let now = app.clock.now();
+            let merchant = &mut stored.merchant;
+            let (result, detail) = change(merchant, now)?;
+            merchant.version = next_version(merchant.version, now);
+            merchants::update(conn, merchant, now).await?;
+            audit::insert(conn, record(actor, action, &merchant.identifier, detail), now).await?;
+            app.outbox.append(conn, now, [MerchantChanged { merchant: merchant.clone() }]).await?;
+            stored.updated_at = now;
+            Ok((stored, result))
+        })
+        .await
 }
 
 /// Publishes every merchant under a new version, and every revocation that has not expired.

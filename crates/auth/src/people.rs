@@ -133,14 +133,14 @@ pub(crate) async fn disable(
     manager: &Manager<'_>,
     email: &Email,
 ) -> Result<PersonView, Error> {
-    let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| {
-        let before = lock(conn, email).await?;
-        manager.check(&before)?;
-        let person = disable_locked(app, conn, manager.actor, before).await?;
-        Ok(PersonView::from(&person))
-    })
-    .await
+    app.pool
+        .transaction_of(email.as_str(), async |conn| {
+            let before = lock(conn, email).await?;
+            manager.check(&before)?;
+            let person = disable_locked(app, conn, manager.actor, before).await?;
+            Ok(PersonView::from(&person))
+        })
+        .await
 }
 
 /// Disables a person that [`lock`] locked, in the caller's transaction.
@@ -169,20 +169,20 @@ pub(crate) async fn enable(
     email: &Email,
 ) -> Result<PersonView, Error> {
     let now = app.clock.now();
-    let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| {
-        let mut person = lock(conn, email).await?;
-        manager.check(&person)?;
-        if person.state == State::Disabled {
-            let can_sign_in = person.password_hash.is_some() || person.oidc.is_some();
-            person.state = if can_sign_in { State::Active } else { State::Invited };
-            people::save(conn, &person).await?;
-            let record = record(manager.actor, "person.enabled", &person, json!({}));
-            audit::insert(conn, record, now).await?;
-        }
-        Ok(PersonView::from(&person))
-    })
-    .await
+    app.pool
+        .transaction_of(email.as_str(), async |conn| {
+            let mut person = lock(conn, email).await?;
+            manager.check(&person)?;
+            if person.state == State::Disabled {
+                let can_sign_in = person.password_hash.is_some() || person.oidc.is_some();
+                person.state = if can_sign_in { State::Active } else { State::Invited };
+                people::save(conn, &person).await?;
+                let record = record(manager.actor, "person.enabled", &person, json!({}));
+                audit::insert(conn, record, now).await?;
+            }
+            Ok(PersonView::from(&person))
+        })
+        .await
 }
 
 /// Rejects a change that removed the last active operator. `before` is the person before the change.

@@ -41,19 +41,20 @@ pub(crate) async fn update(
     requested: PersonChange,
 ) -> Result<ChangedPerson, Error> {
     manager.check_merchant(requested.merchant.as_ref().and_then(Option::as_ref))?;
-    let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| {
-        let mut person = people::lock(conn, email).await?;
-        manager.check(&person)?;
-        let needs_invitation = change(app, conn, manager.actor, &mut person, requested).await?;
-        let invitation = if needs_invitation && app.settings.people.passwords {
-            Some(invitations::renew_locked(app, conn, manager.actor, &person).await?)
-        } else {
-            None
-        };
-        Ok(ChangedPerson { person: PersonView::from(&person), invitation })
-    })
-    .await
+    app.pool
+        .transaction_of(email.as_str(), async |conn| {
+            let mut person = people::lock(conn, email).await?;
+            manager.check(&person)?;
+            let needs_invitation =
+                change(app, conn, manager.actor, &mut person, requested.clone()).await?;
+            let invitation = if needs_invitation && app.settings.people.passwords {
+                Some(invitations::renew_locked(app, conn, manager.actor, &person).await?)
+            } else {
+                None
+            };
+            Ok(ChangedPerson { person: PersonView::from(&person), invitation })
+        })
+        .await
 }
 
 /// Changes a person that [`people::lock`] locked. A new role or merchant ends the person's sessions and the

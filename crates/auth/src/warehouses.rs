@@ -65,7 +65,7 @@ pub(crate) async fn set(
             return Err(Error::TooManyWarehouses(merchant.identifier.clone()));
         }
         let detail = json!({ "identifier": identifier, "warehouse": warehouse });
-        merchant.warehouses.insert(identifier, warehouse);
+        merchant.warehouses.insert(identifier.clone(), warehouse.clone());
         Ok(((), detail))
     })
     .await?;

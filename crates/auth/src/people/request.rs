@@ -102,7 +102,7 @@ impl NewPerson {
 }
 
 /// A change of a person. Omitted values stay as they are.
-#[derive(Default, ToSchema)]
+#[derive(Clone, Default, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = UpdatePersonRequest)]
 pub(crate) struct PersonChange {

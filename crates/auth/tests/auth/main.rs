@@ -16,6 +16,7 @@ mod commands;
 mod endpoints;
 mod guessing;
 mod invitations;
+mod locks;
 mod logs;
 mod managers;
 mod merchants;
