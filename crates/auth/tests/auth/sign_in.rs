@@ -62,10 +62,8 @@ async fn an_unknown_person_takes_as_long_as_a_wrong_password() {
             times.push(started_at.elapsed());
         }
     }
-    let [known, unknown] = times.map(|mut times: Vec<Duration>| {
-        times.sort_unstable();
-        times[4]
-    });
+    // Other work on the machine only makes a request longer, so the shortest is compared.
+    let [known, unknown] = times.map(|times: Vec<Duration>| times.into_iter().min().unwrap());
     // Without a hash, an unknown person would take a tenth of the time.
     assert!(unknown > known / 2, "known {known:?}, unknown {unknown:?}");
     app.stop().await;
