@@ -3,6 +3,7 @@ mod contract;
 mod drop_shipments;
 mod erasing;
 mod inbound;
+mod locks;
 mod outbound;
 mod reading;
 mod receipt_batches;

@@ -14,6 +14,7 @@ mod dispatching;
 mod faults;
 mod health;
 mod listening;
+mod locks;
 mod memory;
 mod ordering_keys;
 mod outcomes;

@@ -111,6 +111,34 @@ async fn an_operator_abandons_an_undeliverable_order() {
 }
 
 #[tokio::test]
+async fn requests_to_abandon_a_locked_order_leave_connections_to_others() {
+    let app = TestApp::with_settings(&[("DELIVERY__RETRIES", "1")]).await;
+    let refusing = json!([{"do": "respond", "status": 503, "times": "always"}]);
+    app.behave("/exchange_orders", refusing).await;
+    app.confirm(&confirmed("R-1", "1001", &[gift_card_unit("L1", 1)])).await;
+    app.undeliverable().await;
+    app.wait_until_idle().await;
+    let operator = app.issuer.token(None, "operator");
+    let lock = "SELECT FROM exchange_orders WHERE original_order_id = '1001' FOR UPDATE";
+    let abandon = async || app.abandon("1001", &operator, "a reason").await;
+    let other = async || {
+        let (status, listed) = app.get("/v1/exchange_orders", "rival").await;
+        assert_eq!(status, StatusCode::OK, "{listed}");
+    };
+    let database = &app.service.database;
+    for (status, response) in
+        testkit::check_requests_about_locked_rows(database, lock, abandon, other).await
+    {
+        // On a slow machine the time of a request can be over before the lock is released.
+        let is_limited = status == StatusCode::TOO_MANY_REQUESTS;
+        assert!(status == StatusCode::OK || is_limited, "{status} {response}");
+    }
+    let failed = app.failed().await;
+    assert_eq!(reason(&failed), FailureReason::Abandoned);
+    app.wait_until_idle().await;
+}
+
+#[tokio::test]
 async fn a_confirmation_that_cannot_become_an_order_is_dead_lettered() {
     let app = TestApp::alone().await;
     let mut without_gift_card = confirmed("R-1", "1001", &[gift_card_unit("L1", 1)]);
