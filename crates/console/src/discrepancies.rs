@@ -10,6 +10,7 @@ use strum::VariantNames as _;
 
 use crate::{
     PageResult, Section, SignedIn,
+    actors::ClientNames,
     error::sentence,
     filter::{Condition, Options, or_any},
     list::List,
@@ -23,14 +24,17 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
 }
 
 const PATH: &str = "v1/discrepancies";
+/// The state that is shown without a filter, as rma-engine names it.
+const OPEN: &str = "open";
 
 const CONDITIONS: &[Condition] = &[
     Condition::MERCHANT,
     Condition::choice("state", "State", || {
-        [("", "open"), ("resolved", "resolved"), ("any", "any")]
+        [("", OPEN), ("resolved", "resolved"), ("any", "any")]
             .map(|(state, name)| (state, name.to_owned()))
             .into()
     })
+    .with_default(OPEN)
     .not_sent(),
     Condition::choice("kind", "Kind", kinds),
     Condition::text("order_identifier", "Order"),
@@ -103,20 +107,30 @@ fn url(merchant: &str, position: i64) -> String {
     format!("/{}", path!("merchants", merchant, "discrepancies", position.to_string()))
 }
 
-/// The state as rma-engine names it. Open ones are shown first.
+/// The state as rma-engine names it.
 fn wanted_state(state: &str) -> &str {
     match state {
-        "" => "open",
+        "" => OPEN,
         "any" => "",
         state => state,
+    }
+}
+
+/// Replaces the ids of the clients that resolved discrepancies by their names.
+async fn name_clients(signed_in: &SignedIn, discrepancies: &mut [RecordedDiscrepancy]) {
+    let resolved = discrepancies.iter().filter_map(|it| it.resolution.as_ref());
+    let names = ClientNames::load(signed_in, resolved.map(|it| it.by.as_str())).await;
+    for resolution in discrepancies.iter_mut().filter_map(|it| it.resolution.as_mut()) {
+        resolution.by = names.name(&resolution.by).to_owned();
     }
 }
 
 #[get("/discrepancies")]
 async fn list_discrepancies(signed_in: SignedIn, query: web::Query<Fields>) -> PageResult {
     let state = wanted_state(query.text("state"));
-    let (view, records) =
+    let (view, mut records) =
         LIST.load::<RecordedDiscrepancy>(&signed_in, &query, &[("state", state)]).await?;
+    name_clients(&signed_in, &mut records).await;
     let page = signed_in.page(LIST.section);
     let table = Table::of(LIST.title, &records)
         .head("Discrepancy", |it| link(url_of(it), sentence(&it.message)))
@@ -136,9 +150,15 @@ async fn list_discrepancies(signed_in: SignedIn, query: web::Query<Fields>) -> P
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::{
+        filter::Filter,
+        fixtures::{app_with_changed_merchant, signed_in},
+    };
 
     #[test]
     fn a_discrepancy_leads_to_its_order_and_return() {
@@ -160,6 +180,41 @@ mod tests {
         let unit = json!({ "order_identifier": "A", "order_line_item_identifier": "1", "unit": 1 });
         let damaged = json!({ "kind": "received_damaged", "rma_identifier": "R", "unit": unit });
         assert_eq!(links(damaged), ([order, rma], false));
+    }
+
+    #[actix_web::test]
+    async fn a_client_that_resolved_a_discrepancy_has_its_name() {
+        let app = app_with_changed_merchant();
+        let api = app.api.caller(Ipv4Addr::LOCALHOST.into(), None);
+        let ada = SignedIn { api, ..signed_in("support", None, &json!({})) };
+        let resolved = |by: &str| {
+            let detail = json!({ "kind": "received_over", "rma_identifier": "R", "quantity": 1 });
+            let at = "2026-11-16T08:00:00Z";
+            let discrepancy = json!({
+                "merchant": "acme", "position": 1, "at": at, "message": "m", "detail": detail,
+                "resolution": { "at": at, "by": by, "note": "n" },
+            });
+            serde_json::from_value::<RecordedDiscrepancy>(discrepancy).unwrap()
+        };
+        let mut found = ["bh_1", "bh_2", "ada@acme.example"].map(resolved);
+        name_clients(&ada, &mut found).await;
+        let names = found.map(|it| it.resolution.unwrap().by);
+        assert_eq!(names, ["Shop", "bh_2", "ada@acme.example"]);
+    }
+
+    #[test]
+    fn the_states_are_those_of_the_api() {
+        let find = |state: &str| {
+            let query = [("state".to_owned(), state.to_owned())].into_iter().collect();
+            let signed_in = signed_in("support", None, &json!({}));
+            let filter = Filter::read(&signed_in, "/discrepancies", CONDITIONS, &query);
+            (filter.is_valid(), wanted_state(filter.value("state")).to_owned())
+        };
+        for state in ["open", "resolved"] {
+            assert_eq!(find(state), (true, state.to_owned()));
+        }
+        assert_eq!(find("any"), (true, String::new()));
+        assert!(!find("closed").0);
     }
 
     #[test]

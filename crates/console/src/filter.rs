@@ -20,6 +20,8 @@ pub(crate) struct Condition {
     pub(crate) kind: Kind,
     /// The name in the request. Without one the condition is not sent.
     parameter: Option<&'static str>,
+    /// The value that the condition has without one, in the words of the API.
+    default: &'static str,
 }
 
 /// The values of a choice with their names.
@@ -43,7 +45,7 @@ impl Condition {
     pub(crate) const MERCHANT: Self = Self::new("merchant", "Merchant", Kind::Merchant).not_sent();
 
     pub(crate) const fn new(name: &'static str, label: &'static str, kind: Kind) -> Self {
-        Self { name, label, kind, parameter: Some(name) }
+        Self { name, label, kind, parameter: Some(name), default: "" }
     }
 
     pub(crate) const fn text(name: &'static str, label: &'static str) -> Self {
@@ -64,6 +66,16 @@ impl Condition {
 
     pub(crate) const fn not_sent(self) -> Self {
         Self { parameter: None, ..self }
+    }
+
+    pub(crate) const fn with_default(self, default: &'static str) -> Self {
+        Self { default, ..self }
+    }
+
+    /// The value in a URL, which may name the default.
+    fn read(&self, query: &Fields) -> String {
+        let value = query.text(self.name);
+        if value == self.default { String::new() } else { value.to_owned() }
     }
 
     /// Whether some values are not valid.
@@ -138,7 +150,7 @@ impl Filter {
         let mut filter = Self {
             path: path.into(),
             conditions,
-            values: conditions.iter().map(|it| query.text(it.name).to_owned()).collect(),
+            values: conditions.iter().map(|it| it.read(query)).collect(),
             after: query.text("after").to_owned(),
             is_staff: signed_in.person.is_staff(),
             zone: signed_in.zone,

@@ -1,5 +1,7 @@
 //! One discrepancy, and the form that resolves it with a note or assigns its refund to a return.
 
+use std::slice;
+
 use actix_web::{get, post, web};
 use api::returns::RecordedDiscrepancy;
 use askama::Template;
@@ -12,7 +14,9 @@ use reqwest::Method;
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};
 
-use super::{PATH, can_be_resolved, is_assignable, order_link, return_link, url, url_of};
+use super::{
+    PATH, can_be_resolved, is_assignable, name_clients, order_link, return_link, url, url_of,
+};
 use crate::{
     Notice, Page, PageError, PageResult, Posted, Section, SignedIn,
     error::sentence,
@@ -123,7 +127,9 @@ async fn find(
     let list: Records<RecordedDiscrepancy> =
         load(signed_in, Service::RmaEngine, Some(own), PATH, &query).await?;
     let found = list.records.into_iter().find(|one| one.position == position);
-    found.ok_or(PageError::NotFound)
+    let mut found = found.ok_or(PageError::NotFound)?;
+    name_clients(signed_in, slice::from_mut(&mut found)).await;
+    Ok(found)
 }
 
 #[cfg(test)]
