@@ -38,6 +38,11 @@ impl ClientNames {
         Self(names.await.into_iter().flatten().filter(|(_, name)| !name.is_empty()).collect())
     }
 
+    #[cfg(test)]
+    pub(crate) fn of<const N: usize>(names: [(&str, &str); N]) -> Self {
+        Self(names.map(|(id, name)| (id.to_owned(), name.to_owned())).into())
+    }
+
     /// The name of an actor. A client whose name is not known has its id.
     pub(crate) fn name<'a>(&'a self, actor: &'a str) -> &'a str {
         self.0.get(actor).map_or(actor, String::as_str)

@@ -89,7 +89,7 @@ async fn show_return(
     // Returns of earlier versions have no currency.
     let currency = Some(rma.currency.as_str()).filter(|currency| !currency.is_empty());
     let entries = timeline.iter().flat_map(|timeline| &timeline.records);
-    let names = ClientNames::load(&signed_in, entries.map(timeline::Entry::actor)).await;
+    let names = ClientNames::load(&signed_in, entries.flat_map(timeline::Entry::actors)).await;
     let steps = timeline.map(|Records { records, next }| {
         (timeline::steps(records, &deliveries.unwrap_or_default(), &names, &page), next)
     });

@@ -13,7 +13,9 @@ use serde_json::{Value, value::RawValue};
 
 use super::{state_sentence, url};
 use crate::{
-    Page, PageResult, Section, SignedIn, html,
+    Page, PageResult, Section, SignedIn,
+    actors::ClientNames,
+    html,
     listing::{amount, indented, load, words},
     markup::{badge, text},
     states::Shown as _,
@@ -52,8 +54,12 @@ struct ExchangeOrderPage {
 #[get("/merchants/{merchant}/exchange-orders/{order}")]
 async fn show_exchange_order(signed_in: SignedIn, path: web::Path<(String, String)>) -> PageResult {
     let (merchant, original_order) = path.into_inner();
-    let (order, extra) =
+    let (mut order, extra) =
         load_order(&signed_in, signed_in.merchant(&merchant)?, &original_order).await?;
+    if let Some(abandonment) = &mut order.abandonment {
+        let names = ClientNames::load(&signed_in, [abandonment.by.as_str()]).await;
+        abandonment.by = names.name(&abandonment.by).to_owned();
+    }
     let page = signed_in.page(Section::ExchangeOrders);
     let currency = currency(extra.message.as_deref());
     html(&ExchangeOrderPage {

@@ -69,8 +69,10 @@ impl Deliveries {
 }
 
 impl Entry {
-    pub(super) fn actor(&self) -> &str {
-        &self.actor
+    /// The people, clients and services that the entry names.
+    pub(super) fn actors(&self) -> impl Iterator<Item = &str> {
+        let allowed_by = self.detail.get("override").and_then(|it| text(it, "by"));
+        [Some(self.actor.as_str()), allowed_by].into_iter().flatten()
     }
 }
 
@@ -87,7 +89,7 @@ pub(super) fn steps(
             at: page.moment(entry.at),
             headline: headline(&entry.event, &entry.detail),
             who: who(names.name(&entry.actor)),
-            notes: notes(&entry.detail),
+            notes: notes(&entry.detail, names),
             label_url: web_url(text(&entry.detail, "label_url")).map(str::to_owned),
             tone: message.as_ref().map_or("", |message| message.tone),
             message,
@@ -156,12 +158,12 @@ fn who(actor: &str) -> String {
 }
 
 /// The details that people look for.
-fn notes(detail: &Value) -> Vec<String> {
+fn notes(detail: &Value, names: &ClientNames) -> Vec<String> {
     let field = |name: &str, label: &str| Some(format!("{label} {}.", text(detail, name)?));
     let units = |name: &str| detail.get(name).and_then(Value::as_array).map_or(0, Vec::len);
-    let staff = detail
-        .get("override")
-        .and_then(|it| Some(format!("Allowed by {}: {}.", text(it, "by")?, text(it, "reason")?)));
+    let staff = detail.get("override").and_then(|it| {
+        Some(format!("Allowed by {}: {}.", names.name(text(it, "by")?), text(it, "reason")?))
+    });
     let late = match units("late") {
         0 => None,
         1 => Some("The report came too late for 1 unit.".to_owned()),
@@ -206,6 +208,8 @@ mod tests {
 
     #[test]
     fn an_entry_says_what_happened() {
+        let names = ClientNames::of([("bh_1", "Shop")]);
+        let notes = |detail: &Value| notes(detail, &names);
         let label = json!({ "cause": "carrier report", "event": "label", "tracking_number": "1Z", "units": [{}, {}] });
         assert_eq!(headline("rma.tracking_updated", &label), "The carrier created a label");
         assert_eq!(notes(&label), ["2 units.", "Tracking number 1Z."]);
@@ -217,6 +221,11 @@ mod tests {
         assert_eq!(notes(&canceled), ["Reason: kept.", "The report came too late for 1 unit."]);
         let unprintable = json!({ "cause": "cancellation", "reason": "a\u{7}\u{1b}\u{202e}b" });
         assert_eq!(notes(&unprintable), ["Reason: a\u{fffd}\u{fffd}\u{fffd}b."]);
+        let allowed = json!({ "override": { "by": "bh_1", "reason": "damaged" } });
+        assert_eq!(notes(&allowed), ["Allowed by Shop: damaged."]);
+        let entry = json!({ "at": "2026-11-16T08:00:00Z", "actor": "a@b.c", "event": "e", "detail": allowed });
+        let entry: Entry = serde_json::from_value(entry).unwrap();
+        assert_eq!(entry.actors().collect::<Vec<_>>(), ["a@b.c", "bh_1"]);
     }
 
     #[test]
