@@ -7,7 +7,8 @@ use domain::endpoint_state::EndpointState;
 use pages::{api::Service, text::latency};
 
 use crate::{
-    markup::{text, text_or_dash},
+    markup::{Markup, badge, text, text_or_dash},
+    states::Shown as _,
     table::Columns,
 };
 
@@ -35,6 +36,18 @@ fn severity(endpoint: &EndpointView) -> u8 {
         EndpointState::Ok if fails_often(endpoint) => 1,
         EndpointState::Ok | EndpointState::NotTried | EndpointState::Paused => 0,
     }
+}
+
+/// The tone of the state. An endpoint that works and fails often needs attention, so it is not green.
+pub(crate) fn tone(endpoint: &EndpointView) -> &'static str {
+    match endpoint.state {
+        EndpointState::Ok if fails_often(endpoint) => "warn",
+        state => state.tone(),
+    }
+}
+
+pub(crate) fn state_badge(endpoint: &EndpointView) -> Markup {
+    badge(tone(endpoint), endpoint.state.words())
 }
 
 /// The reason why an endpoint needs attention. An endpoint that works again has no reason of its own.
@@ -70,7 +83,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{fixtures, states::Shown as _};
+    use crate::fixtures;
 
     fn endpoint(merchant: &str, state: &str, waiting: u64, success_rate: f64) -> EndpointView {
         fixtures::endpoint(&json!({
@@ -110,9 +123,9 @@ mod tests {
 
     #[test]
     fn only_an_endpoint_that_delivered_a_message_is_green() {
-        let tones =
-            EndpointState::NAMES.iter().map(|name| endpoint("a", name, 0, 0.0).state.tone());
+        let tones = EndpointState::NAMES.iter().map(|name| tone(&endpoint("a", name, 0, 1.0)));
         assert_eq!(tones.collect::<Vec<_>>(), ["good", "info", "bad", "warn"]);
+        assert_eq!(tone(&endpoint("often", "ok", 0, 0.9)), "warn");
     }
 
     #[test]

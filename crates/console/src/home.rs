@@ -17,11 +17,11 @@ use pages::{
 use crate::{
     Page, PageError, PageResult, Section, SignedIn,
     deliveries::{Entry, Found, Search},
+    endpoint_health::{attention, state_badge},
     html,
     listing::Records,
     markup::{link, text},
     parts::{Loaded, each},
-    states::Shown as _,
     table::Table,
 };
 
@@ -80,9 +80,9 @@ fn endpoint_table(endpoints: &[EndpointView], merchant: &str, page: &Page) -> Ta
     Table::of("Endpoints", endpoints)
         .head("Message", |it| link(&url, it.kind))
         .cell("State", |it| {
-            let reason = it.reason.as_ref().map(|reason| text(reason).classed("small"));
+            let reason = attention(it).map(|reason| text(reason).classed("small"));
             let since = it.since.map(|at| text("since").and(page.time(at)).classed("small"));
-            it.state.badge().and_some(reason).and_some(since)
+            state_badge(it).and_some(reason).and_some(since)
         })
         .health()
         .cell("Last success", |it| {

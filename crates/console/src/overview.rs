@@ -17,13 +17,12 @@ use pages::{api::Service, path};
 
 use crate::{
     Page, PageResult, Section, SignedIn,
-    endpoint_health::{attention, worst_of},
+    endpoint_health::{attention, state_badge, worst_of},
     home, html,
     listing::Records,
     markup::{link, text},
     parts::{Loaded, each},
     replays::{ReplayEntry, name_clients},
-    states::Shown as _,
     table::Table,
 };
 
@@ -113,7 +112,7 @@ fn endpoint_table(endpoints: &[EndpointView], page: &Page) -> Table {
             link(format!("/{url}"), format!("{} of {}", it.kind, it.merchant))
         })
         .cell("State", |it| {
-            it.state.badge().and_some(attention(it).map(|reason| text(reason).classed("small")))
+            state_badge(it).and_some(attention(it).map(|reason| text(reason).classed("small")))
         })
         .cell("Since", |it| page.time_or(it.since, "–"))
         .health()

@@ -11,7 +11,7 @@ use pages::{api::Service, text::grouped};
 use super::{EndpointView, Frame, Merchant, Tab, page_of};
 use crate::{
     Page, PageError, PageResult, SignedIn,
-    endpoint_health::{p95, success_rate},
+    endpoint_health::{self, p95, success_rate},
     error::sentence,
     html,
     listing::Records,
@@ -125,10 +125,10 @@ fn state(
 ) -> (&'static str, &'static str) {
     let Some(endpoint) = endpoint else { return ("", "not set") };
     let shown = |state: EndpointState| (state.tone(), state.words());
-    match health.map(|health| health.state) {
+    match health {
         // Auth knows that an endpoint is paused before the other services do.
         _ if endpoint.paused => shown(EndpointState::Paused),
-        Some(state) => shown(state),
+        Some(health) => (endpoint_health::tone(health), health.state.words()),
         None if is_known => ("info", "set"),
         None => ("", "not known"),
     }
