@@ -15,6 +15,7 @@ const COLUMNS: &[Column] = &[
     value("service", "/service").wide(),
     value("by", "/requested_by").wide(),
     value("state", "/state"),
+    value("changed by", "/changed_by").wide(),
     computed("replayed", |replay| {
         format!("{} of {}", text_at(replay, "/replayed"), text_at(replay, "/matched"))
     }),
@@ -29,6 +30,7 @@ const FIELDS: &[Column] = &[
     value("requested by", "/requested_by"),
     time("started", "/created_at"),
     value("state", "/state"),
+    value("last changed by", "/changed_by"),
     time("finished", "/finished_at"),
     computed("filter", filter),
     value("force", "/force"),

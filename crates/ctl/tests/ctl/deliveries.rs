@@ -153,7 +153,7 @@ async fn dead_messages_are_replayed_by_filter() {
     assert!(wide.contains(" SERVICE ") && wide.contains(" rma-engine "), "{wide}");
     let shown = app.text(&format!("replays show {id}")).await;
     assert!(shown.contains("finished") && shown.contains("status=500"), "{shown}");
-    assert!(shown.contains("\nservice       rma-engine\n"), "{shown}");
+    assert!(shown.contains("\nservice          rma-engine\n"), "{shown}");
     for action in ["pause", "resume", "stop"] {
         let stderr = app.error(&format!("replays {action} {id}"), 1).await;
         assert!(stderr.contains(&format!("replay {id} is finished")), "{stderr}");
