@@ -4,7 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use diesel_async::AsyncPgConnection;
 use domain::{
     access::{MerchantId, Scope, Scopes},
-    json::{Object, array, parsed, text},
+    json::{Object, array, parsed, printable_text},
 };
 use platform::{Timestamp, chain};
 use serde::Serialize;
@@ -95,7 +95,7 @@ impl NewClient {
     pub(crate) fn read(body: &Object<'_>, own: Option<&MerchantId>) -> Option<Self> {
         body.reject_unknown(&["merchant", "name", "scopes"]);
         let merchant = body.optional("merchant", parsed(1..=63, str::parse::<MerchantId>));
-        let name = body.required("name", text(1..=200));
+        let name = body.required("name", printable_text(1..=200));
         let scope = parsed(1..=20, |text| match text.parse::<Scope>() {
             Ok(scope) if own.is_some() && !Scope::OF_MERCHANTS.contains(&scope) => {
                 Err(format!("a merchant cannot give the scope {scope}: {}", scopes_of_merchants()))

@@ -43,8 +43,8 @@ pub use errors::{Code, FieldError, ValidationError};
 pub use field::{Field, Object};
 pub use parser::{MAX_DEPTH, MAX_VALUES, ParseError, Position};
 pub use readers::{
-    any, array, boolean, currency, integer, number, object, one_of, parsed, read_fields, text,
-    timestamp, variant,
+    any, array, boolean, currency, integer, number, object, one_of, parsed, printable_text,
+    read_fields, text, timestamp, variant,
 };
 pub use tree::{Elements, JsonValue, Members};
 pub use unknown_field::unknown_field;

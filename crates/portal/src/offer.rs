@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use domain::exchange::OfferedVariant;
+use domain::{exchange::OfferedVariant, printable::printable};
 use pages::{
     api::{ApiError, Service},
     form::Fields,
@@ -137,7 +137,7 @@ pub(crate) fn field(key: &str, index: usize) -> String {
 impl Picker {
     fn by_title(page: &Page, variants: &[&OfferedVariant], chosen: String) -> Self {
         let option =
-            |variant: &&OfferedVariant| (variant.sku.trim().to_owned(), variant.title.clone());
+            |variant: &&OfferedVariant| (variant.sku.trim().to_owned(), printable(&variant.title));
         let options = variants.iter().map(option).collect();
         Self { label: page.t("exchange-variant"), options, chosen }
     }
@@ -153,11 +153,11 @@ impl Picker {
         let all = skus.iter().filter_map(|(values, _)| values.get(index));
         let mut options: Vec<&String> = all.filter(|value| seen.insert(*value)).collect();
         options.sort_by_cached_key(|value| natural_order(value));
-        let options = options.into_iter().map(|value| (value.clone(), value.clone())).collect();
+        let options = options.into_iter().map(|value| (value.clone(), printable(value))).collect();
         let label = match name.to_lowercase().as_str() {
             "size" => page.t("exchange-size"),
             "color" | "colour" => page.t("exchange-color"),
-            _ => name.to_owned(),
+            _ => printable(name),
         };
         Self { label, options, chosen }
     }
@@ -210,7 +210,7 @@ fn values(names: &[String], variant: &OfferedVariant) -> Vec<String> {
 }
 
 fn listed(page: &Page, item: &Item, variant: &OfferedVariant, values: Vec<String>) -> Listed {
-    let mut parts = vec![variant.title.clone()];
+    let mut parts = vec![printable(&variant.title)];
     parts.extend(variant.quantity_in_stock.map(|stock| page.t1("exchange-stock", "count", stock)));
     parts.extend(price_difference(page, item, variant.unit_price_amount_cents));
     let values = serde_json::Value::from(values).to_string();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use domain::printable;
 use futures_util::future::try_join_all;
 use pages::{
     api::{ApiError, Service},
@@ -109,7 +110,7 @@ struct OrderPage {
 struct Unit {
     order_line_item_identifier: String,
     unit: i32,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "printable::deserialize")]
     title: String,
     image_url: Option<String>,
     variant_identifier: Option<String>,

@@ -4,7 +4,7 @@
 
 use domain::{
     access::MerchantId,
-    json::{Code, Field, FieldError, Object, parsed, read_fields, text, variant},
+    json::{Code, Field, FieldError, Object, parsed, printable_text, read_fields, variant},
 };
 use utoipa::ToSchema;
 
@@ -76,7 +76,7 @@ impl NewPerson {
     pub(crate) fn read(body: &Object<'_>, manager: &Manager<'_>) -> Option<Self> {
         body.reject_unknown(&["email", "name", "role", "merchant"]);
         let email = body.required("email", parsed(1..=email::MAX_LENGTH, str::parse::<Email>));
-        let name = body.optional("name", text(1..=200));
+        let name = body.optional("name", printable_text(1..=200));
         let role = body.required("role", |field| manager.read_role(field));
         let merchant = body.optional("merchant", parsed(1..=63, str::parse::<MerchantId>));
         let email = email?;
@@ -117,7 +117,7 @@ pub(crate) struct PersonChange {
 impl PersonChange {
     pub(crate) fn read(body: &Object<'_>, manager: &Manager<'_>) -> Option<Self> {
         read_fields!(body => Self {
-            name: body.optional("name", text(1..=200)),
+            name: body.optional("name", printable_text(1..=200)),
             role: body.optional("role", |field| manager.read_role(field)),
             merchant: body.clearable("merchant", parsed(1..=63, str::parse::<MerchantId>)),
         })

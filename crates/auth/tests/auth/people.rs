@@ -156,7 +156,7 @@ async fn an_operator_with_a_password_needs_totp() {
 #[tokio::test(flavor = "multi_thread")]
 async fn markup_in_a_name_is_stored_and_returned_as_text() {
     let app = TestApp::alone().await;
-    let name = "<script>alert(1)</script> & \"Ada\" 'x' {{7*7}} \u{202e}";
+    let name = "<script>alert(1)</script> & \"Ada\" 'x' {{7*7}}";
     let body = json!({"email": "ada@example.com", "name": name, "role": "support"});
     let (_, invited) = app.call(Method::POST, "/v1/people", Some(body)).await;
     let token = text(&invited["invitation"], "token");
@@ -166,6 +166,9 @@ async fn markup_in_a_name_is_stored_and_returned_as_text() {
     for returned in [&invited["person"], &shown, &page["people"][0], &records[0]["detail"]] {
         assert_eq!(returned["name"], json!(name));
     }
+    let body = json!({"email": "jo@example.com", "name": "Jo\u{202e}", "role": "support"});
+    let (status, invalid) = app.call(Method::POST, "/v1/people", Some(body)).await;
+    assert_eq!((status.as_u16(), &invalid["errors"][0]["field"]), (422, &json!("$.name")));
     app.stop().await;
 }
 

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::field::{Field, Object};
 use super::tree::JsonValue;
 use super::unstorable::is_unstorable;
+use crate::printable::is_printable;
 
 /// Builds a struct of `Option`s that are all evaluated before the first `None` is returned, so that
 /// every invalid field is reported. With `object =>`, the object has no other keys than the names of the
@@ -39,6 +40,14 @@ pub use read_fields;
 /// A string whose length in characters is within the bounds.
 pub fn text(chars: RangeInclusive<usize>) -> impl FnMut(Field<'_>) -> Option<String> {
     move |field| bounded(field, &chars).map(str::to_owned)
+}
+
+/// A text for pages and terminals, without characters that change how the text around them is shown.
+pub fn printable_text(chars: RangeInclusive<usize>) -> impl FnMut(Field<'_>) -> Option<String> {
+    parsed(chars, |text| match text.chars().all(is_printable) {
+        true => Ok(text.to_owned()),
+        false => Err("must not contain control or bidirectional characters"),
+    })
 }
 
 /// A string that `parse` accepts. The error of `parse` becomes the detail.

@@ -9,7 +9,9 @@ use utoipa::ToSchema;
 
 use super::patch::replace;
 use super::return_method::ReturnMethod;
-use crate::json::{Object, array, boolean, integer, object, read_fields, text, variant};
+use crate::json::{
+    Object, array, boolean, integer, object, printable_text, read_fields, text, variant,
+};
 
 /// The range of a shipping cost or a bonus: up to a million of the major currency unit.
 const COST: RangeInclusive<i64> = 0..=100_000_000;
@@ -162,7 +164,7 @@ fn read_reason(reason: &Object<'_>, codes: &mut BTreeSet<String>) -> Option<Retu
     }
     read_fields!(reason => ReturnReason {
         code: code,
-        label: reason.required("label", text(1..=200)),
+        label: reason.required("label", printable_text(1..=200)),
         offers_exchange: reason.flag("offers_exchange"),
     })
 }

@@ -12,7 +12,7 @@ use super::urls::{base_url, email};
 use crate::access::{InvalidMerchantId, MerchantId};
 use crate::json::{
     Field, Object, ValidationError, array, boolean, currency, integer, number, object, parsed,
-    read_fields, text,
+    printable_text, read_fields, text,
 };
 
 const SETTINGS: [&str; 14] = [
@@ -47,7 +47,7 @@ fn new_identifier(text: &str) -> Result<MerchantId, String> {
 pub fn read_new_merchant(document: &Object<'_>, guard: &Guard) -> Option<(MerchantId, Settings)> {
     document.reject_unknown(&[&SETTINGS[..], &["identifier"]].concat());
     let identifier = document.required("identifier", parsed(1..=63, new_identifier));
-    let name = document.required("name", text(1..=200));
+    let name = document.required("name", printable_text(1..=200));
     let change = SettingsChange::read_fields(document, guard);
     let mut settings = Settings::new(name?);
     if let Err(invalid) = change?.apply(&mut settings) {
@@ -106,7 +106,7 @@ impl SettingsChange {
 
     fn read_fields(document: &Object<'_>, guard: &Guard) -> Option<Self> {
         read_fields!(Self {
-            name: document.optional("name", text(1..=200)),
+            name: document.optional("name", printable_text(1..=200)),
             time_zone: document.optional("time_zone", time_zone),
             currency: document
                 .optional("currency", |field| Some(currency(field)?.code().to_owned())),
@@ -168,8 +168,8 @@ fn days(field: Field<'_>) -> Option<u16> {
 fn support_contact(contact: &Object<'_>) -> Option<SupportContact> {
     read_fields!(contact => SupportContact {
         email: contact.required("email", email),
-        name: contact.optional("name", text(1..=200)),
-        phone: contact.optional("phone", text(1..=50)),
+        name: contact.optional("name", printable_text(1..=200)),
+        phone: contact.optional("phone", printable_text(1..=50)),
     })
 }
 

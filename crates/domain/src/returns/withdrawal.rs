@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::email::email;
-use crate::json::{Object, parsed, read_fields, text};
+use crate::json::{Object, parsed, printable_text, read_fields};
 
 /// The person who withdraws from the contract, as the acknowledgement names them (Directive (EU) 2023/2673).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -19,7 +19,7 @@ pub struct Withdrawal {
 impl Withdrawal {
     pub(super) fn read(person: &Object<'_>) -> Option<Self> {
         read_fields!(person => Self {
-            name: person.required("name", text(1..=255)),
+            name: person.required("name", printable_text(1..=255)),
             email: person.required("email", parsed(3..=255, email)),
         })
     }

@@ -123,3 +123,19 @@ fn a_variant_has_its_picture_if_the_host_is_the_merchants() {
     let images: Vec<_> = pickers.listed.iter().map(|listed| listed.image.as_deref()).collect();
     assert_eq!(images, [Some("https://cdn.acme.test/a.jpg"), None]);
 }
+
+#[test]
+fn texts_of_merchants_cannot_change_the_text_around_them() {
+    let (page, item) = (page(), item("A-1~1~1~SMALL~exchange~M-B"));
+    let mut variants = [variant("S", "S\u{202e}", "red", 1, 1), variant("M", "M", "red", 1, 1)];
+    for variant in &mut variants {
+        variant["attributes"][0]["name"] = json!("Cut\u{202e}");
+    }
+    let pickers = Pickers::new(&page, &item, &offer(&variants), &Fields::default());
+    let [picker] = pickers.pickers.as_slice() else { panic!("one attribute differs") };
+    assert_eq!(picker.label, "Cut\u{fffd}");
+    // The value that the form sends stays as it is.
+    assert!(picker.options.contains(&("S\u{202e}".to_owned(), "S\u{fffd}".to_owned())));
+    let texts: Vec<_> = pickers.listed.iter().map(|listed| listed.text.as_str()).collect();
+    assert!(texts.iter().all(|text| !text.contains('\u{202e}')), "{texts:?}");
+}

@@ -83,3 +83,11 @@ fn the_last_day_is_the_one_before_the_end() {
     let unit = FreeUnit { number: 1, until, paid: None };
     assert_eq!(unit.last_day().to_rfc3339(), "2026-12-02T22:59:59+00:00");
 }
+
+#[test]
+fn a_title_cannot_change_the_text_around_it() {
+    let mut unit = unit("1", 1);
+    unit["title"] = json!("Shirt\u{202e}\u{7}");
+    let titles: Vec<_> = order(&[unit]).lines.into_iter().map(|line| line.title).collect();
+    assert_eq!(titles, ["Shirt\u{fffd}\u{fffd}"]);
+}

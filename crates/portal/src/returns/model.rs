@@ -1,7 +1,10 @@
 //! A return as rma-engine shows it to its shopper.
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
-use domain::returns::{ExchangeStatus, Label, RmaStatus, TrackingStatus, Withdrawal};
+use domain::{
+    printable,
+    returns::{ExchangeStatus, Label, RmaStatus, TrackingStatus, Withdrawal},
+};
 use pages::{
     api::{ApiError, Service},
     path,
@@ -34,7 +37,7 @@ pub(crate) struct Return {
 pub(crate) struct Unit {
     pub(crate) order_identifier: String,
     pub(crate) order_line_item_identifier: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "printable::deserialize")]
     pub(crate) title: String,
     pub(crate) image_url: Option<String>,
     #[serde(default)]
@@ -59,7 +62,7 @@ pub(crate) struct Unit {
 /// The variant that the shopper gets.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Variant {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "printable::deserialize")]
     pub(crate) title: String,
     unit_price_amount_cents: Option<i64>,
 }
@@ -188,6 +191,15 @@ pub(crate) mod tests {
             "is_cancelable": true, "units": units.iter().map(unit).collect::<Vec<_>>(),
         }))
         .unwrap()
+    }
+
+    #[test]
+    fn a_title_cannot_change_the_text_around_it() {
+        let title = "Tee\u{202e}";
+        let found = rma(&[json!({ "title": title, "variant": { "title": title } })]);
+        let unit = found.units.first().unwrap();
+        assert_eq!(unit.title, "Tee\u{fffd}");
+        assert_eq!(unit.variant.as_ref().unwrap().title, "Tee\u{fffd}");
     }
 
     #[test]

@@ -1,17 +1,17 @@
 //! A partial update of the appearance.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::RangeInclusive;
 
 use utoipa::ToSchema;
 
 use super::hosts::{host, host_name};
 use super::{Appearance, Color, Colors, Language, LookupKey, ReasonLabels};
-use crate::json::{Field, Object, array, boolean, object, parsed, read_fields, variant};
+use crate::json::{
+    Field, Object, array, boolean, object, parsed, printable_text, read_fields, variant,
+};
 use crate::merchant::guard::Guard;
 use crate::merchant::patch::{replace, replace_or};
 use crate::merchant::urls::{email, link};
-use crate::printable::is_printable;
 
 /// As many as a policy can have reasons.
 const MAX_LABELED_REASONS: usize = 100;
@@ -129,14 +129,6 @@ impl ColorsChange {
         replace_or(&mut colors.background, self.background, default.background);
         replace_or(&mut colors.text, self.text, default.text);
     }
-}
-
-/// A text for pages, without characters that change how the text around them is shown.
-fn printable_text(chars: RangeInclusive<usize>) -> impl FnMut(Field<'_>) -> Option<String> {
-    parsed(chars, |text| match text.chars().all(is_printable) {
-        true => Ok(text.to_owned()),
-        false => Err("must not contain control or bidirectional characters"),
-    })
 }
 
 /// An element that the array holds only once.
