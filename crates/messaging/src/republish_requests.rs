@@ -118,10 +118,11 @@ pub(crate) struct RepublishDryRun {
 #[post("/v1/events/republish")]
 pub(crate) async fn republish_events(
     backlog: web::Data<Backlog>,
-    Sequential(caller, Json(body)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     require(&caller, Scope::Operator)?;
-    let NewRepublish { since, until, types, dry_run } = body.read(object(NewRepublish::read))?;
+    let NewRepublish { since, until, types, dry_run } =
+        body.read(object(NewRepublish::read)).await?;
     let service = backlog.service;
     let mut conn = backlog.pool.get().await?;
     let now = republishes::database_time(&mut conn).await?;

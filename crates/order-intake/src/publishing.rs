@@ -1,5 +1,7 @@
 //! Publishing orders: validate a message, queue it for the writer and report the result of each order.
 
+use std::sync::Arc;
+
 use api::orders::TimeSpan;
 use chrono::{DateTime, Utc};
 use domain::access::MerchantId;
@@ -40,44 +42,71 @@ pub(crate) struct PublishedOrder {
 
 /// Stores the orders of a message.
 pub(crate) async fn publish(
-    app: &App,
+    app: Arc<App>,
     merchant: &Merchant,
     source: JsonSource,
 ) -> Result<PublishedOrders, Problem> {
-    let JsonSource { document, bytes, memory } = source;
     let received_at = app.clock.now();
-    let merchant_id = &merchant.identifier;
     let policy = OrderPolicy {
         strict_amounts: merchant.settings.strict_amounts,
         strict_refund_dates: merchant.settings.strict_refund_dates,
     };
-    let OrderMessage { snapshots, warnings } = OrderMessage::read(&document, policy, received_at)
-        .inspect_err(|invalid| {
-        record_rejected(app, merchant_id, &order_identifiers(&document), invalid, received_at);
-    })?;
-    drop(document);
-    let identifiers: Vec<_> = snapshots.iter().map(|it| it.order.identifier.clone()).collect();
-    let created = TimeSpan::of(snapshots.iter().map(|it| it.order.created_at));
-    let orders = serialize(app, merchant_id, snapshots, &bytes, received_at)?;
-    let merchant = merchant_id.clone();
-    let publication = Publication { merchant, policy, received_at, orders, _memory: memory };
+    let merchant = merchant.identifier.clone();
+    let message =
+        Message { app: Arc::clone(&app), merchant: merchant.clone(), policy, received_at };
+    let read = move |document: &Document, bytes: &[u8]| message.read(document, bytes);
+    let (read, memory) = source.read_with(read).await?;
+    let ReadOrders { orders, identifiers, created, warnings } = read?;
+    let publication =
+        Publication { merchant: merchant.clone(), policy, received_at, orders, _memory: memory };
     let stored = writer::store(&app.write_queue, &app.pool, &app.outbox, publication);
     let (publication, outcomes) = stored.await?;
     drop(publication);
     let outcomes = outcomes.inspect_err(|error| {
         if let PublishError::Refunds(invalid) = error {
             let identifiers: Vec<_> = identifiers.iter().map(|it| Some(it.as_str())).collect();
-            record_rejected(app, merchant_id, &identifiers, invalid, received_at);
+            record_rejected(&app, &merchant, &identifiers, invalid, received_at);
         }
     })?;
     if let Some(created) = created {
         let activity = MerchantActivity::accepted(received_at, created, &outcomes);
-        app.activity.record(merchant_id, activity);
+        app.activity.record(&merchant, activity);
     }
     let message = summary(&outcomes);
     let orders = identifiers.into_iter().zip(outcomes);
     let orders = orders.map(|(identifier, result)| PublishedOrder { identifier, result });
     Ok(PublishedOrders { message, orders: orders.collect(), warnings })
+}
+
+/// A message of a merchant that is read, which may take long.
+struct Message {
+    app: Arc<App>,
+    merchant: MerchantId,
+    policy: OrderPolicy,
+    received_at: DateTime<Utc>,
+}
+
+/// The orders of a message, with all that is kept of them.
+struct ReadOrders {
+    orders: Vec<Published>,
+    identifiers: Vec<String>,
+    created: Option<TimeSpan>,
+    warnings: Vec<FieldError>,
+}
+
+impl Message {
+    fn read(&self, document: &Document, bytes: &[u8]) -> Result<ReadOrders, Problem> {
+        let Self { app, merchant, policy, received_at } = self;
+        let OrderMessage { snapshots, warnings } =
+            OrderMessage::read(document, *policy, *received_at).inspect_err(|invalid| {
+                let identifiers = order_identifiers(document);
+                record_rejected(app, merchant, &identifiers, invalid, *received_at);
+            })?;
+        let identifiers = snapshots.iter().map(|it| it.order.identifier.clone()).collect();
+        let created = TimeSpan::of(snapshots.iter().map(|it| it.order.created_at));
+        let orders = serialize(app, merchant, snapshots, bytes, *received_at)?;
+        Ok(ReadOrders { orders, identifiers, created, warnings })
+    }
 }
 
 /// The orders with their JSON text and their events.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use actix_web::{HttpRequest, HttpResponse, http::StatusCode};
 use domain::access::{MerchantId, Scope};
-use domain::json::{Digest, Document};
+use domain::json::Digest;
 use domain::merchant::Merchant;
 use platform::Problem;
 use platform::http::{json_response, reserve_for_response};
@@ -80,10 +80,8 @@ fn idempotency_key<'a>(
     path: &str,
     merchant: &'a Merchant,
     operation: &'static str,
-    document: &Document,
+    body: Digest,
 ) -> Option<IdempotencyKey<'a>> {
-    // A digest is small; a parsed body may take a hundred times its size.
-    let body = Digest::of(document.value());
     let request = Digest::of_value(&json!([path, body.as_bytes()]));
     header.key_for(&merchant.identifier, operation, request)
 }

@@ -1,10 +1,11 @@
 //! The common parts of a request that can be repeated.
 
 use domain::access::MerchantId;
-use domain::json::{Digest, Document};
+use domain::json::{Digest, Document, ValidationError};
 use domain::merchant::Merchant;
-use platform::Timestamp;
+use platform::http::Json;
 use platform::idempotency::{IdempotencyKey, KeyHeader};
+use platform::{Problem, Timestamp};
 
 use crate::App;
 
@@ -18,18 +19,25 @@ pub(crate) struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Takes and drops the document, because it may be large and the transaction needs only its digest.
     pub(crate) fn new(
         app: &App,
         merchant: &'a Merchant,
         key: &'a KeyHeader,
         operation: &'static str,
-        document: Document,
+        digest: Digest,
     ) -> Self {
         let merchant = &merchant.identifier;
-        let digest = Digest::of(document.value());
-        drop(document);
         let key = key.key_for(merchant, operation, digest);
         Self { merchant, key, digest, at: app.clock.now() }
     }
+}
+
+/// Reads a body, and its digest for the transaction.
+pub(crate) async fn read_body<T: Send + 'static>(
+    body: Json,
+    read: impl FnOnce(&Document) -> Result<T, ValidationError> + Send + 'static,
+) -> Result<(T, Digest), Problem> {
+    let read = |document: &Document| (read(document), Digest::of(document.value()));
+    let (read, digest) = body.read_with(read).await?;
+    Ok((read?, digest))
 }

@@ -92,10 +92,10 @@ pub(crate) async fn change_password(
     app: web::Data<App>,
     request: HttpRequest,
     ClientIp(address): ClientIp,
-    Sequential(caller, Json(body)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let signed_in = SignedIn::of(&caller)?;
-    let change = body.read(object(PasswordChange::read))?;
+    let change = body.read(object(PasswordChange::read)).await?;
     let changed = account::change_password(&app, &signed_in, change, address).await;
     changed.inspect_err(|error| record_rejection(&request, error))?;
     Ok(HttpResponse::NoContent().finish())
@@ -118,10 +118,10 @@ pub(crate) async fn replace_recovery_codes(
     app: web::Data<App>,
     request: HttpRequest,
     ClientIp(address): ClientIp,
-    Sequential(caller, Json(body)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let signed_in = SignedIn::of(&caller)?;
-    let proof = body.read(object(account::read_proof))?;
+    let proof = body.read(object(account::read_proof)).await?;
     let replaced = account::replace_recovery_codes(&app, &signed_in, proof, address).await;
     Ok(HttpResponse::Created()
         .json(replaced.inspect_err(|error| record_rejection(&request, error))?))
@@ -141,10 +141,10 @@ pub(crate) async fn replace_recovery_codes(
 #[post("/v1/totp/setup")]
 pub(crate) async fn show_totp_setup(
     app: web::Data<App>,
-    Sequential(caller, Json(body)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let signed_in = SignedIn::of(&caller)?;
-    let ShowTotpSetupRequest { totp_setup: setup } = body.read(object(read_setup))?;
+    let ShowTotpSetupRequest { totp_setup: setup } = body.read(object(read_setup)).await?;
     Ok(HttpResponse::Ok().json(account::show_totp_setup(&app, &signed_in, setup).await?))
 }
 
@@ -168,10 +168,10 @@ pub(crate) async fn change_totp(
     app: web::Data<App>,
     request: HttpRequest,
     ClientIp(address): ClientIp,
-    Sequential(caller, Json(body)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let signed_in = SignedIn::of(&caller)?;
-    let change = body.read(object(TotpChange::read))?;
+    let change = body.read(object(TotpChange::read)).await?;
     let changed = account::change_totp(&app, &signed_in, change, address).await;
     Ok(HttpResponse::Created()
         .json(changed.inspect_err(|error| record_rejection(&request, error))?))

@@ -50,11 +50,11 @@ pub(crate) struct ClientQuery {
 #[post("/v1/clients")]
 pub(crate) async fn create_client(
     app: web::Data<App>,
-    Sequential(caller, Json(body)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let actor = require_manage(&caller)?;
-    let own = caller.claims.merchant.as_ref();
-    let new = body.read(object(|body| NewClient::read(body, own)))?;
+    let own = caller.claims.merchant.clone();
+    let new = body.read(object(move |body| NewClient::read(body, own.as_ref()))).await?;
     if let Some(merchant) = &new.merchant {
         check_merchant(&caller, merchant.as_str())?;
     }
@@ -124,13 +124,13 @@ pub(crate) async fn show_client(
 #[post("/v1/clients/{client}/rotate")]
 pub(crate) async fn rotate_client_secret(
     app: web::Data<App>,
-    Sequential(caller, Json(body)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
     client: web::Path<String>,
 ) -> Result<HttpResponse, Problem> {
     let actor = require_manage(&caller)?;
     let own = caller.claims.merchant.as_ref();
     let overlap = app.settings.secrets.overlap;
-    let rotation = body.read(object(|body| read_rotation(body, overlap)))?;
+    let rotation = body.read(object(move |body| read_rotation(body, overlap))).await?;
     let client = clients::rotate_secret(&app, actor, own, &client, &rotation).await?;
     Ok(HttpResponse::Ok().json(client))
 }

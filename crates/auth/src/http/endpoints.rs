@@ -113,12 +113,13 @@ pub(crate) async fn list_endpoints(
 pub(crate) async fn set_endpoint(
     app: web::Data<App>,
     request: HttpRequest,
-    Sequential(caller, Json(body)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
     path: EndpointPath,
     query: Query<SetEndpointQuery>,
 ) -> Result<HttpResponse, Problem> {
     let (actor, interface) = require_endpoint(&caller, &path)?;
-    let new = body.read(object(|body| Endpoint::read(body, interface, &app.guard)))?;
+    let guard = app.guard.clone();
+    let new = body.read(object(move |body| Endpoint::read(body, interface, &guard))).await?;
     let options = SetOptions {
         expected_version: expected_version(&request),
         keep_queries: query.keep_queries,
@@ -163,12 +164,12 @@ pub(crate) async fn delete_endpoint(
 #[post("/v1/merchants/{merchant}/endpoints/{interface}/rotate_secret")]
 pub(crate) async fn rotate_endpoint_secret(
     app: web::Data<App>,
-    Sequential(caller, Json(body)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
     path: EndpointPath,
 ) -> Result<HttpResponse, Problem> {
     let (actor, interface) = require_endpoint(&caller, &path)?;
     let overlap = app.settings.secrets.overlap;
-    let rotation = body.read(object(|body| read_rotation(body, overlap)))?;
+    let rotation = body.read(object(move |body| read_rotation(body, overlap))).await?;
     let endpoint = endpoints::rotate_secret(&app, actor, &path.0, interface, &rotation).await?;
     Ok(HttpResponse::Ok().json(endpoint))
 }

@@ -81,9 +81,9 @@ pub(crate) async fn show_invitation(
     app: web::Data<App>,
     request: HttpRequest,
     ClientIp(address): ClientIp,
-    Json(body): Json,
+    body: Json,
 ) -> Result<HttpResponse, Problem> {
-    let ShowInvitationRequest { token, totp_setup: setup } = body.read(object(read_shown))?;
+    let ShowInvitationRequest { token, totp_setup: setup } = body.read(object(read_shown)).await?;
     let shown = invitations::show(&app, &token, setup, address).await;
     Ok(HttpResponse::Ok().json(shown.inspect_err(|error| record_rejection(&request, error))?))
 }
@@ -106,9 +106,9 @@ pub(crate) async fn accept_invitation(
     app: web::Data<App>,
     request: HttpRequest,
     ClientIp(address): ClientIp,
-    Json(body): Json,
+    body: Json,
 ) -> Result<HttpResponse, Problem> {
-    let acceptance = body.read(object(|body| Acceptance::read(body, address)))?;
+    let acceptance = body.read(object(move |body| Acceptance::read(body, address))).await?;
     let accepted = invitations::accept(&app, acceptance).await;
     Ok(HttpResponse::Created()
         .json(accepted.inspect_err(|error| record_rejection(&request, error))?))

@@ -58,10 +58,12 @@ pub(crate) struct RepublishResponse {
 #[post("/v1/merchants")]
 pub(crate) async fn create_merchant(
     app: web::Data<App>,
-    Sequential(caller, Json(body)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let actor = require_operator(&caller)?;
-    let (id, settings) = body.read(object(|body| read_new_merchant(body, &app.guard)))?;
+    let guard = app.guard.clone();
+    let read = object(move |body| read_new_merchant(body, &guard));
+    let (id, settings) = body.read(read).await?;
     let merchant = merchants::create(&app, actor, id, settings).await?;
     Ok(HttpResponse::Created().json(merchant))
 }
@@ -174,18 +176,24 @@ pub(crate) async fn show_merchant(
 pub(crate) async fn update_merchant(
     app: web::Data<App>,
     request: HttpRequest,
-    Sequential(caller, Json(body)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
     merchant: web::Path<String>,
 ) -> Result<HttpResponse, Problem> {
-    let actor = if is_only_appearance(&body) {
+    let guard = app.guard.clone();
+    let read = move |document: &Document| {
+        let change = document.read(object(|body| SettingsChange::read(body, &guard)));
+        let read = change.map(|change| (change, document.value().to_value()));
+        (is_only_appearance(document), read)
+    };
+    let (is_only_appearance, read) = body.read_with(read).await?;
+    let actor = if is_only_appearance {
         let actor = require_manage(&caller)?;
         check_merchant(&caller, &merchant)?;
         actor
     } else {
         require_operator(&caller)?
     };
-    let change = body.read(object(|body| SettingsChange::read(body, &app.guard)))?;
-    let document = body.value().to_value();
+    let (change, document) = read?;
     let expected = expected_version(&request);
     let merchant = merchants::update(&app, actor, &merchant, change, document, expected).await?;
     Ok(HttpResponse::Ok().json(merchant))

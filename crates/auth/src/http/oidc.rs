@@ -83,11 +83,8 @@ pub(crate) async fn show_sign_in_methods(app: web::Data<App>) -> HttpResponse {
     )
 )]
 #[post("/v1/oidc/start")]
-pub(crate) async fn start_oidc(
-    app: web::Data<App>,
-    Json(body): Json,
-) -> Result<HttpResponse, Problem> {
-    body.read(object(read_start))?;
+pub(crate) async fn start_oidc(app: web::Data<App>, body: Json) -> Result<HttpResponse, Problem> {
+    body.read(object(read_start)).await?;
     Ok(HttpResponse::Ok().json(oidc::start(&app).await?))
 }
 
@@ -113,9 +110,9 @@ pub(crate) async fn finish_oidc(
     app: web::Data<App>,
     request: HttpRequest,
     ClientIp(address): ClientIp,
-    Json(body): Json,
+    body: Json,
 ) -> Result<HttpResponse, Problem> {
-    let (callback, browser) = body.read(object(|body| read_callback(body, address)))?;
+    let (callback, browser) = body.read(object(move |body| read_callback(body, address))).await?;
     let session = oidc::finish(&app, callback, browser).await;
     let session = session.inspect_err(|error| record_rejection(&request, error))?;
     Ok(HttpResponse::Created().json(session))

@@ -3,7 +3,7 @@
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
 use actix_web::{HttpResponse, get, patch, post, web};
-use domain::json::object;
+use domain::json::{Object, object};
 use platform::{
     Problem,
     http::{ErrorBody, Json, PageLimit, Query, Sequential},
@@ -38,10 +38,17 @@ pub(crate) struct PersonQuery {
 
 /// The sender of a request about other people. Other callers are rejected.
 pub(super) fn manager(caller: &Caller) -> Result<Manager<'_>, Access> {
-    let actor = require_manage(caller)?;
-    let merchant = caller.merchant_scope();
-    let is_operator = caller.is_operator();
-    Ok(Manager { actor, merchant, is_operator })
+    require_manage(caller)?;
+    Ok(sender(caller))
+}
+
+/// The sender of a request that was checked.
+fn sender(caller: &Caller) -> Manager<'_> {
+    Manager {
+        actor: caller.actor(),
+        merchant: caller.merchant_scope(),
+        is_operator: caller.is_operator(),
+    }
 }
 
 /// The e-mail address in a URL. Any other text names no person.
@@ -65,10 +72,12 @@ pub(super) fn parse_email(text: &str) -> Result<Email, Error> {
 #[post("/v1/people")]
 pub(crate) async fn invite_person(
     app: web::Data<App>,
-    Sequential(caller, Json(body)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let manager = manager(&caller)?;
-    let new = body.read(object(|body| NewPerson::read(body, &manager)))?;
+    let caller_of_body = caller.clone();
+    let read = move |body: &Object<'_>| NewPerson::read(body, &sender(&caller_of_body));
+    let new = body.read(object(read)).await?;
     Ok(HttpResponse::Created().json(invitations::invite(&app, &manager, new).await?))
 }
 
@@ -128,12 +137,14 @@ pub(crate) async fn show_person(
 #[patch("/v1/people/{email}")]
 pub(crate) async fn update_person(
     app: web::Data<App>,
-    Sequential(caller, Json(body)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
     email: web::Path<String>,
 ) -> Result<HttpResponse, Problem> {
     let manager = manager(&caller)?;
     let email = parse_email(&email)?;
-    let change = body.read(object(|body| PersonChange::read(body, &manager)))?;
+    let caller_of_body = caller.clone();
+    let read = move |body: &Object<'_>| PersonChange::read(body, &sender(&caller_of_body));
+    let change = body.read(object(read)).await?;
     Ok(HttpResponse::Ok().json(rights::update(&app, &manager, &email, change).await?))
 }
 

@@ -95,9 +95,9 @@ pub(crate) async fn start_session(
     app: web::Data<App>,
     request: HttpRequest,
     ClientIp(address): ClientIp,
-    Json(body): Json,
+    body: Json,
 ) -> Result<HttpResponse, Problem> {
-    let credentials = body.read(object(|body| SignIn::read(body, address)))?;
+    let credentials = body.read(object(move |body| SignIn::read(body, address))).await?;
     let started = sign_in::sign_in(&app, credentials).await;
     Ok(HttpResponse::Created()
         .json(started.inspect_err(|error| record_rejection(&request, error))?))
@@ -117,9 +117,9 @@ pub(crate) async fn start_session(
 pub(crate) async fn issue_session_token(
     app: web::Data<App>,
     ClientIp(address): ClientIp,
-    Json(body): Json,
+    body: Json,
 ) -> Result<HttpResponse, Problem> {
-    let SessionRequest { session } = body.read(object(read_session))?;
+    let SessionRequest { session } = body.read(object(read_session)).await?;
     Ok(HttpResponse::Ok().json(sessions::token(&app, &session, address).await?))
 }
 
@@ -134,9 +134,9 @@ pub(crate) async fn issue_session_token(
 #[post("/v1/sessions/end")]
 pub(crate) async fn end_session_by_secret(
     app: web::Data<App>,
-    Json(body): Json,
+    body: Json,
 ) -> Result<HttpResponse, Problem> {
-    sessions::end_by_token(&app, &body.read(object(read_session))?.session).await?;
+    sessions::end_by_token(&app, &body.read(object(read_session)).await?.session).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 

@@ -73,13 +73,13 @@ pub(crate) async fn show_warehouse(
 pub(crate) async fn set_warehouse(
     app: web::Data<App>,
     request: HttpRequest,
-    Sequential(caller, Json(body)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
     path: WarehousePath,
 ) -> Result<HttpResponse, Problem> {
     let actor = require_manage(&caller)?;
     check_merchant(&caller, &path.0)?;
     let named = Warehouse::check_identifier(&path.1);
-    let read = body.read(object(Warehouse::read));
+    let read = body.read_with(|document| document.read(object(Warehouse::read))).await?;
     if let Err(fault) = named {
         let others = read.err().map(|error| error.errors).unwrap_or_default();
         let errors = [fault].into_iter().chain(others).collect();

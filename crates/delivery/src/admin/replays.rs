@@ -68,12 +68,12 @@ pub(crate) struct UnexpectedMatches {
 #[post("/v1/replays")]
 pub(crate) async fn start_replay(
     deliveries: web::Data<Deliveries>,
-    Sequential(caller, Json(body)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     caller.require(Scope::Replay)?;
     let engine = &deliveries.0;
     let is_limited = caller.merchant_scope().is_some();
-    let new = body.read(object(|body| NewReplay::read(body, is_limited)))?;
+    let new = body.read(object(move |body| NewReplay::read(body, is_limited))).await?;
     let now = engine.clock.now();
     let filter = limited_filter(&caller, new.filter, now)?;
     let mut conn = engine.pool.reader(filter.merchant.as_deref()).await?;

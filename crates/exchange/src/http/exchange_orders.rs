@@ -129,13 +129,13 @@ pub(crate) struct NewAbandonment {
 #[post("/v1/exchange_orders/{original_order_id}/abandon")]
 pub(crate) async fn abandon_exchange_order(
     app: web::Data<App>,
-    Sequential(caller, Json(body)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
     original_order_id: web::Path<String>,
     request: HttpRequest,
 ) -> Result<web::Json<Details>, Problem> {
     caller.require(Scope::Operator)?;
     let merchant = app.merchants.merchant_for(&caller)?;
-    let NewAbandonment { note } = body.read(object(read_note))?;
+    let NewAbandonment { note } = body.read(object(read_note)).await?;
     let id = &merchant.identifier;
     let by = caller.actor().to_owned();
     order_settlement::abandon(&app, id, &original_order_id, &Abandonment { by, note }).await?;

@@ -34,11 +34,11 @@ use crate::erasures::{self, ErasureDryRun, ErasureRequest};
 #[post("/v1/erasures")]
 pub(crate) async fn erase_shopper(
     app: web::Data<App>,
-    Sequential(caller, Json(body)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     caller.require_any(&[Scope::Manage, Scope::Operator])?;
     let merchant = &app.merchants.merchant_for(&caller)?.identifier;
-    let request = body.read(object(ErasureRequest::read))?;
+    let request = body.read(object(ErasureRequest::read)).await?;
     if request.dry_run {
         return Ok(HttpResponse::Ok().json(erasures::dry_run(&app, merchant, &request).await?));
     }

@@ -41,7 +41,7 @@ pub(crate) async fn publish_orders(
 ) -> Result<web::Json<PublishedOrders>, Problem> {
     caller.require(Scope::Orders)?;
     let merchant = app.merchants.merchant_for(&caller)?;
-    Ok(web::Json(publishing::publish(&app, &merchant, source).await?))
+    Ok(web::Json(publishing::publish(app.into_inner(), &merchant, source).await?))
 }
 
 /// The message in the API document.

@@ -4,14 +4,14 @@ use std::{future::Future, io::Read as _, pin::Pin, time::Duration};
 
 use actix_web::{FromRequest, HttpRequest, dev::Payload, error::PayloadError, http::header};
 use bytes::{Bytes, BytesMut};
-use domain::json::{Document, ParseError};
+use domain::json::{Document, Field, ParseError};
 use flate2::read::MultiGzDecoder;
 use futures_util::StreamExt;
 
 use super::RequestMemory;
 use crate::{ErrorKind, Failure, Overloaded, Problem};
 
-/// A larger body is parsed off the HTTP workers, on which all other requests would wait meanwhile.
+/// A larger body is parsed and read off the HTTP workers, on which all other requests would wait meanwhile.
 const MAX_INLINE_BYTES: usize = 64 * 1024;
 
 /// How long a body may be and may take. The HTTP settings set them.
@@ -91,8 +91,28 @@ impl FromRequest for Body {
     }
 }
 
-/// A JSON document, parsed strictly.
-pub struct Json(pub Document);
+/// A JSON document, parsed strictly. Only [`Json::read`] and [`Json::read_with`] give access to it, so that no handler
+/// reads a large document on an HTTP worker.
+pub struct Json(Document);
+
+impl Json {
+    /// Reads the fields of the document.
+    pub async fn read<T: Send + 'static>(
+        self,
+        reader: impl FnMut(Field<'_>) -> Option<T> + Send + 'static,
+    ) -> Result<T, Problem> {
+        Ok(self.read_with(|document| document.read(reader)).await??)
+    }
+
+    /// Does everything that takes longer with a larger document: validation, and for example a digest.
+    pub async fn read_with<T: Send + 'static>(
+        self,
+        read: impl FnOnce(&Document) -> T + Send + 'static,
+    ) -> Result<T, BodyError> {
+        let Self(document) = self;
+        process_body(document.text().len(), move || read(&document)).await
+    }
+}
 
 impl FromRequest for Json {
     type Error = Problem;
@@ -106,10 +126,22 @@ impl FromRequest for Json {
 
 /// A JSON document and the bytes it was parsed from.
 pub struct JsonSource {
-    pub document: Document,
-    pub bytes: Bytes,
-    /// For handlers that keep the document longer than the request.
-    pub memory: RequestMemory,
+    document: Document,
+    bytes: Bytes,
+    memory: RequestMemory,
+}
+
+impl JsonSource {
+    /// Reads the document like [`Json::read_with`]. The memory is for handlers that keep what they read longer than
+    /// the request.
+    pub async fn read_with<T: Send + 'static>(
+        self,
+        read: impl FnOnce(&Document, &[u8]) -> T + Send + 'static,
+    ) -> Result<(T, RequestMemory), BodyError> {
+        let Self { document, bytes, memory } = self;
+        let read = process_body(bytes.len(), move || read(&document, &bytes)).await?;
+        Ok((read, memory))
+    }
 }
 
 impl FromRequest for JsonSource {
@@ -124,12 +156,8 @@ impl FromRequest for JsonSource {
                 return Err(BodyError::ContentType("application/json").into());
             }
             let (bytes, memory) = read(&request, payload).await?;
-            let document = if bytes.len() > MAX_INLINE_BYTES {
-                let bytes = bytes.clone();
-                off_worker(move || Document::parse(&bytes)).await?
-            } else {
-                Document::parse(&bytes)
-            };
+            let source = bytes.clone();
+            let document = process_body(bytes.len(), move || Document::parse(&source)).await?;
             Ok(Self { document: document.map_err(BodyError::from)?, bytes, memory })
         })
     }
@@ -192,6 +220,14 @@ async fn read(
     Ok((body, memory))
 }
 
+/// Runs work on a body of so many bytes, off the HTTP workers if the body is large.
+async fn process_body<T: Send + 'static>(
+    bytes: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, BodyError> {
+    if bytes > MAX_INLINE_BYTES { off_worker(work).await } else { Ok(work()) }
+}
+
 /// Runs work that takes milliseconds on a thread of its own. The memory budget limits the number of such threads.
 async fn off_worker<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
@@ -233,7 +269,7 @@ fn decompress(gzipped: &[u8], limit: usize) -> Result<Bytes, BodyError> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write as _;
+    use std::{io::Write as _, thread};
 
     use flate2::{Compression, write::GzEncoder};
 
@@ -243,6 +279,22 @@ mod tests {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
         encoder.write_all(bytes).unwrap();
         encoder.finish().unwrap()
+    }
+
+    #[actix_web::test]
+    async fn a_large_document_is_read_off_the_http_workers() {
+        let worker = thread::current().id();
+        for (length, is_off_worker) in [(1, false), (MAX_INLINE_BYTES, true)] {
+            let body = || {
+                let text = format!("\"{}\"", "a".repeat(length));
+                Json(Document::parse(text.as_bytes()).unwrap())
+            };
+            let validated_by = body().read(|_| Some(thread::current().id())).await.unwrap();
+            let read_by = body().read_with(|_| thread::current().id()).await.unwrap();
+            for thread in [validated_by, read_by] {
+                assert_eq!(thread != worker, is_off_worker, "{length}");
+            }
+        }
     }
 
     #[test]

@@ -92,8 +92,8 @@ impl Service for EchoService {
 
 #[utoipa::path(request_body = String, responses((status = 200)))]
 #[post("/echo")]
-async fn echo(Json(document): Json) -> HttpResponse {
-    HttpResponse::Ok().json(document.value())
+async fn echo(body: Json) -> Result<HttpResponse, Problem> {
+    Ok(HttpResponse::Ok().json(body.read_with(|document| document.value().to_value()).await?))
 }
 
 #[utoipa::path(responses((status = 200)))]
@@ -140,8 +140,8 @@ async fn list_orders(caller: Caller) -> Result<HttpResponse, Problem> {
 /// Its headers are extracted before the caller, as the order of the arguments says.
 #[utoipa::path(security(("bearer" = ["orders"])), request_body = String, responses((status = 200)))]
 #[post("/orders")]
-async fn create_order(_: KeyHeader, Json(document): Json, _: Caller) -> HttpResponse {
-    HttpResponse::Ok().json(document.value())
+async fn create_order(_: KeyHeader, body: Json, _: Caller) -> Result<HttpResponse, Problem> {
+    Ok(HttpResponse::Ok().json(body.read_with(|document| document.value().to_value()).await?))
 }
 
 #[utoipa::path(security(("bearer" = [])), responses((status = 200)))]

@@ -34,10 +34,10 @@ use crate::returns::report_batches;
 #[post("/v1/carrier_events")]
 pub(crate) async fn report_carrier_event(
     app: web::Data<App>,
-    Sequential(caller, Json(document)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Carrier)?;
-    let reported = read(&document)?;
+    let reported = body.read_with(read).await??;
     let response = report_batches::track(&app, merchant, caller.actor(), reported).await?;
     Ok(json_response(StatusCode::OK, response))
 }

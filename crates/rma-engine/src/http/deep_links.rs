@@ -34,11 +34,11 @@ use crate::shoppers::deep_links::{self, DeepLink, NewDeepLink, RecordedLink, Rec
 #[post("/v1/deep_links")]
 pub(crate) async fn create_deep_link(
     app: web::Data<App>,
-    Sequential(caller, Json(document)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
     check_staff(&caller)?;
-    let new = document.read(object(read))?;
+    let new = body.read(object(read)).await?;
     let link = deep_links::create(&app, &merchant, caller.actor(), &new).await?;
     Ok(HttpResponse::build(StatusCode::CREATED).json(link))
 }

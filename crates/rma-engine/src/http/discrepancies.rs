@@ -99,12 +99,12 @@ pub(crate) async fn list_discrepancies(
 pub(crate) async fn resolve_discrepancy(
     app: web::Data<App>,
     position: web::Path<i64>,
-    Sequential(caller, Json(document)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<web::Json<RecordedDiscrepancy>, Problem> {
     caller.require_any(&[Scope::Manage, Scope::Returns])?;
     check_staff(&caller)?;
     let merchant = app.merchants.listed_for(&caller, None)?;
-    let decision = document.read(object(read_decision))?;
+    let decision = body.read(object(read_decision)).await?;
     let actor = caller.actor();
     let resolved = discrepancies::resolve(&app, merchant.as_ref(), actor, *position, &decision);
     Ok(web::Json(resolved.await?))

@@ -54,9 +54,9 @@ pub(crate) struct LookupBody {
 pub(crate) async fn look_up_order(
     app: web::Data<App>,
     ClientIp(address): ClientIp,
-    Sequential(caller, Json(document)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<web::Json<Proof>, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Shopper)?;
-    let lookup = document.read(object(Lookup::read))?;
+    let lookup = body.read(object(Lookup::read)).await?;
     Ok(web::Json(lookups::look_up(&app, &merchant, address, &lookup).await?))
 }

@@ -3,7 +3,7 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, post, web};
 use domain::access::Scope;
-use domain::json::{Object, object};
+use domain::json::{Digest, Document, Object, object};
 use domain::returns::{Receipt, Rma};
 use platform::Problem;
 use platform::http::{ErrorBody, Json, Sequential, json_response};
@@ -92,11 +92,13 @@ pub(crate) async fn receive_units(
     head: HttpRequest,
     header: KeyHeader,
     rma_identifier: web::Path<String>,
-    Sequential(caller, Json(document)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Warehouse)?;
-    let key = idempotency_key(&header, head.path(), &merchant, "receipts", &document);
-    let (receipt, close) = document.read(object(read))?;
+    let read = |document: &Document| (Digest::of(document.value()), document.read(object(read)));
+    let (digest, read) = body.read_with(read).await?;
+    let key = idempotency_key(&header, head.path(), &merchant, "receipts", digest);
+    let (receipt, close) = read?;
     let actor = caller.actor();
     let delivered = Delivered { receipt, close, key };
     let response = receiving::receive(&app, &merchant, actor, &rma_identifier, &delivered).await?;

@@ -1,9 +1,11 @@
 //! `/v1/returns`: quoting, starting, showing and canceling returns.
 
+use std::sync::Arc;
+
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use domain::access::Scope;
-use domain::json::{Document, Object, array, object, parsed, read_fields, text};
+use domain::json::{Digest, Document, Object, array, object, parsed, read_fields, text};
 use domain::merchant::ReturnPolicy;
 use domain::returns::{MAX_UNITS, ReturnRequest, UnitId};
 use platform::Problem;
@@ -65,11 +67,16 @@ pub(crate) struct CancellationBody {
 #[post("/v1/returns/quote")]
 pub(crate) async fn quote_return(
     app: web::Data<App>,
-    Sequential(requester, Json(document)): Sequential<Requester, Json>,
+    Sequential(requester, body): Sequential<Requester, Json>,
 ) -> Result<HttpResponse, Problem> {
     let (merchant, shopper) = merchant_or_shopper(&app, &requester, &[Scope::Returns])?;
-    check_proofs(&document, shopper)?;
-    let request = ReturnRequest::read(&document, &merchant.settings.return_options())?;
+    let proven = shopper.cloned();
+    let owner = Arc::clone(&merchant);
+    let read = move |document: &Document| {
+        check_proofs(document, proven.as_ref())?;
+        Ok::<_, Problem>(ReturnRequest::read(document, &owner.settings.return_options())?)
+    };
+    let request = body.read_with(read).await??;
     check_request(&request, &requester, shopper)?;
     let quote = returns::quote(&app, &merchant, &request, shopper).await?;
     Ok(HttpResponse::Ok().json(json_for(&quote, is_by_giftee(&request, shopper))?))
@@ -113,20 +120,27 @@ pub(crate) async fn create_return(
     app: web::Data<App>,
     head: HttpRequest,
     header: KeyHeader,
-    Sequential(requester, Json(document)): Sequential<Requester, Json>,
+    Sequential(requester, body): Sequential<Requester, Json>,
 ) -> Result<HttpResponse, Problem> {
     let (merchant, shopper) = merchant_or_shopper(&app, &requester, &[Scope::Returns])?;
-    check_proofs(&document, shopper)?;
+    let proven = shopper.cloned();
+    let owner = Arc::clone(&merchant);
+    let read = move |document: &Document| {
+        check_proofs(document, proven.as_ref())?;
+        let options = owner.settings.return_options();
+        let read = document.read(object(|body| read_new(body, &options)));
+        Ok::<_, ProofError>((Digest::of(document.value()), read))
+    };
+    let (digest, read) = body.read_with(read).await??;
     // Shoppers and staff get different responses, so their keys are different keys.
     let operation = if shopper.is_some() { "shopper_returns" } else { "returns" };
-    let key = idempotency_key(&header, head.path(), &merchant, operation, &document);
+    let key = idempotency_key(&header, head.path(), &merchant, operation, digest);
     if let Some(key) = &key
         && let Some(response) = idempotency::find::<Error>(&mut *app.pool.get().await?, key).await?
     {
         return Ok(json_response(StatusCode::CREATED, response));
     }
-    let options = merchant.settings.return_options();
-    let (request, quoted) = document.read(object(|body| read_new(body, &options)))?;
+    let (request, quoted) = read?;
     check_request(&request, &requester, shopper)?;
     let is_by_giftee = is_by_giftee(&request, shopper);
     let key = key.map(OwnedKey::from);
@@ -200,10 +214,10 @@ pub(crate) async fn show_return(
 pub(crate) async fn cancel_return(
     app: web::Data<App>,
     rma_identifier: web::Path<String>,
-    Sequential(requester, Json(document)): Sequential<Requester, Json>,
+    Sequential(requester, body): Sequential<Requester, Json>,
 ) -> Result<web::Json<ReturnView>, Problem> {
     let (merchant, shopper) = merchant_or_shopper(&app, &requester, &[Scope::Returns])?;
-    let CancellationBody { units, reason } = document.read(object(read_cancellation))?;
+    let CancellationBody { units, reason } = body.read(object(read_cancellation)).await?;
     let actor = requester.actor(shopper);
     let request = Cancellation { units: units.as_deref(), reason: reason.as_deref(), shopper };
     let canceled = returns::cancel(&app, &merchant, actor, &rma_identifier, request).await?;

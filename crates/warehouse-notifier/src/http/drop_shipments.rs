@@ -3,6 +3,7 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, post, web};
 use domain::access::MerchantId;
+use domain::json::Document;
 use domain::warehouse::{
     DropShipment, DropShipmentCancellation, DropShipmentConfirmation, DropShipmentKind,
     DropShipmentPartialCancellation, sample,
@@ -16,7 +17,7 @@ use serde::Deserialize;
 use super::{listed, warehouse};
 use crate::App;
 use crate::drop_shipments::{self, Accepted, DropShipmentPage};
-use crate::request::Request;
+use crate::request::{Request, read_body};
 
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -135,11 +136,12 @@ async fn record(
     caller: &Caller,
     kind: DropShipmentKind,
     key: KeyHeader,
-    Json(document): Json,
+    body: Json,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(app, caller)?;
-    let shipment = DropShipment::read(kind, &document)?;
-    let request = Request::new(app, &merchant, &key, kind.as_str(), document);
+    let read = move |document: &Document| DropShipment::read(kind, document);
+    let (shipment, digest) = read_body(body, read).await?;
+    let request = Request::new(app, &merchant, &key, kind.as_str(), digest);
     let response = drop_shipments::record(app, request, shipment).await?;
     Ok(json_response(StatusCode::CREATED, response))
 }

@@ -2,7 +2,6 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, get, post, put, web};
-use domain::json::Digest;
 use domain::warehouse::{InboundAsn, sample};
 use platform::Problem;
 use platform::http::{Json, Query, Sequential, json_response};
@@ -13,7 +12,7 @@ use super::{ListQuery, listed, reader, warehouse_or_merchant};
 use crate::App;
 use crate::inbound::{self, AsnPage, AsnView, Registered};
 use crate::list_position::ListPosition;
-use crate::request::Request;
+use crate::request::{Request, read_body};
 
 /// Register an ASN
 ///
@@ -32,11 +31,11 @@ use crate::request::Request;
 pub(crate) async fn register_asn(
     app: web::Data<App>,
     key: KeyHeader,
-    Sequential(caller, Json(document)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse_or_merchant(&app, &caller)?;
-    let asn = InboundAsn::read(&document)?;
-    let request = Request::new(&app, &merchant, &key, "inbound_asns", document);
+    let (asn, digest) = read_body(body, InboundAsn::read).await?;
+    let request = Request::new(&app, &merchant, &key, "inbound_asns", digest);
     let response = inbound::register(&app, request, asn).await?;
     Ok(json_response(StatusCode::CREATED, response))
 }
@@ -57,11 +56,10 @@ pub(crate) async fn register_asn(
 pub(crate) async fn change_asn(
     app: web::Data<App>,
     asn_number: web::Path<String>,
-    Sequential(caller, Json(document)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse_or_merchant(&app, &caller)?;
-    let asn = InboundAsn::read(&document)?;
-    let digest = Digest::of(document.value());
+    let (asn, digest) = read_body(body, InboundAsn::read).await?;
     let response = inbound::change(&app, &merchant.identifier, &asn_number, asn, digest).await?;
     Ok(HttpResponse::Ok().json(response))
 }

@@ -1,8 +1,11 @@
 //! `/v1/outbound_shipments`: shipments that leave a warehouse.
 
+use std::sync::Arc;
+
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, patch, post, web};
 use api::warehouse::{ShipmentDetails, ShipmentView};
+use domain::json::Document;
 use domain::warehouse::{OutboundShipment, ShipmentChange, sample};
 use platform::Problem;
 use platform::http::{Json, Query, Sequential, json_response};
@@ -13,7 +16,7 @@ use super::{ListQuery, listed, reader, warehouse};
 use crate::App;
 use crate::list_position::ListPosition;
 use crate::outbound::{self, ShipmentPage};
-use crate::request::Request;
+use crate::request::{Request, read_body};
 
 /// Report a shipment
 ///
@@ -37,11 +40,13 @@ use crate::request::Request;
 pub(crate) async fn report_shipment(
     app: web::Data<App>,
     key: KeyHeader,
-    Sequential(caller, Json(document)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(&app, &caller)?;
-    let shipment = OutboundShipment::read(&document, &merchant.warehouses)?;
-    let request = Request::new(&app, &merchant, &key, "outbound_shipments", document);
+    let owner = Arc::clone(&merchant);
+    let read = move |document: &Document| OutboundShipment::read(document, &owner.warehouses);
+    let (shipment, digest) = read_body(body, read).await?;
+    let request = Request::new(&app, &merchant, &key, "outbound_shipments", digest);
     let response = outbound::report(&app, request, shipment).await?;
     Ok(json_response(StatusCode::CREATED, response))
 }
@@ -63,10 +68,10 @@ pub(crate) async fn report_shipment(
 pub(crate) async fn change_shipment(
     app: web::Data<App>,
     asn_number: web::Path<String>,
-    Sequential(caller, Json(document)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(&app, &caller)?;
-    let change = ShipmentChange::read(&document)?;
+    let change = body.read_with(ShipmentChange::read).await??;
     let response = outbound::change(&app, &merchant.identifier, &asn_number, change).await?;
     Ok(HttpResponse::Ok().json(response))
 }

@@ -14,7 +14,7 @@ use super::{listed, warehouse};
 use crate::App;
 use crate::receipt_batches;
 use crate::receipts::{self, ReceiptPage, ReceivedUnits};
-use crate::request::Request;
+use crate::request::{Request, read_body};
 
 #[derive(Debug, Deserialize, utoipa::IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -50,11 +50,11 @@ pub(crate) struct ReceiptQuery {
 pub(crate) async fn receive_units(
     app: web::Data<App>,
     key: KeyHeader,
-    Sequential(caller, Json(document)): Sequential<Caller, Json>,
+    Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = warehouse(&app, &caller)?;
-    let receipts = ReceiptBatch::read(&document)?;
-    let request = Request::new(&app, &merchant, &key, "receipts", document);
+    let (receipts, digest) = read_body(body, ReceiptBatch::read).await?;
+    let request = Request::new(&app, &merchant, &key, "receipts", digest);
     let response = receipt_batches::receive(&app, request, receipts).await?;
     Ok(json_response(StatusCode::CREATED, response))
 }
