@@ -1,5 +1,6 @@
 //! Metrics of deliveries and their attempts.
 
+use std::collections::HashSet;
 use std::time::Instant;
 
 use domain::message_kind::MessageKind;
@@ -8,6 +9,7 @@ use opentelemetry::{
     metrics::{Counter, Histogram},
 };
 use platform::telemetry;
+use uuid::Uuid;
 
 use crate::attempt::Attempt;
 use crate::outcome::Decision;
@@ -49,8 +51,9 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn settled(&self, batch: &[Settlement]) {
-        for settlement in batch {
+    /// Counts the results of deliveries that were settled, and every attempt of the batch. Duplicates settle nothing.
+    pub(crate) fn settled(&self, batch: &[Settlement], ids: &HashSet<Uuid>) {
+        for settlement in batch.iter().filter(|settlement| ids.contains(&settlement.id())) {
             let result = match settlement.decision {
                 Decision::Delivered => "delivered",
                 Decision::Dead => "dead",
@@ -62,6 +65,8 @@ impl Metrics {
                 let kind = settlement.kind().name();
                 self.dead_letters.add(kind, settlement.merchant(), Instant::now());
             }
+        }
+        for settlement in batch {
             settlement.attempts().for_each(|attempt| self.attempted(settlement.kind(), attempt));
         }
     }

@@ -163,7 +163,7 @@ impl Settler {
             self.windows.rolled_back();
         }
         let settled = settled?;
-        engine.metrics.settled(batch);
+        engine.metrics.settled(batch, &settled.ids);
         let is_awaited = engine.settled.add(settled.ids);
         if is_awaited || settled.unblocked > 0 {
             engine.wake.notify_one();

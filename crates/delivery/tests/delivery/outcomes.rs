@@ -6,8 +6,11 @@ use domain::message_kind::{MessageKind, MessageVersion};
 use expect_test::expect;
 use serde_json::{Value, json};
 
-use crate::test_app::{TIMEOUT, TestApp, execute, merchant, message, sealer, store_merchant};
+use crate::test_app::{
+    SECRET, TIMEOUT, TestApp, execute, merchant, message, sealer, store_merchant,
+};
 use testkit::eventually;
+use uuid::Uuid;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_arrives_once_and_signed_and_is_settled() {
@@ -128,7 +131,7 @@ async fn a_rejected_dead_letter_delays_no_other_message() {
     let app = TestApp::start(&[("DELIVERY__RETRIES", "0")]).await;
     let dead_letter_queue = MessageKind::Rma.dead_letter_queue();
     app.namespace.limit_to_one_message(dead_letter_queue).await;
-    let (publisher, mut filler) = (app.publisher(), app.queue_message(uuid::Uuid::nil(), &[]));
+    let (publisher, mut filler) = (app.publisher(), app.queue_message(Uuid::nil(), &[]));
     filler.routing_key = format!("{}.{dead_letter_queue}", app.namespace.name);
     eventually("the queue is full", TIMEOUT, async || {
         let confirms = publisher.publish(&[filler.clone()]).await.unwrap();
@@ -287,5 +290,39 @@ async fn a_paused_endpoint_receives_its_messages_when_it_is_resumed() {
     store_merchant(&app.pool, &merchant("acme", 3, &app.sandbox.url(""))).await;
     app.wait_until_settled(TIMEOUT).await;
     assert_eq!(app.received().await.len(), 2);
+    app.stop().await;
+}
+
+/// No other test sends exchange orders, so that their metrics are those of this test.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_duplicate_that_settles_nothing_has_an_attempt_and_no_result() {
+    let app = TestApp::with_api(&[]).await;
+    let mut acme = merchant("acme", 2, &app.sandbox.url(""));
+    let interface = Interface::Message(MessageKind::ExchangeOrder);
+    let mut endpoint = acme.endpoints.values().next().unwrap().clone();
+    let context = interface.sealing_context(&acme.identifier);
+    endpoint.signing_secrets[0].secret = sealer().seal(&context, SECRET).unwrap();
+    acme.endpoints.insert(interface, endpoint);
+    store_merchant(&app.pool, &acme).await;
+    app.wait_for_merchant("acme", 2).await;
+    eventually("the API knows the endpoint", TIMEOUT, async || {
+        let page = app.get("/v1/endpoints?merchant=acme").await;
+        (page["endpoints"].as_array().unwrap().len() == 2).then_some(())
+    })
+    .await;
+    // A copy of a message that was settled before.
+    let mut copy = app.queue_message(Uuid::now_v7(), &[]);
+    copy.routing_key = format!("{}.{}", app.namespace.name, MessageKind::ExchangeOrder.queue());
+    app.publish(&[copy]).await;
+    let counts = |metrics: &str, name: &str| {
+        let is_counted = |line: &&str| line.starts_with(name) && line.contains("exchange-order");
+        metrics.lines().filter(is_counted).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let metrics = eventually("the attempt is counted", TIMEOUT, async || {
+        let metrics = app.metrics().await;
+        (!counts(&metrics, "backhaul_delivery_attempts_total{").is_empty()).then_some(metrics)
+    })
+    .await;
+    assert_eq!(counts(&metrics, "backhaul_delivery_results_total{"), Vec::<String>::new());
     app.stop().await;
 }

@@ -87,6 +87,13 @@ impl TestApp {
         (status, serde_json::from_slice(&response.bytes().await.unwrap()).unwrap_or_default())
     }
 
+    /// The metrics of all replicas of the tests in this process.
+    pub(crate) async fn metrics(&self) -> String {
+        let url = format!("{}/metrics", self.api.as_ref().unwrap().url);
+        let client = platform::http_client(Duration::from_secs(300)).unwrap();
+        client.get(url).send().await.unwrap().text().await.unwrap()
+    }
+
     /// Sends a GET request as an operator and returns the body.
     pub(crate) async fn get(&self, path: &str) -> Value {
         let (status, body) = self.operator_request(Method::GET, path, &json!({})).await;
