@@ -394,26 +394,3 @@ fn a_header_can_be_set_once_and_only_if_the_service_does_not_set_it() {
         &expect!["$.headers['X-A']: invalid (another header has the same name)"],
     );
 }
-
-#[test]
-fn texts_that_people_see_have_no_control_or_bidirectional_characters() {
-    let names = r#"{"identifier": "acme", "name": "A\u001b[2J",
-        "support_contact": {"email": "a@b.example", "name": "\u202eJo", "phone": "1\u0007"},
-        "returns": {"reasons": [{"code": "A", "label": "a\n"}]}}"#;
-    check_rejected(
-        names,
-        read_new_merchant,
-        &expect![[r"
-        $.name: invalid (must not contain control or bidirectional characters)
-        $.returns.reasons[0].label: invalid (must not contain control or bidirectional characters)
-        $.support_contact.name: invalid (must not contain control or bidirectional characters)
-        $.support_contact.phone: invalid (must not contain control or bidirectional characters)"]],
-    );
-    let change = r#"{"name": "A\u202eB"}"#;
-    check_rejected(
-        change,
-        settings_change,
-        &expect![[r"
-        $.name: invalid (must not contain control or bidirectional characters)"]],
-    );
-}

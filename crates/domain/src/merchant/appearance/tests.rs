@@ -237,3 +237,21 @@ fn texts_that_pages_show_have_no_control_or_bidirectional_characters() {
         assert_eq!(fields, ["$.appearance.name", label], "{c:?}");
     }
 }
+
+#[test]
+fn names_and_labels_of_a_merchant_have_no_such_characters_either() {
+    let merchant = json!({
+        "identifier": "acme", "name": "A\u{1b}[2J", "returns": { "reasons": [{ "code": "A", "label": "a\n" }] },
+        "support_contact": { "email": "a@b.example", "name": "\u{202e}Jo", "phone": "1\u{7}" },
+    });
+    let fields = |invalid: ValidationError| {
+        invalid.errors.iter().map(|error| error.field.to_string()).collect::<Vec<_>>()
+    };
+    let read = object(|document| read_new_merchant(document, &Guard::default()));
+    let invalid = Document::from(merchant).read(read).unwrap_err();
+    let label = "$.returns.reasons[0].label";
+    let names = ["$.name", label, "$.support_contact.name", "$.support_contact.phone"];
+    assert_eq!(fields(invalid), names);
+    let invalid = patch_settings(&mut Settings::new("Acme"), json!({ "name": "A\u{202e}B" }));
+    assert_eq!(fields(invalid.unwrap_err()), ["$.name"]);
+}
