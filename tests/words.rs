@@ -158,10 +158,12 @@ fn files(path: &Path, found: &mut Vec<PathBuf>) {
 #[test]
 fn comments_documentation_and_names_use_plain_words() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let (words, mut found) = (retired_words(), Vec::new());
+    let words = retired_words();
+    let mut found = Vec::new();
     ROOTS.iter().for_each(|name| files(&root.join(name), &mut found));
     found.sort();
-    let (mut report, mut totals) = (String::new(), BTreeMap::<String, usize>::new());
+    let mut report = String::new();
+    let mut totals = BTreeMap::<String, usize>::new();
     for file in found {
         let path = file.strip_prefix(root).unwrap();
         let Some(format) =

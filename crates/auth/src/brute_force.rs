@@ -156,7 +156,8 @@ mod tests {
 
     #[test]
     fn failures_with_many_accounts_lock_an_address_out_of_none_of_them() {
-        let (guard, address) = (guard(3), IpAddr::from([192, 0, 2, 1]));
+        let guard = guard(3);
+        let address = IpAddr::from([192, 0, 2, 1]);
         for guess in 0..1000 {
             guard.record_failure(address, Some(&format!("client-{guess}")));
         }

@@ -210,11 +210,14 @@ mod tests {
     #[tokio::test]
     async fn a_limited_number_of_hashes_is_computed_at_a_time() {
         let passwords = passwords(2);
-        let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let running = Arc::new(AtomicUsize::new(0));
+        let most = Arc::new(AtomicUsize::new(0));
         // Each piece of work waits for another one, so two always run together.
         let pair = Arc::new(Barrier::new(2));
         let work = || {
-            let (running, most, pair) = (running.clone(), most.clone(), pair.clone());
+            let running = running.clone();
+            let most = most.clone();
+            let pair = pair.clone();
             passwords.run(CALLER, move || {
                 most.fetch_max(running.fetch_add(1, SeqCst) + 1, SeqCst);
                 pair.wait();

@@ -165,7 +165,8 @@ mod tests {
             let signed_in = fixtures::signed_in("support", None, &changes);
             let page = fixtures::page(&signed_in);
             let sessions = Part::Missing(Service::Auth);
-            let (password, codes) = (Form::empty(PASSWORD), Form::empty(CODES));
+            let password = Form::empty(PASSWORD);
+            let codes = Form::empty(CODES);
             AccountPage { page, sessions, end_session: "/x", password, codes }.render().unwrap()
         };
         for form in ["Change your password", "New recovery codes", "/account/authenticator"] {

@@ -124,7 +124,8 @@ async fn list_events(signed_in: SignedIn) -> PageResult {
         each::<EndpointPage>(api, &Service::DELIVERING, "v1/endpoints", &[("limit", "1")]),
     )
     .await;
-    let (documents, schedules) = (documents?, schedules?);
+    let documents = documents?;
+    let schedules = schedules?;
     let mut webhooks: BTreeMap<String, Operation> = BTreeMap::new();
     for (_, document) in documents.entries {
         let operations = document.webhooks.into_iter().map(|(name, webhook)| (name, webhook.post));

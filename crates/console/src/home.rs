@@ -51,7 +51,9 @@ pub(crate) async fn show(signed_in: &SignedIn, merchant: &str) -> PageResult {
         join(load_endpoints(signed_in, merchant), load_failures(signed_in)),
     )
     .await;
-    let (facts, endpoints, failures) = (facts?, endpoints?, failures?);
+    let facts = facts?;
+    let endpoints = endpoints?;
+    let failures = failures?;
     let zone = match &facts.merchant {
         Part::Loaded(merchant) => merchant.time_zone.as_str(),
         Part::Missing(_) => "",
@@ -101,8 +103,8 @@ fn failure_table(entries: &[Entry], page: &Page) -> Table {
 
 async fn load_facts(signed_in: &SignedIn, merchant: &str) -> Result<Facts, PageError> {
     let api = &signed_in.api;
-    let (path, clients_query) =
-        (path!("v1", "merchants", merchant), [("merchant", merchant), ("limit", "100")]);
+    let path = path!("v1", "merchants", merchant);
+    let clients_query = [("merchant", merchant), ("limit", "100")];
     let (settings, clients, orders, returns) = join4(
         api.get::<MerchantView>(Service::Auth, &path, &[]),
         api.get::<ClientList>(Service::Auth, "v1/clients", &clients_query),

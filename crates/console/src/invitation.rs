@@ -133,7 +133,8 @@ async fn load(
     };
     let code = qr::svg(&invitation.totp.uri, "QR code for your authenticator app");
     let expires = Moment::new(invitation.expires_at, app.clock.now());
-    let (token, form) = (token.to_owned(), AcceptErrors::default());
+    let token = token.to_owned();
+    let form = AcceptErrors::default();
     Ok(Ok(InvitationPage { page: Bare::new(), token, invitation, expires, code, form }))
 }
 

@@ -139,7 +139,9 @@ pub(crate) fn indented(json: &str) -> String {
         return json.to_owned();
     }
     let mut text = String::with_capacity(json.len() * 2);
-    let (mut depth, mut is_text, mut is_escaped) = (0_usize, false, false);
+    let mut depth = 0_usize;
+    let mut is_text = false;
+    let mut is_escaped = false;
     let mut letters = json.chars().peekable();
     while let Some(letter) = letters.next() {
         if is_text {

@@ -80,7 +80,8 @@ pub(crate) fn badge(tone: &str, name: impl Display) -> Markup {
 
 /// A link that looks like a button. Screen readers also tell `about`.
 pub(crate) fn button(url: impl Display, name: &str, about: impl Display) -> Markup {
-    let (url, about) = (text(url), text(about).classed("visually-hidden"));
+    let url = text(url);
+    let about = text(about).classed("visually-hidden");
     Markup(format!(r#"<a class="button small" href="{url}">{name}{about}</a>"#))
 }
 

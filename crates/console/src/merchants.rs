@@ -52,7 +52,8 @@ async fn list_merchants(signed_in: SignedIn, query: web::Query<Fields>) -> PageR
         HealthOfAll::load(&signed_in),
     )
     .await;
-    let (Records { records: merchants, next }, mut health) = (found?, health?);
+    let Records { records: merchants, next } = found?;
+    let mut health = health?;
     health.load_not_tried(&signed_in, &merchants).await?;
     let endpoints = |it: &Merchant| count(it.endpoints.len(), "endpoint", "endpoints");
     let url = |it: &Merchant, tab: &str| format!("/merchants/{}{tab}", it.identifier);

@@ -63,7 +63,8 @@ async fn show_start(signed_in: SignedIn) -> PageResult {
 }
 
 async fn show_overview(signed_in: &SignedIn) -> PageResult {
-    let (api, page) = (&signed_in.api, signed_in.page(Section::Overview));
+    let api = &signed_in.api;
+    let page = signed_in.page(Section::Overview);
     let (services, backlogs, hours, endpoints, replays) = join5(
         ServiceRow::load(api),
         each::<Backlog>(api, &Service::ALL, "v1/backlog", &[]),
@@ -82,7 +83,10 @@ async fn show_overview(signed_in: &SignedIn) -> PageResult {
         ),
     )
     .await;
-    let (backlogs, hours, endpoints, replays) = (backlogs?, hours?, endpoints?, replays?);
+    let backlogs = backlogs?;
+    let hours = hours?;
+    let endpoints = endpoints?;
+    let replays = replays?;
     let traffic = Traffic::new(hours.entries.into_iter().map(|(_, report)| report));
     let mut figures = figures::figures(&page, &services, &backlogs, &endpoints);
     figures.push(figures::success(&traffic, &hours.missing));

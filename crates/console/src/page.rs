@@ -45,7 +45,9 @@ impl SignedIn {
     /// The context of a page in a section.
     pub(crate) fn page(&self, section: Section) -> Page {
         let notice = self.notice.map(Notice::text);
-        let (person, now, zone) = (self.person.clone(), self.now, self.zone);
+        let person = self.person.clone();
+        let now = self.now;
+        let zone = self.zone;
         Page { assets: &ASSETS, person, section, notice, now, zone }
     }
 }
@@ -72,10 +74,8 @@ impl Page {
 
     /// The navigation: section, URL and name.
     pub(crate) fn sections(&self) -> Vec<(Section, &'static str, &'static str)> {
-        let (deliveries, replays) = (
-            (Section::Deliveries, "/deliveries", "Deliveries"),
-            (Section::Replays, "/replays", "Replays"),
-        );
+        let deliveries = (Section::Deliveries, "/deliveries", "Deliveries");
+        let replays = (Section::Replays, "/replays", "Replays");
         let rest = [
             (Section::Lookup, "/lookup", "Look up"),
             (Section::ExchangeOrders, "/exchange-orders", "Exchange orders"),
@@ -95,7 +95,8 @@ impl Page {
             (Section::Audit, "/audit", "Audit"),
             (Section::Reference, "/reference", "API reference"),
         ];
-        let (work, people) = ([deliveries, replays], self.person.is_operator().then_some(people));
+        let work = [deliveries, replays];
+        let people = self.person.is_operator().then_some(people);
         first.into_iter().chain(work).chain(rest).chain(people).chain(last).collect()
     }
 }

@@ -125,7 +125,8 @@ async fn find_operation(
     signed_in: &SignedIn,
     path: &web::Path<(String, String)>,
 ) -> Result<(Service, Document, Operation), PageError> {
-    let (service, operation) = (&path.0, &path.1);
+    let service = &path.0;
+    let operation = &path.1;
     let service = Service::from_name(service).ok_or(PageError::NotFound)?;
     let document = load_document(signed_in, service).await?;
     let operation = document.operation(operation).ok_or(PageError::NotFound)?;

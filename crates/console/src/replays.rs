@@ -75,8 +75,10 @@ async fn list_replays(signed_in: SignedIn, query: web::Query<Fields>) -> PageRes
     if !filter.value("merchant").is_empty() {
         signed_in.merchant(filter.value("merchant"))?;
     }
-    let (mut entries, mut has_more) = (Vec::new(), false);
-    let (mut unavailable, mut rejected) = (Vec::new(), None);
+    let mut entries = Vec::new();
+    let mut has_more = false;
+    let mut unavailable = Vec::new();
+    let mut rejected = None;
     let lists = if filter.is_valid() { load(&signed_in, &filter).await } else { Vec::new() };
     for (service, list) in lists {
         match list {

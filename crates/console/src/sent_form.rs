@@ -26,7 +26,8 @@ struct SentForm {
 
 impl SentForm {
     fn failed(&self, problem: Problem) -> PageError {
-        let (action, fields) = (self.action.clone(), repeatable_fields(&self.body));
+        let action = self.action.clone();
+        let fields = repeatable_fields(&self.body);
         PageError::Form(FailedForm { problem, action, fields })
     }
 }

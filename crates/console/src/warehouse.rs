@@ -115,7 +115,8 @@ pub(crate) async fn find_records(
     number: &str,
 ) -> Result<Vec<RecordView>, ApiError> {
     let query = [(filter, number), ("limit", "20")];
-    let (service, path) = (Service::WarehouseNotifier, "v1/warehouse_records");
+    let service = Service::WarehouseNotifier;
+    let path = "v1/warehouse_records";
     let found: Records<RecordView> = load(signed_in, service, Some(merchant), path, &query).await?;
     Ok(found.records)
 }

@@ -126,7 +126,8 @@ async fn a_period_that_ends_before_it_starts_is_a_usage_error() {
 
 /// Splits a line at spaces outside single quotes.
 fn shell_words(line: &str) -> Vec<String> {
-    let (mut words, mut is_quoted) = (vec![String::new()], false);
+    let mut words = vec![String::new()];
+    let mut is_quoted = false;
     for next in line.chars() {
         match (next, words.last_mut()) {
             ('\'', _) => is_quoted = !is_quoted,

@@ -91,7 +91,8 @@ async fn the_demo_merchant_is_created_once_and_reused() {
         published 20 orders
     "#]]
     .assert_eq(&app.seeded().await);
-    let (client, orders) = (app.file("env"), app.file("orders.json"));
+    let client = app.file("env");
+    let orders = app.file("orders.json");
     let mode = app.folder.path().join("deep/seed/env").metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 

@@ -109,7 +109,8 @@ fn acme(version: i64, name: &str) -> MerchantChanged {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_that_starts_late_catches_up_and_ignores_older_versions() {
-    let (namespace, database) = (Namespace::create(), database().await);
+    let namespace = Namespace::create();
+    let database = database().await;
     let auth = Auth::start(&namespace).await;
     auth.publish([acme(1, "one"), acme(3, "three"), acme(2, "two")]).await;
     auth.revoke("c1", TimeDelta::hours(1)).await;
@@ -133,7 +134,8 @@ async fn a_service_that_starts_late_catches_up_and_ignores_older_versions() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn replicas_whose_clocks_differ_miss_no_change() {
-    let (namespace, database) = (Namespace::create(), database().await);
+    let namespace = Namespace::create();
+    let database = database().await;
     let auth = Auth::start(&namespace).await;
     let ahead = Clock::from_fn(|| Clock::system().now() + TimeDelta::hours(1));
     let first = TestApp::start_with_clock(ahead, &database, &namespace);
@@ -153,7 +155,8 @@ async fn replicas_whose_clocks_differ_miss_no_change() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_replica_whose_clock_is_ahead_deletes_no_revocation() {
-    let (namespace, database) = (Namespace::create(), database().await);
+    let namespace = Namespace::create();
+    let database = database().await;
     let auth = Auth::start(&namespace).await;
     let ahead = Clock::from_fn(|| Clock::system().now() + TimeDelta::days(31));
     let first = TestApp::start_with_clock(ahead, &database, &namespace);
@@ -178,7 +181,8 @@ fn insert_merchant(id: &str, document: &Value, replicated_at: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unreadable_row_does_not_block_others() {
-    let (namespace, database) = (Namespace::create(), database().await);
+    let namespace = Namespace::create();
+    let database = database().await;
     let unreadable = insert_merchant("broken", &json!({"identifier": "broken"}), "now()");
     let readable = insert_merchant("acme", &json!(acme(1, "one").merchant), "now()");
     let revocation = "INSERT INTO replica_revocations VALUES ('x', '{}', 'infinity', now());";
@@ -191,7 +195,8 @@ async fn an_unreadable_row_does_not_block_others() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refresh_reads_only_recent_rows() {
-    let (namespace, database) = (Namespace::create(), database().await);
+    let namespace = Namespace::create();
+    let database = database().await;
     let old = insert_merchant("acme", &json!(acme(1, "one").merchant), "now() - interval '1 hour'");
     database.execute_raw(&old).await;
     let app = TestApp::start(&database, &namespace);
@@ -211,7 +216,8 @@ async fn a_refresh_reads_only_recent_rows() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_replica_keeps_unknown_fields_and_an_equal_version_replaces_it() {
-    let (namespace, database) = (Namespace::create(), database().await);
+    let namespace = Namespace::create();
+    let database = database().await;
     let app = TestApp::start(&database, &namespace);
     let publish = async |name: &str, unknown: &str| {
         let event = acme(1, name);

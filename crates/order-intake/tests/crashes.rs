@@ -43,7 +43,8 @@ impl TestApp {
         let database =
             Database::create_on(&servers.postgres_url(), order_intake::App::migrations()).await;
         let namespace = Namespace::create_on(servers.amqp_url(), servers.rabbitmq_api_url());
-        let (issuer, port) = (Issuer::start(), free_port());
+        let issuer = Issuer::start();
+        let port = free_port();
         let service = Mutex::new(start(port, &database, &namespace, &issuer));
         let client = platform::http_client(Duration::from_secs(300)).unwrap();
         let app = Self { service, port, issuer, client, namespace, database, servers };
@@ -73,7 +74,8 @@ impl TestApp {
         let responded = AtomicUsize::new(0);
         let sending = stream::iter(messages())
             .map(|message| {
-                let (token, responded) = (&token, &responded);
+                let token = &token;
+                let responded = &responded;
                 async move {
                     self.send(token, message).await;
                     responded.fetch_add(1, Ordering::Relaxed);
@@ -135,7 +137,8 @@ impl TestApp {
 
     /// The ids of the events that a consumer receives, by order.
     async fn events(&self, expected: usize) -> BTreeMap<String, BTreeSet<String>> {
-        let (tasks, settings) = (Tasks::default(), self.namespace.settings());
+        let tasks = Tasks::default();
+        let settings = self.namespace.settings();
         let topology = Topology::backhaul(&self.namespace.name);
         let connection = BrokerConnection::start(&settings.url, &topology, "consumer", &tasks);
         let queue = topology.subscription_queue("rma-engine", "order.stored.v1");
@@ -178,7 +181,8 @@ impl Drop for TestApp {
 }
 
 fn start(port: u16, database: &Database, namespace: &Namespace, issuer: &Issuer) -> Child {
-    let (port, database) = (port.to_string(), database.url());
+    let port = port.to_string();
+    let database = database.url();
     let settings = [
         ("HTTP__PORT", port.as_str()),
         ("DATABASE__URL", &database),

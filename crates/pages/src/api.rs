@@ -158,7 +158,8 @@ impl Caller {
             ApiError::Unavailable { service }
         };
         let response = request.send().await.map_err(unavailable)?;
-        let (status, headers) = (response.status(), response.headers().clone());
+        let status = response.status();
+        let headers = response.headers().clone();
         let body = response.bytes().await.map_err(unavailable)?;
         if !status.is_success() {
             return Err(ApiError::new(service, status, &headers, &body));

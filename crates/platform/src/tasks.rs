@@ -151,7 +151,8 @@ mod tests {
     async fn infrastructure_stops_after_the_workers() {
         let tasks = Tasks::default();
         let (connection_closed, worker_done) = (CancellationToken::new(), CancellationToken::new());
-        let (is_closed, done) = (connection_closed.clone(), worker_done.clone());
+        let is_closed = connection_closed.clone();
+        let done = worker_done.clone();
         tasks.spawn_infrastructure("connection", |stop| async move {
             stop.cancelled().await;
             connection_closed.cancel();
@@ -172,7 +173,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_slow_task_sees_the_drain_deadline() {
         let tasks = Tasks::default();
-        let (started, drain_deadline) = (Instant::now(), tasks.drain_deadline());
+        let started = Instant::now();
+        let drain_deadline = tasks.drain_deadline();
         tasks.spawn("slow", |_| async move { drain_deadline.cancelled().await });
         assert!(tasks.drain(Duration::from_secs(20)).await);
         assert_eq!(started.elapsed().as_secs(), 18);

@@ -141,7 +141,8 @@ pub(crate) mod tests {
 
     #[test]
     fn the_reason_and_the_order_decide_the_resolutions() {
-        let (page, mut item) = (page(), item("A-1~1~1~SMALL"));
+        let page = page();
+        let mut item = item("A-1~1~1~SMALL");
         let values = |item: &Item, is_gift| -> Vec<_> {
             item.resolutions(&page, is_gift).into_iter().map(Resolution::value).collect()
         };

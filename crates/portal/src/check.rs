@@ -98,7 +98,8 @@ async fn confirm(app: &App, visit: &Visit, sent: &Sent) -> Result<HttpResponse, 
     let fields = &sent.fields;
     let request = Request::open(app, visit, fields.text("request"))?;
     let key = Uuid::parse_str(fields.text("key")).map_err(|_not_ours| PageError::BadForm)?;
-    let (quote, email) = (fields.text("quote"), fields.text("giftee_email"));
+    let quote = fields.text("quote");
+    let email = fields.text("giftee_email");
     if request.is_gift && !is_email(email) {
         let quote = request.quote(visit).await?;
         let check = Check::new(app, visit, &sent.draft, request, quote);

@@ -78,7 +78,8 @@ impl Choice {
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let parts: Option<Vec<String>> = text.split('~').map(decode).collect();
         let mut parts = parts.filter(|parts| parts.len() <= 6)?.into_iter();
-        let (order, line) = (parts.next()?, parts.next()?);
+        let order = parts.next()?;
+        let line = parts.next()?;
         let count = parts.next()?.parse().ok().filter(|count| (1..=MAX_COUNT).contains(count))?;
         let mut next = || parts.next().unwrap_or_default();
         let (reason, resolution, variant) = (next(), next(), next());

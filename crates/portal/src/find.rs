@@ -86,7 +86,8 @@ impl Failed {
             }
             // The shopper keeps what was typed.
             ApiError::Unavailable { .. } => {
-                let (status, text) = (StatusCode::SERVICE_UNAVAILABLE, "error-unavailable-title");
+                let status = StatusCode::SERVICE_UNAVAILABLE;
+                let text = "error-unavailable-title";
                 Ok(Self { status, message: Some(page.t(text)), wait: None })
             }
             error => Err(error.into()),

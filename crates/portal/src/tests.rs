@@ -55,7 +55,8 @@ async fn send_as(shopper: &Shopper, request: TestRequest) -> Shown {
     let response = call_service(&init_service(pages).await, request).await;
     let location = response.headers().get(header::LOCATION);
     let location = location.map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default();
-    let (status, body) = (response.status(), read_body(response).await);
+    let status = response.status();
+    let body = read_body(response).await;
     (status, location, String::from_utf8(body.to_vec()).unwrap())
 }
 

@@ -94,7 +94,8 @@ async fn withdraw(
     };
     match look_up(&visit, &body).await {
         Ok(found) => {
-            let (name, email) = (form.name.value, form.email.value);
+            let name = form.name.value;
+            let email = form.email.value;
             visit.shopper.begin_withdrawal(&found.order_identifier, Withdrawal { name, email });
             let next = url(&visit, "/withdraw/confirm", &found.order_identifier);
             found.open(&app, visit, &next)

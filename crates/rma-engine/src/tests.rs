@@ -108,7 +108,8 @@ impl TestApp {
         let mut own = sandbox::settings::Settings::for_tests().unwrap();
         own.journal.capacity = 100_000;
         let sandbox = sandbox::start(&own).unwrap();
-        let (client, pool) = (service.client.clone(), service.pool.clone());
+        let client = service.client.clone();
+        let pool = service.pool.clone();
         let app = Self { service, issuer, client, sandbox, pool };
         let mut acme = merchant("acme");
         adjust(&mut acme);
@@ -221,7 +222,8 @@ impl TestApp {
     /// Receives units for acme.
     async fn receive(&self, rma: &str, body: &Value) -> (StatusCode, Value) {
         let token = self.issuer.token(None, "warehouse");
-        let (path, acme) = (format!("/v1/returns/{rma}/receipts"), [("x-service-id", "acme")]);
+        let path = format!("/v1/returns/{rma}/receipts");
+        let acme = [("x-service-id", "acme")];
         self.send(Method::POST, &path, &token, &acme, Some(body)).await
     }
 

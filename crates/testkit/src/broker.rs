@@ -136,7 +136,8 @@ impl Namespace {
 
     /// Publishes events to all their consumers, as the relay of a service does.
     pub async fn publish_events<E: Event>(&self, envelopes: &[Envelope<&E>]) {
-        let (topology, url) = (Topology::backhaul(&self.name), self.settings().url);
+        let topology = Topology::backhaul(&self.name);
+        let url = self.settings().url;
         let connection = BrokerConnection::start(&url, &topology, "test", &Tasks::default());
         let message = |envelope: &Envelope<&E>| Message {
             exchange: topology.events_exchange(),
@@ -225,7 +226,8 @@ impl Broker {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        let (broker, prefix) = (self.broker.clone(), format!("{}.", self.name));
+        let broker = self.broker.clone();
+        let prefix = format!("{}.", self.name);
         clean_up(async move {
             // The test may have stopped its broker, and then there is nothing to delete.
             if let Err(error) = broker.delete_all(&prefix).await {

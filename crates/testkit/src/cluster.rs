@@ -133,7 +133,8 @@ fn free_port() -> u16 {
 
 /// Forwards connections, each to the next node that accepts it.
 async fn forward(listener: tokio::net::TcpListener, ports: Vec<u16>, stop: CancellationToken) {
-    let (mut open, turn) = (JoinSet::new(), Arc::new(AtomicUsize::new(0)));
+    let mut open = JoinSet::new();
+    let turn = Arc::new(AtomicUsize::new(0));
     loop {
         let mut client = tokio::select! {
             () = stop.cancelled() => return,
@@ -143,7 +144,8 @@ async fn forward(listener: tokio::net::TcpListener, ports: Vec<u16>, stop: Cance
                 Err(_) => continue,
             },
         };
-        let (ports, turn) = (ports.clone(), turn.clone());
+        let ports = ports.clone();
+        let turn = turn.clone();
         open.spawn(async move {
             for _ in 0..ports.len() {
                 let port = ports[turn.fetch_add(1, Ordering::Relaxed) % ports.len()];

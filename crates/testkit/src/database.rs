@@ -74,8 +74,8 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        let (server, drop) =
-            (self.server.clone(), format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name));
+        let server = self.server.clone();
+        let drop = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
         clean_up(async move {
             // The test may have stopped its server, and then the database is gone anyway.
             if let Err(error) = execute(&server, &drop).await {

@@ -24,7 +24,8 @@ pub struct Listener {
 impl Listener {
     /// Listens until the runtime ends. The queues exist already.
     pub async fn start(namespace: Arc<Namespace>, queues: &'static [&'static str]) -> Self {
-        let (received, tasks) = (Received::default(), Tasks::default());
+        let received = Received::default();
+        let tasks = Tasks::default();
         let topology = Topology::empty(&namespace.name);
         let url = namespace.settings().url;
         let connection = BrokerConnection::start(&url, &topology, "listener", &tasks);

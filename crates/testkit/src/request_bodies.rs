@@ -39,7 +39,8 @@ impl RequestBodies {
     pub fn of<S: Service>(samples: Value) -> Self {
         let document = serde_json::to_value(platform::openapi::<S>()).unwrap();
         let Value::Object(samples) = samples else { panic!("samples are an object") };
-        let (mut open, mut unchecked) = (BTreeSet::new(), BTreeSet::new());
+        let mut open = BTreeSet::new();
+        let mut unchecked = BTreeSet::new();
         for (path, operations) in document["paths"].as_object().unwrap() {
             for (method, operation) in operations.as_object().unwrap() {
                 add_references(&document, &operation["responses"], &mut open);
@@ -118,7 +119,8 @@ pub fn check_request_body<T: ToSchema, R>(
     read: impl Fn(&Document) -> Result<R, ValidationError>,
 ) {
     let read = |body: &Value| read(&Document::from(body)).map(drop);
-    let (open, samples) = (BTreeSet::new(), Map::new());
+    let open = BTreeSet::new();
+    let samples = Map::new();
     let schema = json_schema::<T>("");
     let changes = Changes { schema: &schema, open: &open, samples: &samples, read: &read };
     let found = Vec::from_iter(differences(&changes, example, conditional));
@@ -175,8 +177,8 @@ fn validator(schema: &Value) -> Validator {
 
 /// Whether a schema could express the rule that a field breaks, and the rule is not conditional.
 fn is_of_schemas(error: &FieldError, conditional: &[&str]) -> bool {
-    let (path, detail) =
-        (without_indexes(&error.field), error.detail.as_deref().unwrap_or_default());
+    let path = without_indexes(&error.field);
+    let detail = error.detail.as_deref().unwrap_or_default();
     let is_conditional = conditional.iter().any(|end| path.ends_with(end));
     let is_known = OF_SCHEMAS.iter().any(|start| detail.starts_with(start));
     !is_conditional && (error.code != Code::Invalid || is_known)

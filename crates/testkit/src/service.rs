@@ -82,7 +82,8 @@ impl TestService {
     }
 
     pub async fn with_clock<S: Service>(settings: &[(&str, &str)], clock: Clock) -> Self {
-        let (database, namespace) = (Database::create(S::migrations()).await, Namespace::create());
+        let database = Database::create(S::migrations()).await;
+        let namespace = Namespace::create();
         Self::on::<S>(settings, clock, database, namespace).await
     }
 
@@ -94,7 +95,8 @@ impl TestService {
         namespace: Namespace,
     ) -> Self {
         let running = run::<S>(settings, clock, &database, &namespace).await;
-        let (database, namespace) = (Arc::new(database), Arc::new(namespace));
+        let database = Arc::new(database);
+        let namespace = Arc::new(namespace);
         let url = running.url.clone();
         Self::of::<S>(
             url,
@@ -249,7 +251,8 @@ pub async fn launch<S: Service>(
     namespace: &Namespace,
 ) -> Running {
     let prefix = S::NAME.to_uppercase().replace('-', "_");
-    let (database_url, workers) = (database.url(), "1");
+    let database_url = database.url();
+    let workers = "1";
     let basics = [
         ("HTTP__PORT", "0"),
         ("HTTP__WORKERS", workers),

@@ -24,7 +24,8 @@ pub(crate) struct Template {
 impl Template {
     pub(crate) fn new(server: &str, sources: &[EmbeddedMigrations]) -> Self {
         let program = std::env::current_exe().unwrap();
-        let (mut family, mut build) = (DefaultHasher::new(), DefaultHasher::new());
+        let mut family = DefaultHasher::new();
+        let mut build = DefaultHasher::new();
         program.hash(&mut family);
         for source in sources {
             let migrations: Vec<Box<dyn Migration<Pg>>> = source.migrations().unwrap();
@@ -50,7 +51,8 @@ impl Template {
 
     /// Creates the template, unless it exists. The lock makes other tests and test programs wait.
     async fn prepare(&self, sources: Vec<EmbeddedMigrations>) {
-        let (name, family) = (self.name(), self.family);
+        let name = self.name();
+        let family = self.family;
         let mut conn = connect(&self.server).await.unwrap();
         let lock = format!("SELECT pg_advisory_lock({})", family.cast_signed());
         conn.batch_execute(&lock).await.unwrap();

@@ -33,7 +33,8 @@ async fn request_unread(address: &str, request: &str) -> (u16, TcpStream) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unread_responses_of_the_largest_asn_fit_into_512_mib() {
-    let (database, namespace) = (Database::create(App::migrations()).await, Namespace::create());
+    let database = Database::create(App::migrations()).await;
+    let namespace = Namespace::create();
     let issuer = Issuer::start();
     let settings: Vec<_> =
         DELIVERY_SETTINGS.into_iter().chain([("DATABASE__ACQUIRE_TIMEOUT", "20s")]).collect();

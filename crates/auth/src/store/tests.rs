@@ -44,7 +44,9 @@ async fn a_list_of_audit_records_reads_about_as_many_rows_as_it_shows() {
     let pool = database.pool();
     let mut conn = pool.get().await.unwrap();
     let at = |seconds| Timestamp::from_timestamp(seconds, 0);
-    let (acme, actor, action) = (Some("acme"), Some("person-3"), Some("rare"));
+    let acme = Some("acme");
+    let actor = Some("person-3");
+    let action = Some("rare");
     let all = AuditFilter::default;
     let filters = [
         all(),

@@ -86,7 +86,8 @@ impl TestApp {
     /// Stops the service and starts it again with the same database and broker namespace.
     pub(crate) async fn restart(self) -> Self {
         let (database, namespace) = self.into_stopped().await;
-        let (settings, clock) = (with_defaults(&[]), Clock::system());
+        let settings = with_defaults(&[]);
+        let clock = Clock::system();
         let service = TestService::on::<App>(&settings, clock.clone(), database, namespace).await;
         Self::connect(service, clock).await
     }

@@ -88,7 +88,8 @@ async fn a_change_of_credentials_needs_a_code() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_changes_the_authenticator_app() {
     let account = Account::start(&[]).await;
-    let (app, ada) = (&account.app, &account.ada);
+    let app = &account.app;
+    let ada = &account.ada;
     let (_, other) = app.sign_in(EMAIL, PASSWORD, Some(&ada.recovery_codes[0])).await;
     let (status, setup) = account.call("/v1/totp/setup", json!({})).await;
     assert_eq!((status, &setup["required"]), (StatusCode::OK, &json!(true)));

@@ -60,9 +60,11 @@ async fn a_change_can_keep_the_queries_of_urls() {
         let endpoint = &set["endpoint"];
         (endpoint["url"].clone(), endpoint["authentication"]["token_url"].clone())
     };
-    let (url, token_url) = ("https://acme.example/rmas", "https://id.acme.example/token");
+    let url = "https://acme.example/rmas";
+    let token_url = "https://id.acme.example/token";
     let hidden = (json!(format!("{url}?********")), json!(format!("{token_url}?********")));
-    let (with_key, with_tenant) = (format!("{url}?key=abc"), format!("{token_url}?tenant=1"));
+    let with_key = format!("{url}?key=abc");
+    let with_tenant = format!("{token_url}?tenant=1");
     assert_eq!(set(ENDPOINT, &with_key, &with_tenant).await, hidden);
     let keep = format!("{ENDPOINT}?keep_queries=true");
     assert_eq!(set(&keep, url, token_url).await, hidden);
@@ -246,7 +248,8 @@ async fn ambiguous_and_oversized_settings_are_rejected() {
     let (status, body) =
         app.call(Method::PUT, ENDPOINT, Some(with_headers(headers(50).into()))).await;
     assert_eq!(status, StatusCode::OK, "{body}");
-    let (long_name, long_value) = ("x".repeat(101), "x".repeat(1001));
+    let long_name = "x".repeat(101);
+    let long_value = "x".repeat(1001);
     for (headers, field) in [
         (headers(51).into(), "$.headers".to_owned()),
         (json!({(long_name.clone()): "x"}), format!("$.headers.{long_name}")),

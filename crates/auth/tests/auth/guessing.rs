@@ -25,7 +25,8 @@ async fn failures_from_many_addresses_delay_the_next_attempt() {
         [("BRUTE_FORCE__ACCOUNT_FAILURES_PER_MINUTE", "3"), ("HTTP__TRUSTED_PROXIES", "127.0.0.1")];
     let app = TestApp::start_with_clock(clock.clock(), &settings).await;
     app.person(EMAIL, "support", None).await;
-    let (refused, delayed) = (StatusCode::UNAUTHORIZED, StatusCode::TOO_MANY_REQUESTS);
+    let refused = StatusCode::UNAUTHORIZED;
+    let delayed = StatusCode::TOO_MANY_REQUESTS;
     // A person who does not exist has the same limit.
     for email in [EMAIL, "nobody@example.com"] {
         for host in 1..=4 {

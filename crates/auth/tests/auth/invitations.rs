@@ -36,7 +36,8 @@ async fn another_reader_of_the_link_does_not_see_the_accepted_secret() {
         let body = json!({"token": token, "totp_setup": setup});
         app.post("/v1/invitations/show", body).await.1["totp"].clone()
     };
-    let (seen, own) = (show(Value::Null).await, show(Value::Null).await);
+    let seen = show(Value::Null).await;
+    let own = show(Value::Null).await;
     assert_ne!(seen["secret"], own["secret"]);
     // A rejected form shows the same QR code again; a setup that was changed gives a new one.
     assert_eq!(show(own["setup"].clone()).await["secret"], own["secret"]);

@@ -191,7 +191,8 @@ async fn pages_of_a_list_are_consecutive() {
     for id in ["a", "b", "c", "d", "e", "f"] {
         app.create_merchant(id).await;
     }
-    let (mut identifiers, mut after) = (Vec::new(), String::new());
+    let mut identifiers = Vec::new();
+    let mut after = String::new();
     loop {
         let path = format!("/v1/merchants?limit=2&after={after}");
         let (_, page) = app.call(Method::GET, &path, None).await;

@@ -31,7 +31,8 @@ impl OidcApp {
     }
 
     async fn start_with(settings: &[(&str, &str)]) -> Self {
-        let (provider, key) = (OidcProvider::start(), Key::generate("k1", Algorithm::EdDSA));
+        let provider = OidcProvider::start();
+        let key = Key::generate("k1", Algorithm::EdDSA);
         provider.state().keys.push(key.clone());
         let oidc = [
             ("OIDC__ISSUER", provider.url.as_str()),

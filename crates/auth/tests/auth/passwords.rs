@@ -100,8 +100,8 @@ async fn all_faults_of_a_form_are_reported_together() {
     let app = TestApp::start().await;
     let ada = app.person("ada@example.com", "operator", None).await;
     let token = app.session_token(&ada.session).await;
-    let (path, body) =
-        ("/v1/password", json!({"current_password": PASSWORD, "new_password": "password123"}));
+    let path = "/v1/password";
+    let body = json!({"current_password": PASSWORD, "new_password": "password123"});
     let (status, body) = app.call_as(&token, Method::POST, path, Some(body)).await;
     assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{body}");
     assert_eq!(invalid_fields(&body), ["$.new_password", "$.totp_code"]);

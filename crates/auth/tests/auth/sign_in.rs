@@ -77,7 +77,8 @@ async fn a_totp_code_is_accepted_once_and_a_recovery_code_once() {
     let sign_in = async |code: &str| app.sign_in("ada@example.com", PASSWORD, Some(code)).await.0;
     let code_after =
         |seconds: i64| code_at(&ada.secret, app.clock.now() + TimeDelta::seconds(seconds));
-    let (accepted, refused) = (StatusCode::CREATED, StatusCode::UNAUTHORIZED);
+    let accepted = StatusCode::CREATED;
+    let refused = StatusCode::UNAUTHORIZED;
     assert_eq!(sign_in(&code_after(0)).await, refused, "the code of the invitation was used");
     clock.advance(TimeDelta::seconds(60));
     assert_eq!(sign_in(&code_after(-60)).await, refused, "too old");
@@ -105,7 +106,8 @@ async fn a_totp_code_is_accepted_once_by_concurrent_requests() {
     let (one, two, three) = tokio::join!(sign_in(), sign_in(), sign_in());
     let mut statuses = [one, two, three];
     statuses.sort();
-    let (accepted, refused) = (StatusCode::CREATED, StatusCode::UNAUTHORIZED);
+    let accepted = StatusCode::CREATED;
+    let refused = StatusCode::UNAUTHORIZED;
     assert_eq!(statuses, [accepted, refused, refused]);
     app.stop().await;
 }

@@ -26,7 +26,8 @@ pub(super) async fn load(
     delivery: &DeliveryView,
 ) -> Result<Part<Vec<Entry>>, ApiError> {
     let Some(key) = &delivery.ordering_key else { return Ok(Part::Loaded(Vec::new())) };
-    let (id, each) = (delivery.id.to_string(), EACH_SIDE.to_string());
+    let id = delivery.id.to_string();
+    let each = EACH_SIDE.to_string();
     let search = async |after: &str, limit: &str| {
         let query = [
             ("merchant", delivery.merchant.as_str()),

@@ -98,7 +98,8 @@ async fn resolve_discrepancy(
 
 impl ResolveForm {
     fn body(&self) -> Value {
-        let (note, rma) = (self.note.trim(), self.rma_identifier.trim());
+        let note = self.note.trim();
+        let rma = self.rma_identifier.trim();
         if rma.is_empty() {
             json!({ "note": note })
         } else {

@@ -24,7 +24,9 @@ fn the_form_sends_the_secret_of_its_own_qr_code_back() {
     }))
     .unwrap();
     let expires = Moment::new(invitation.expires_at, invitation.expires_at);
-    let (page, token, form) = (Bare::new(), "t".to_owned(), AcceptErrors::default());
+    let page = Bare::new();
+    let token = "t".to_owned();
+    let form = AcceptErrors::default();
     let page = InvitationPage { page, token, invitation, expires, code: None, form };
     let text = page.render().unwrap();
     assert!(text.contains(r#"<input type="hidden" name="totp_setup" value="k.s">"#), "{text}");

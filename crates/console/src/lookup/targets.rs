@@ -89,7 +89,8 @@ pub(super) fn broader(text: &str) -> Vec<Target> {
         value: text.to_owned(),
         what,
     };
-    let (orders, records) = (Service::OrderIntake, Service::WarehouseNotifier);
+    let orders = Service::OrderIntake;
+    let records = Service::WarehouseNotifier;
     let mut targets = vec![
         target(orders, "v1/orders", "identifier_prefix", "orders that begin with the text"),
         target(records, RECORDS, "order_identifier", "ASNs and drop shipments of the order"),

@@ -76,7 +76,8 @@ async fn change_appearance(posted: Posted<Fields>, merchant: web::Path<String>) 
     let found = Merchant::load(&signed_in, id).await?;
     let version = Version::read(&form);
     let mut form = AppearanceForm::read(&form, &found.settings.returns.reasons);
-    let (api, path) = (version.api(&signed_in), path!("v1", "merchants", id));
+    let api = version.api(&signed_in);
+    let path = path!("v1", "merchants", id);
     let changed: Result<Value, _> =
         api.send_json(Service::Auth, Method::PATCH, None, &path, &form.body()).await;
     match changed {

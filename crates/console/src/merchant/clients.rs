@@ -84,7 +84,8 @@ async fn list_clients(
         signed_in.api.get::<Records<ClientView>>(Service::Auth, "v1/clients", &query),
     )
     .await;
-    let (found, Records { records, next }) = (found?, list?);
+    let found = found?;
+    let Records { records, next } = list?;
     let page = page_of(&signed_in, &found);
     let merchant = Frame::new(&signed_in.person, &found, Tab::Clients);
     let table = client_table(&records, &merchant, &page);

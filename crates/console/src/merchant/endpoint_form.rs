@@ -170,7 +170,8 @@ fn completed(inputs: Form) -> Form {
 }
 
 fn read_headers(text: &str) -> Result<Map<String, Value>, String> {
-    let (mut headers, mut errors) = (Map::new(), Vec::new());
+    let mut headers = Map::new();
+    let mut errors = Vec::new();
     for line in lines(text) {
         match line.split_once(':').map(|(name, value)| (name.trim(), value.trim())) {
             Some((name, value)) if !name.is_empty() && !value.is_empty() => {

@@ -70,7 +70,8 @@ async fn list_endpoints(signed_in: SignedIn, merchant: web::Path<String>) -> Pag
         ),
     )
     .await;
-    let (found, health) = (found?, health?);
+    let found = found?;
+    let health = health?;
     let page = page_of(&signed_in, &found);
     let list = HealthList {
         endpoints: health.entries.into_iter().flat_map(|(_, list)| list.records).collect(),
@@ -99,7 +100,8 @@ fn row(
     let health = list.endpoints.iter().find(|health| health.kind.name() == interface.name());
     let is_known = !list.unavailable.contains(&service_of(interface));
     let state = state(endpoint, health, is_known);
-    let (is_set, is_stopped) = (endpoint.is_some(), state.1 == "paused");
+    let is_set = endpoint.is_some();
+    let is_stopped = state.1 == "paused";
     let base_url = merchant.settings.base_url.as_deref();
     EndpointRow {
         interface,

@@ -171,7 +171,8 @@ impl PolicyForm {
             .iter()
             .filter(|row| !row.code.value.is_empty() || !row.label.value.is_empty())
             .map(|row| {
-                let (code, label) = (&row.code.value, &row.label.value);
+                let code = &row.code.value;
+                let label = &row.label.value;
                 json!({ "code": code, "label": label, "offers_exchange": row.offers_exchange })
             })
             .collect();

@@ -80,7 +80,8 @@ async fn send_sample(posted: Posted<SampleForm>, path: EndpointPath) -> PageResu
         api.send_json::<EndpointCheck>(service_of(interface), Method::POST, None, &url, &body),
     )
     .await;
-    let (found, check) = (found?, check?);
+    let found = found?;
+    let check = check?;
     let result = check.results.into_iter().find(|result| result.kind == interface.name());
     let result = result.ok_or(PageError::NotFound)?;
     html(&SamplePage {

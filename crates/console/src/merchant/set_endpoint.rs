@@ -96,7 +96,8 @@ async fn set_endpoint(posted: Posted<Fields>, path: EndpointPath) -> PageResult 
     let Posted { signed_in, form } = posted;
     let interface = interface_of(&path.1)?;
     let merchant = signed_in.merchant(&path.0)?;
-    let (version, mut form) = (Version::read(&form), EndpointForm::read(&form));
+    let version = Version::read(&form);
+    let mut form = EndpointForm::read(&form);
     let body = form.body();
     let url = path!("v1", "merchants", merchant, "endpoints", interface.name());
     // A stored query is not shown, so the form cannot send it.

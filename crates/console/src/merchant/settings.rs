@@ -65,9 +65,11 @@ fn settings_page(
 async fn change_settings(posted: Posted<Fields>, merchant: web::Path<String>) -> PageResult {
     let Posted { signed_in, form } = posted;
     let id = signed_in.merchant(&merchant)?;
-    let (version, mut form) = (Version::read(&form), SettingsForm::read(&form));
+    let version = Version::read(&form);
+    let mut form = SettingsForm::read(&form);
     let body = form.body();
-    let (api, path) = (version.api(&signed_in), path!("v1", "merchants", id));
+    let api = version.api(&signed_in);
+    let path = path!("v1", "merchants", id);
     let changed: Result<Value, _> =
         api.send_json(Service::Auth, Method::PATCH, None, &path, &body).await;
     match changed {
@@ -128,7 +130,8 @@ fn facts(settings: &Settings) -> Vec<(&'static str, String)> {
 
 /// The return policy in words.
 fn policy_facts(settings: &Settings) -> [(&'static str, String); 5] {
-    let (policy, currency) = (&settings.returns, &settings.currency);
+    let policy = &settings.returns;
+    let currency = &settings.currency;
     let reasons: Vec<_> = policy.reasons.iter().map(|reason| reason.label.as_str()).collect();
     let method = |it: &super::policy_form::Method| {
         format!("{} for {}", it.method, money(it.shipping_cost_cents, currency))

@@ -113,7 +113,8 @@ async fn list_warehouses(signed_in: SignedIn, merchant: web::Path<String>) -> Pa
     let list = signed_in.api.get::<Records<WarehouseView>>(Service::Auth, &url, &[]);
     let (found, list) = join(Merchant::load(&signed_in, id), list).await;
     let merchant = Frame::new(&signed_in.person, &found?, Tab::Warehouses);
-    let (page, warehouses) = (page(&signed_in), list?.records);
+    let page = page(&signed_in);
+    let warehouses = list?.records;
     let table = warehouse_table(&warehouses, &merchant, page.person.may_manage());
     html(&WarehousesPage { page, merchant, table })
 }

@@ -77,7 +77,8 @@ impl PersonForm {
     /// The request of a change. It leaves out the fields that are as they were when the form was opened, so
     /// that it cannot undo the change of another person.
     pub(super) fn change(&self) -> Value {
-        let (mut body, opened) = (self.body(), serde_json::from_str::<Value>(&self.opened));
+        let mut body = self.body();
+        let opened = serde_json::from_str::<Value>(&self.opened);
         if let (Some(body), Ok(opened)) = (body.as_object_mut(), opened) {
             body.retain(|name, value| opened.get(name) != Some(value));
         }

@@ -59,7 +59,8 @@ async fn load(
         sessions::load(signed_in, email),
     )
     .await;
-    let (view, page) = (view?, signed_in.page(section(signed_in)));
+    let view = view?;
+    let page = signed_in.page(section(signed_in));
     let form = form.unwrap_or_else(|| PersonForm::of(&view));
     Ok(PersonDetails {
         is_self: view.email == signed_in.person.email,

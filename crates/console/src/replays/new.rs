@@ -85,7 +85,8 @@ fn read(signed_in: &SignedIn, fields: &Fields) -> Result<NewReplay, PageError> {
 async fn start_replay(posted: Posted<Fields>) -> PageResult {
     let Posted { signed_in, form: fields } = posted;
     let new = read(&signed_in, &fields)?;
-    let (expected, typed) = (fields.text("expected"), fields.text("typed").to_owned());
+    let expected = fields.text("expected");
+    let typed = fields.text("typed").to_owned();
     let expected = read_expected(expected).ok_or(PageError::BadForm)?;
     let total: i64 = expected.iter().map(|(_, matches)| matches).sum();
     let mut confirmation = Confirmation { typed, ..Confirmation::default() };
@@ -114,8 +115,8 @@ async fn start(
     service: Service,
     matches: i64,
 ) -> Result<ReplayView, ApiError> {
-    let (api, body) =
-        (signed_in.api.clone().with_deadline(DEADLINE), new.start(matches, tolerance(matches)));
+    let api = signed_in.api.clone().with_deadline(DEADLINE);
+    let body = new.start(matches, tolerance(matches));
     api.send_json(service, Method::POST, None, "v1/replays", &body).await
 }
 

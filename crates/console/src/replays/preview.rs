@@ -51,12 +51,15 @@ impl Preview {
         signed_in: &SignedIn,
         new: &NewReplay,
     ) -> Result<Self, PageError> {
-        let (api, body) = (signed_in.api.clone().with_deadline(DEADLINE), new.dry_run());
+        let api = signed_in.api.clone().with_deadline(DEADLINE);
+        let body = new.dry_run();
         let runs = join_all(Service::DELIVERING.map(async |service| {
             (service, api.send_json(service, Method::POST, None, "v1/replays", &body).await)
         }))
         .await;
-        let (mut loaded, mut unavailable, mut rejected) = (Vec::new(), Vec::new(), None);
+        let mut loaded = Vec::new();
+        let mut unavailable = Vec::new();
+        let mut rejected = None;
         for (service, run) in runs {
             match run {
                 Ok(run) => loaded.push((service, run)),
@@ -73,9 +76,12 @@ impl Preview {
     }
 
     fn of(page: &Page, runs: Vec<(Service, DryRun)>) -> Self {
-        let (mut merchants, mut kinds) = (BTreeMap::new(), BTreeMap::new());
-        let (mut samples, mut expected) = (Vec::new(), Vec::new());
-        let (mut is_at_least, mut seconds) = (false, 0);
+        let mut merchants = BTreeMap::new();
+        let mut kinds = BTreeMap::new();
+        let mut samples = Vec::new();
+        let mut expected = Vec::new();
+        let mut is_at_least = false;
+        let mut seconds = 0;
         for (service, run) in runs {
             is_at_least |= run.truncated;
             if run.matches > 0 {

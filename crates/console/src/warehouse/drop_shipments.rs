@@ -84,7 +84,8 @@ async fn show_drop_shipment(signed_in: SignedIn, path: web::Path<(String, String
         load_messages(&signed_in, &merchant, &key),
     )
     .await;
-    let (page, reports) = (signed_in.page(Section::Warehouse), list?.records);
+    let page = signed_in.page(Section::Warehouse);
+    let reports = list?.records;
     if reports.is_empty() {
         return Err(PageError::NotFound);
     }

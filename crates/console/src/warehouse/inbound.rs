@@ -131,7 +131,8 @@ struct AsnPage {
 async fn show_asn(signed_in: SignedIn, path: web::Path<(String, String)>) -> PageResult {
     let (merchant, number) = path.into_inner();
     let own = Some(signed_in.merchant(&merchant)?);
-    let (asn_path, key) = (path!("v1", "inbound_asns", number), format!("inbound_asn:{number}"));
+    let asn_path = path!("v1", "inbound_asns", number);
+    let key = format!("inbound_asn:{number}");
     let of_asn = [("asn_number", number.as_str()), ("limit", "20")];
     let service = Service::WarehouseNotifier;
     let (asn, receipts, messages) = join3(
@@ -140,7 +141,8 @@ async fn show_asn(signed_in: SignedIn, path: web::Path<(String, String)>) -> Pag
         load_messages(&signed_in, &merchant, &key),
     )
     .await;
-    let (page, asn) = (signed_in.page(Section::Warehouse), asn?);
+    let page = signed_in.page(Section::Warehouse);
+    let asn = asn?;
     let receipts = receipts.map(|list| receipt_table(&list.records, false, &page));
     let shown = asn.lines.get(..MAX_LINES).unwrap_or(&asn.lines);
     html(&AsnPage {

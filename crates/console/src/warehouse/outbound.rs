@@ -79,6 +79,7 @@ async fn show_shipment(signed_in: SignedIn, path: web::Path<(String, String)>) -
         load_messages(&signed_in, &merchant, &key),
     )
     .await;
-    let (page, shipment) = (signed_in.page(Section::Warehouse), shipment?.shipment);
+    let page = signed_in.page(Section::Warehouse);
+    let shipment = shipment?.shipment;
     html(&ShipmentPage { page, merchant, shipment, messages: messages? })
 }

@@ -57,8 +57,8 @@ async fn a_client_works_until_it_is_revoked() {
     let app = TestApp::start().await;
     app.text("merchant add acme --name Acme").await;
     let client = app.json("client add acme --scope orders --scope returns --json").await;
-    let (id, secret) =
-        (client["client_id"].as_str().unwrap(), client["client_secret"].as_str().unwrap());
+    let id = client["client_id"].as_str().unwrap();
+    let secret = client["client_secret"].as_str().unwrap();
     let token = async |secret: &str, more: &str| {
         let line = format!("token --client-id {id} --client-secret-file -{more}");
         let output = app.backhaul_with_input(&line, &format!("{secret}\n")).await;

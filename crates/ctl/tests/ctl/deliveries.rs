@@ -312,7 +312,8 @@ async fn a_captured_message_is_verified() {
     app.wait_for_state(&id, "delivered").await;
     let request = app.received_request(&id).await;
     let header = |name: &str| request["headers"][name].as_str().unwrap().to_owned();
-    let (timestamp, signature) = (header("webhook-timestamp"), header("webhook-signature"));
+    let timestamp = header("webhook-timestamp");
+    let signature = header("webhook-signature");
     app.write("secret", &format!("{}\n", app.signing_secret()));
     app.write("other", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\n");
     app.write("body", &body.to_string());

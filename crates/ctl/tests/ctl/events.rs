@@ -90,7 +90,8 @@ async fn a_merchant_can_neither_publish_events_again_nor_see_the_progress() {
     let http = platform::http_client(TIMEOUT).unwrap();
     let url = format!("{}/v1/events/republish", app.auth_url());
     let body = json!({ "since": "2026-11-15T00:00:00Z" });
-    let (stop, list) = (format!("{url}/stop"), format!("{}/v1/events/republishes", app.auth_url()));
+    let stop = format!("{url}/stop");
+    let list = format!("{}/v1/events/republishes", app.auth_url());
     for request in [http.post(&url).json(&body), http.get(&url), http.post(stop), http.get(list)] {
         let response = request.bearer_auth(token.trim()).send().await.unwrap();
         assert_eq!(response.status(), StatusCode::FORBIDDEN);

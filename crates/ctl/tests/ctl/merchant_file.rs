@@ -122,8 +122,8 @@ async fn the_secrets_before_a_failure_are_shown() {
     let private = FILE.replace("  rma:\n", "  rma:\n    url: http://10.0.0.1/rmas\n");
     app.write("acme.yaml", &private);
     let output = app.backhaul("merchant apply acme.yaml").await;
-    let (stdout, stderr) =
-        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{stderr}");
     assert!(
         stderr.starts_with("error: acme.yaml: endpoints.rma: 1 field is not valid\n"),

@@ -95,7 +95,8 @@ fn paths(ids: &[UnitId]) -> String {
 }
 
 fn variant(unit_price_amount_cents: i64) -> Resolution {
-    let (sku, title) = ("SHIRT-L".to_owned(), "Shirt, L".to_owned());
+    let sku = "SHIRT-L".to_owned();
+    let title = "Shirt, L".to_owned();
     let price = Some(unit_price_amount_cents);
     let variant = Variant { sku, title, unit_price_amount_cents: price, product_identifier: None };
     Resolution::Exchange { variant }

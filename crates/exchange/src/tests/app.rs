@@ -88,7 +88,8 @@ impl TestApp {
         let [mut acme, rival] = ["acme", "rival"].map(|name| merchant(&service.own(name)));
         acme.settings.base_url = Some(sandbox.url(""));
         set_up(&mut acme);
-        let (client, listener) = (service.client.clone(), service.listener(&QUEUES).await);
+        let client = service.client.clone();
+        let listener = service.listener(&QUEUES).await;
         let app = Self { service, issuer, sandbox, client, listener, seen: Mutex::default() };
         for merchant in [acme, rival] {
             publish_merchant(&app.service.namespace, "exchange", merchant).await;

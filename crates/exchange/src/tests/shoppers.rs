@@ -46,9 +46,11 @@ fn operations() -> Vec<(Method, String)> {
             if operation["security"].as_array().is_none_or(Vec::is_empty) {
                 continue;
             }
-            let (mut path, mut query) = (path.clone(), Vec::new());
+            let mut path = path.clone();
+            let mut query = Vec::new();
             for parameter in operation["parameters"].as_array().into_iter().flatten() {
-                let (name, schema) = (parameter["name"].as_str().unwrap(), &parameter["schema"]);
+                let name = parameter["name"].as_str().unwrap();
+                let schema = &parameter["schema"];
                 let value = match (schema["type"].as_str(), schema["format"].as_str()) {
                     (_, Some("uuid")) => "00000000-0000-0000-0000-000000000000",
                     (Some("integer"), _) => "1",

@@ -52,7 +52,8 @@ struct Exchange {
 #[expect(clippy::too_many_lines, reason = "one arm for each statement")]
 async fn run(name: &str, conn: &mut AsyncPgConnection, exchange: Exchange) {
     let Exchange { position, order, rma, delivery } = exchange;
-    let (merchant, now) = ("acme".parse().unwrap(), Clock::system().now());
+    let merchant = "acme".parse().unwrap();
+    let now = Clock::system().now();
     match name {
         "insert confirmation" => {
             let confirmed = confirmed("R-NEW", "A-NEW", &[]);
@@ -122,7 +123,8 @@ async fn run(name: &str, conn: &mut AsyncPgConnection, exchange: Exchange) {
         }
         "erased return" => drop(erasures::of_return(conn, &merchant, rma).await.unwrap()),
         "erase" => {
-            let (returns, erase) = ([rma.to_owned()], domain::erasure::erase);
+            let returns = [rma.to_owned()];
+            let erase = domain::erasure::erase;
             erasures::orders_of(conn, &merchant, &returns).await.unwrap();
             erasures::add_erased_returns(conn, &merchant, &returns, None).await.unwrap();
             erasures::erase_returns(conn, &merchant, &returns, erase).await.unwrap();

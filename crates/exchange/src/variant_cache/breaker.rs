@@ -156,7 +156,9 @@ mod tests {
 
     #[test]
     fn consecutive_failures_open_the_breaker() {
-        let (breakers, acme, start) = (breakers(), merchant("acme"), Instant::now());
+        let breakers = breakers();
+        let acme = merchant("acme");
+        let start = Instant::now();
         fail(&breakers, &acme, start, 2);
         breakers.acquire(&acme, start).unwrap().settle(true, start);
         fail(&breakers, &acme, start, 3);
@@ -166,7 +168,9 @@ mod tests {
 
     #[test]
     fn after_the_open_time_one_request_decides() {
-        let (breakers, acme, start) = (breakers(), merchant("acme"), Instant::now());
+        let breakers = breakers();
+        let acme = merchant("acme");
+        let start = Instant::now();
         fail(&breakers, &acme, start, 3);
         let later = start + Duration::from_secs(10);
         let probe = breakers.acquire(&acme, later).unwrap();
@@ -181,7 +185,9 @@ mod tests {
 
     #[test]
     fn a_canceled_request_releases_its_permit() {
-        let (breakers, acme, start) = (breakers(), merchant("acme"), Instant::now());
+        let breakers = breakers();
+        let acme = merchant("acme");
+        let start = Instant::now();
         fail(&breakers, &acme, start, 3);
         let later = start + Duration::from_secs(10);
         drop(breakers.acquire(&acme, later).unwrap());
@@ -190,7 +196,9 @@ mod tests {
 
     #[test]
     fn concurrency_is_limited() {
-        let (breakers, acme, start) = (breakers(), merchant("acme"), Instant::now());
+        let breakers = breakers();
+        let acme = merchant("acme");
+        let start = Instant::now();
         let all: Vec<_> = (0..4).map(|_| breakers.acquire(&acme, start).unwrap()).collect();
         assert_eq!(breakers.acquire(&acme, start).err(), Some(BreakerError::Busy));
         drop(all);
@@ -199,7 +207,9 @@ mod tests {
 
     #[test]
     fn a_change_of_the_merchant_resets_its_breaker() {
-        let (breakers, mut acme, start) = (breakers(), merchant("acme"), Instant::now());
+        let breakers = breakers();
+        let mut acme = merchant("acme");
+        let start = Instant::now();
         let old = breakers.acquire(&acme, start).unwrap();
         fail(&breakers, &acme, start, 3);
         acme.version += 1;

@@ -81,7 +81,9 @@ async fn wait_for(pool: &Pool, what: &str, query: &str, expected: usize) {
 async fn large_exchange_orders_in_flight_fit_into_512_mib() {
     let sandbox = sandbox::start(&sandbox::settings::Settings::for_tests().unwrap()).unwrap();
     let database = Database::create(exchange::App::migrations()).await;
-    let (namespace, issuer, pool) = (Namespace::create(), Issuer::start(), database.pool());
+    let namespace = Namespace::create();
+    let issuer = Issuer::start();
+    let pool = database.pool();
     let settings: Vec<_> = DELIVERY_SETTINGS
         .into_iter()
         .chain([

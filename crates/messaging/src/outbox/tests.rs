@@ -73,7 +73,8 @@ async fn measure(conn: &mut AsyncPgConnection, cursor: &mut RelayCursor) -> Read
 async fn an_open_transaction_does_not_raise_the_cost_of_events() {
     let database = Database::create(vec![crate::MIGRATIONS]).await;
     let pool = database.pool();
-    let (mut conn, mut backup) = (pool.dedicated().await.unwrap(), pool.dedicated().await.unwrap());
+    let mut conn = pool.dedicated().await.unwrap();
+    let mut backup = pool.dedicated().await.unwrap();
     maintain(&mut conn, 7).await.unwrap();
     conn.batch_execute("SET statement_timeout = 0").await.unwrap();
     backup.batch_execute("SET idle_in_transaction_session_timeout = 0").await.unwrap();
@@ -134,7 +135,8 @@ async fn plans_made_while_tables_were_empty_read_few_rows_of_full_ones() {
     const ROWS: i64 = 2000;
     let database = Database::create(vec![crate::MIGRATIONS]).await;
     let pool = database.pool();
-    let (mut leader, mut pooled) = (pool.dedicated().await.unwrap(), pool.get().await.unwrap());
+    let mut leader = pool.dedicated().await.unwrap();
+    let mut pooled = pool.get().await.unwrap();
     maintain(&mut leader, 7).await.unwrap();
     let off = "ALTER TABLE outbox SET (autovacuum_enabled = off); \
                ALTER TABLE inbox SET (autovacuum_enabled = off)";

@@ -78,8 +78,9 @@ async fn start_proxy(broker: &str, tasks: &Tasks) -> (String, watch::Sender<bool
                 () = stop.cancelled() => return,
                 accepted = listener.accept() => accepted,
             };
-            let (mut client, target, mut frozen) =
-                (accepted.unwrap().0, target.clone(), frozen.clone());
+            let mut client = accepted.unwrap().0;
+            let target = target.clone();
+            let mut frozen = frozen.clone();
             forwarders.spawn("connection", |stop| async move {
                 let mut server = TcpStream::connect(target).await.unwrap();
                 tokio::select! {
@@ -97,8 +98,8 @@ async fn start_proxy(broker: &str, tasks: &Tasks) -> (String, watch::Sender<bool
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unavailable_broker_does_not_delay_the_backlog() {
-    let (database, direct) =
-        (Database::create(vec![messaging::MIGRATIONS]).await, Namespace::create());
+    let database = Database::create(vec![messaging::MIGRATIONS]).await;
+    let direct = Namespace::create();
     let tasks = Tasks::default();
     let (url, freeze) = start_proxy(direct.amqp_url(), &tasks).await;
     let namespace = Namespace::create_on(url, direct.api_url().to_owned());

@@ -108,7 +108,8 @@ fn access_refused(error: Option<BrokerError>) -> Option<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_service_has_the_permissions_it_needs_and_no_more() {
-    let (installation, tasks) = (Installation::create().await, Tasks::default());
+    let installation = Installation::create().await;
+    let tasks = Tasks::default();
     let connection = installation.connect("order-intake", &tasks);
     eventually("connected without permission to declare", TIMEOUT, async || {
         connection.state().ok()

@@ -20,7 +20,8 @@ fn message(exchange: Exchange, routing_key: &str, number: usize) -> Message {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unroutable_messages_are_identified() {
-    let (namespace, tasks) = (Namespace::create(), Tasks::default());
+    let namespace = Namespace::create();
+    let tasks = Tasks::default();
     let topology = topology(&namespace);
     let connection =
         BrokerConnection::start(&namespace.amqp_url().to_owned().into(), &topology, "test", &tasks);
@@ -47,7 +48,8 @@ async fn unroutable_messages_are_identified() {
 async fn a_connection_that_the_broker_blocks_stays_open() {
     let servers = tokio::task::spawn_blocking(Servers::start).await.unwrap();
     let namespace = Namespace::create_on(servers.amqp_url(), servers.rabbitmq_api_url());
-    let (topology, tasks) = (topology(&namespace), Tasks::default());
+    let topology = topology(&namespace);
+    let tasks = Tasks::default();
     let connection = BrokerConnection::start(&servers.amqp_url().into(), &topology, "test", &tasks);
     let publisher = Publisher::new(connection.clone());
     let messages = [message(topology.events_exchange(), NoteWritten::TYPE, 1)];

@@ -11,7 +11,8 @@ use crate::test_app::{
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_cannot_reach_the_broker_yields_to_one_that_can() {
-    let (database, namespace) = (Database::create(vec![MIGRATIONS]).await, Namespace::create());
+    let database = Database::create(vec![MIGRATIONS]).await;
+    let namespace = Namespace::create();
     let disconnected = process(&database);
     let mut settings = namespace.settings();
     settings.url = "amqp://127.0.0.1:1".to_owned().into();

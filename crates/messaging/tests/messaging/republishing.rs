@@ -80,7 +80,8 @@ async fn a_broker_that_lost_its_disks_under_load_gets_all_events_again() {
         wipe.is_finished().then_some(())
     })
     .await;
-    let (servers, last) = (wipe.await.unwrap(), next.into_inner());
+    let servers = wipe.await.unwrap();
+    let last = next.into_inner();
     app.wait_for_empty_outbox().await;
     app.consume(CountingHandler::default());
     app.append([last]).await;
@@ -197,7 +198,8 @@ async fn publishing_again_is_limited_per_second_and_continues_after_a_restart() 
     .await;
     let seconds = "SELECT ceil(extract(epoch FROM clock_timestamp() - created_at))::bigint AS n \
                    FROM event_republishes";
-    let (done, seconds) = (count(&slow.pool, DONE).await, count(&slow.pool, seconds).await);
+    let done = count(&slow.pool, DONE).await;
+    let seconds = count(&slow.pool, seconds).await;
     stop(slow).await;
     assert!(done <= 50 + 100 * seconds, "{done} events in {seconds} seconds");
     assert!(done < 1000, "nothing is left for the next process");

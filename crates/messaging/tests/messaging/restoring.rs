@@ -28,7 +28,8 @@ async fn next_sequence(database: &Database, namespace: &Namespace) -> i64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sequence_numbers_continue_after_a_restart_and_jump_ahead_after_a_restore() {
-    let (database, namespace) = (Database::create(vec![MIGRATIONS]).await, Namespace::create());
+    let database = Database::create(vec![MIGRATIONS]).await;
+    let namespace = Namespace::create();
     let first = next_sequence(&database, &namespace).await;
     let backup = database.back_up();
     let second = next_sequence(&database, &namespace).await;
@@ -47,7 +48,8 @@ async fn sequence_numbers_continue_after_a_restart_and_jump_ahead_after_a_restor
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_copy_of_the_files_is_recognised_as_restored() {
-    let (database, namespace) = (Database::create(vec![MIGRATIONS]).await, Namespace::create());
+    let database = Database::create(vec![MIGRATIONS]).await;
+    let namespace = Namespace::create();
     next_sequence(&database, &namespace).await;
     let copy = database.copy().await;
     let sequence = next_sequence(&copy, &namespace).await;

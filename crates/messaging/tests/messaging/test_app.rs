@@ -97,7 +97,8 @@ impl TestApp {
     /// Starts a second replica with a relay of its own on the same database.
     pub(crate) fn start_replica(&self) -> (Process, Outbox) {
         let process = process(&self.database);
-        let (settings, topology) = (self.namespace.settings(), self.broker.topology.clone());
+        let settings = self.namespace.settings();
+        let topology = self.broker.topology.clone();
         let broker = Broker::start("writer", &process, settings, topology);
         let outbox = broker.start_relay("writer", &process);
         (process, outbox)

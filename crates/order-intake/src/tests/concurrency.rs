@@ -106,7 +106,8 @@ async fn a_batch_fails_with_its_connection_and_the_next_is_stored() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_writers_of_one_order_lose_nothing() {
     let writer = TestWriter::start().await;
-    let (tasks, pool) = (Tasks::default(), writer.database.pool());
+    let tasks = Tasks::default();
+    let pool = writer.database.pool();
     let queues = [(); 4].map(|()| TestWriter::new_queue());
     for queue in &queues {
         tasks.spawn("writer", |stop| writer.new_writer(pool.clone(), queue).run(stop));

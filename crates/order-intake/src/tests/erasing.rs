@@ -253,7 +253,8 @@ async fn an_erasure_that_fails_does_not_delay_those_of_other_merchants() {
 /// A database with a running erasure of one order, and the task that erases.
 async fn running_erasure() -> (testkit::Database, Eraser) {
     let database = testkit::Database::create(App::migrations()).await;
-    let (pool, clock) = (database.pool(), Clock::system());
+    let pool = database.pool();
+    let clock = Clock::system();
     let new = NewErasure {
         id: Uuid::now_v7(),
         merchant: &"acme".parse().unwrap(),
@@ -265,7 +266,8 @@ async fn running_erasure() -> (testkit::Database, Eraser) {
         at: clock.now(),
     };
     insert_erasure(&mut pool.get().await.unwrap(), &new).await.unwrap();
-    let (outbox, wake) = (Outbox::new(App::NAME), Arc::default());
+    let outbox = Outbox::new(App::NAME);
+    let wake = Arc::default();
     (database, Eraser { pool, clock, outbox, wake, failed: HashMap::new() })
 }
 
@@ -289,7 +291,10 @@ async fn an_erasure_that_failed_here_and_ended_in_another_replica_is_not_waited_
     assert_eq!(eraser.failed.len(), 1);
     database.execute_raw("ALTER TABLE away RENAME TO erasure_orders").await;
     let Eraser { pool, clock, outbox, wake, .. } = &eraser;
-    let (pool, clock, outbox, wake) = (pool.clone(), clock.clone(), outbox.clone(), wake.clone());
+    let pool = pool.clone();
+    let clock = clock.clone();
+    let outbox = outbox.clone();
+    let wake = wake.clone();
     let mut other = Eraser { pool, clock, outbox, wake, failed: HashMap::new() };
     assert_eq!(other.step().await.unwrap(), Step::Done);
     // The task would read the table again without a pause while it waits for an attempt that is due.
@@ -309,7 +314,8 @@ async fn a_snapshot_that_waits_for_the_erasure_of_an_unknown_order_is_later_than
     let pool = app.service.database.pool();
     let mut erasure = pool.get().await.unwrap();
     erasure.batch_execute("BEGIN").await.unwrap();
-    let (merchant, names) = ("acme".parse().unwrap(), ["P-0".to_owned()]);
+    let merchant = "acme".parse().unwrap();
+    let names = ["P-0".to_owned()];
     let now = Clock::system().now();
     assert_eq!(store::erase_orders(&mut erasure, &merchant, &names, now).await.unwrap(), 0);
     let message = order_message(&orders);

@@ -49,7 +49,8 @@ async fn orders_are_found_by_identifier_email_and_line() {
 async fn orders_are_paginated() {
     let app = TestApp::start().await;
     app.publish("acme", &sample_message(25)).await;
-    let (mut seen, mut after) = (Vec::new(), String::new());
+    let mut seen = Vec::new();
+    let mut after = String::new();
     loop {
         let path = format!("/v1/orders?limit=10{after}");
         let page: Value = app.get(&path, "acme").await.json().await.unwrap();

@@ -33,7 +33,8 @@ async fn searches_read_few_rows() {
     writer.database.execute_raw(off).await;
     writer.database.execute_raw("VACUUM ANALYZE orders, order_lines").await;
     let pool = writer.database.pool();
-    let (mut stale, mut conn) = (pool.get().await.unwrap(), pool.get().await.unwrap());
+    let mut stale = pool.get().await.unwrap();
+    let mut conn = pool.get().await.unwrap();
     let (acme, text) = (|| "acme".parse().ok(), |text: &str| Some(text.to_owned()));
     let after = |identifier: &str| {
         Some(OrderKey { merchant: "acme".parse().unwrap(), identifier: identifier.to_owned() })
@@ -173,7 +174,8 @@ async fn the_plan_of_an_empty_table_stays_good() {
 
 /// Reads and erases one order.
 async fn erase_one(conn: &mut AsyncPgConnection) {
-    let (merchant, identifiers) = ("acme".parse().unwrap(), ["B-7".to_owned()]);
+    let merchant = "acme".parse().unwrap();
+    let identifiers = ["B-7".to_owned()];
     let now = platform::Clock::system().now();
     store::load_stored(conn, &[("acme", "B-7")], &[], &[]).await.unwrap();
     store::erase_orders(conn, &merchant, &identifiers, now).await.unwrap();

@@ -5,7 +5,8 @@ use super::*;
 impl TestApp {
     /// The merchants and identifiers of the orders that a token finds, page by page.
     async fn find(&self, query: &str, token: &str) -> Vec<(String, String)> {
-        let (mut found, mut after) = (Vec::new(), String::new());
+        let mut found = Vec::new();
+        let mut after = String::new();
         loop {
             let url = format!("{}/v1/orders?limit=2&{query}{after}", self.service.url);
             let response = self.client.get(url).bearer_auth(token).send().await.unwrap();
@@ -93,7 +94,8 @@ async fn the_newest_orders_of_a_merchant_come_first() {
     assert_eq!(app.publish("acme", &order_message(&orders)).await.0, StatusCode::OK);
     assert_eq!(app.publish("rival", &order_message(&orders[..1])).await.0, StatusCode::OK);
     let newest = [("acme", "A-3"), ("acme", "A-4"), ("acme", "A-1"), ("acme", "A-2")];
-    let (staff, own) = (app.issuer.token(None, "read"), app.issuer.token(Some("acme"), "orders"));
+    let staff = app.issuer.token(None, "read");
+    let own = app.issuer.token(Some("acme"), "orders");
     assert_eq!(app.find("sort=newest&merchant=acme", &staff).await, pairs(&newest));
     assert_eq!(app.find("sort=newest", &own).await, pairs(&newest));
     for (query, token) in [

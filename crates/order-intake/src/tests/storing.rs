@@ -126,7 +126,8 @@ async fn the_last_of_two_snapshots_with_equal_updated_at_wins() {
 #[tokio::test]
 async fn conflicts_are_found_before_anything_is_written() {
     let writer = TestWriter::start().await;
-    let (order, new) = (refunded(), samples(101).remove(100));
+    let order = refunded();
+    let new = samples(101).remove(100);
     check(&writer.publish("acme", one(&order)).await, &[OrderOutcome::Stored]);
     let newer = with(order.clone(), |order| order["updated_at"] = json!("2027-01-01T00:00:00Z"));
     check(&writer.publish("acme", &[newer]).await, &[OrderOutcome::Stored]);
@@ -154,7 +155,8 @@ async fn conflicts_are_found_before_anything_is_written() {
 #[tokio::test]
 async fn a_changed_refund_rejects_its_message_and_no_other() {
     let writer = TestWriter::start().await;
-    let (order, others) = (refunded(), samples(104).split_off(100));
+    let order = refunded();
+    let others = samples(104).split_off(100);
     writer.publish("acme", one(&order)).await.unwrap();
     let changed = with(order.clone(), |order| order["refunds"][0]["note"] = json!("changed"));
     let publications = vec![

@@ -64,7 +64,8 @@ async fn a_token_keeps_its_known_scopes() {
 #[tokio::test(flavor = "multi_thread")]
 async fn repeated_headers_are_rejected() {
     let (service, key) = service_with_key().await;
-    let (good, url) = (key.token(|_, _| {}), format!("{}/orders", service.url));
+    let good = key.token(|_, _| {});
+    let url = format!("{}/orders", service.url);
     for token in [&good, "nonsense"] {
         let twice = client().get(&url).bearer_auth(&good).bearer_auth(token).send().await.unwrap();
         assert_eq!(twice.status(), StatusCode::BAD_REQUEST);
@@ -84,7 +85,8 @@ async fn repeated_headers_are_rejected() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_token_is_checked_before_the_other_headers() {
     let (service, key) = service_with_key().await;
-    let (good, unknown_key) = (key.token(|_, _| {}), Key::new("k9").token(|_, _| {}));
+    let good = key.token(|_, _| {});
+    let unknown_key = Key::new("k9").token(|_, _| {});
     for (name, value, status) in [
         ("idempotency-key", "x".repeat(256), StatusCode::BAD_REQUEST),
         ("content-type", "text/plain".to_owned(), StatusCode::UNSUPPORTED_MEDIA_TYPE),
@@ -129,7 +131,8 @@ async fn head_is_get_without_a_body() {
             let request = client().request(method, format!("{}{path}", service.url));
             request.bearer_auth(&good).header("x-request-id", "same").send().await.unwrap()
         };
-        let (get, head) = (send(Method::GET).await, send(Method::HEAD).await);
+        let get = send(Method::GET).await;
+        let head = send(Method::HEAD).await;
         assert_eq!((head.status(), get.status()), (status, status), "{path}");
         let headers = |response: &Response| {
             let mut headers = response.headers().clone();

@@ -155,7 +155,8 @@ async fn an_abandoned_transaction_does_not_return_to_the_pool() {
 async fn a_lock_of_an_abandoned_request_is_released() {
     const LOCK: i64 = 7;
     let database = Database::create(Vec::new()).await;
-    let (timed_out, other) = (database.pool(), database.pool());
+    let timed_out = database.pool();
+    let other = database.pool();
     for round in 0..50 {
         // Between the request for the lock and its response.
         let timeout = Duration::from_micros(round * 40);
@@ -264,7 +265,8 @@ fn is_woken(wake: &Notify) -> bool {
 async fn a_task_is_woken_after_the_commit_and_not_before() {
     let database = Database::create(vec![]).await;
     let pool = testkit::process(&database).pool;
-    let (wake, other) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let wake = Arc::new(Notify::new());
+    let other = Arc::new(Notify::new());
     let mut conn = pool.get().await.unwrap();
     conn.transaction(async |_| {
         wake_after_commit(&wake);

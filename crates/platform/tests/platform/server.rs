@@ -20,7 +20,8 @@ pub(crate) async fn raw(url: &str, bytes: &str) -> (String, Duration) {
 /// Sends these bytes; returns the response until the server closes the connection, and the time.
 pub(crate) async fn send(mut stream: TcpStream, bytes: &str) -> (String, Duration) {
     stream.write_all(bytes.as_bytes()).await.unwrap();
-    let (started, mut response) = (Instant::now(), Vec::new());
+    let started = Instant::now();
+    let mut response = Vec::new();
     let read = tokio::time::timeout(Duration::from_secs(120), stream.read_to_end(&mut response));
     read.await.expect("the server did not close the connection of a slow client").unwrap();
     (String::from_utf8_lossy(&response).into_owned(), started.elapsed())
@@ -173,7 +174,8 @@ async fn the_version_and_the_commit_are_served_without_a_token() {
     let service = start(&[]).await;
     let response = client().get(format!("{}/version", service.url)).send().await.unwrap();
     assert_eq!(response.status(), StatusCode::OK);
-    let (version, commit) = (platform::VERSION, platform::COMMIT);
+    let version = platform::VERSION;
+    let commit = platform::COMMIT;
     let expected = json!({ "service": "echo", "version": version, "commit": commit });
     assert_eq!(response.json::<Value>().await.unwrap(), expected);
     assert_eq!(platform::version_text(), format!("{version} (commit {commit})"));

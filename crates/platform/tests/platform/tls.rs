@@ -64,7 +64,8 @@ async fn tls_is_1_2_only_unless_switched_and_certificates_are_renewed_in_place()
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let first = certificate(folder.path(), 1);
-    let (cert, key) = (path("cert.pem"), path("key.pem"));
+    let cert = path("cert.pem");
+    let key = path("key.pem");
     let files = [("HTTP__TLS__CERTIFICATE", cert.as_str()), ("HTTP__TLS__KEY", key.as_str())];
     let service = start(&files).await;
     let (version, _) =

@@ -129,7 +129,9 @@ async fn who(service: &Running, token: &str) -> StatusCode {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn only_valid_tokens_of_auth_are_accepted() {
-    let (ours, theirs, encryption) = (Key::new("k1"), Key::new("k1"), Key::new("k2"));
+    let ours = Key::new("k1");
+    let theirs = Key::new("k1");
+    let encryption = Key::new("k2");
     let unreadable = json!({ "kty": "OKP", "crv": "X25519", "use": "enc", "kid": "k3", "x": "AA" });
     let keys =
         vec![unreadable, encryption.public_for(Some(PublicKeyUse::Encryption)), ours.public()];
@@ -207,7 +209,8 @@ async fn before_the_revocations_are_loaded_no_token_is_accepted() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_empty_list_of_keys_is_fetched_again() {
-    let (key, keys) = (Key::new("first"), Arc::new(Mutex::new(Vec::new())));
+    let key = Key::new("first");
+    let keys = Arc::new(Mutex::new(Vec::new()));
     let service = start_with_jwks(&publish(&keys)).await;
     let ready = format!("{}/readyz", service.url);
     let parts = client().get(&ready).send().await.unwrap().text().await.unwrap();

@@ -153,7 +153,8 @@ mod tests {
 
     #[test]
     fn old_and_new_amounts_are_named() {
-        let (page, conflict) = (page(), conflict());
+        let page = page();
+        let conflict = conflict();
         let changed = Changed::new(&page, &conflict.changes, &conflict.quote);
         assert_eq!(
             changed.amounts,

@@ -33,7 +33,8 @@ fn shirts() -> Offer {
 
 #[test]
 fn pickers_have_the_attributes_that_differ() {
-    let (page, item) = (page(), item("A-1~1~1~SMALL~exchange~M-B"));
+    let page = page();
+    let item = item("A-1~1~1~SMALL~exchange~M-B");
     let pickers = Pickers::new(&page, &item, &shirts(), &Fields::default());
     let labels: Vec<_> = pickers.pickers.iter().map(|picker| picker.label.as_str()).collect();
     assert_eq!(labels, ["Size", "Colour"]);
@@ -54,7 +55,8 @@ fn pickers_have_the_attributes_that_differ() {
 
 #[test]
 fn typed_values_lead_to_a_variant_or_to_none() {
-    let (page, item) = (page(), item("A-1~1~1~SMALL~exchange~M-B"));
+    let page = page();
+    let item = item("A-1~1~1~SMALL~exchange~M-B");
     let pickers = |values| Pickers::new(&page, &item, &shirts(), &typed(values));
     assert_eq!(pickers(["S", "red"]).sku(), Some("S-R"));
     let missing = pickers(["S", "blue"]);
@@ -79,7 +81,8 @@ fn variants_without_clear_attributes_are_chosen_by_title() {
 
 #[test]
 fn too_little_stock_and_no_response_are_said() {
-    let (page, two) = (page(), item("A-1~1~2~SMALL"));
+    let page = page();
+    let two = item("A-1~1~2~SMALL");
     let none = |offer: &Offer| Pickers::new(&page, &two, offer, &Fields::default()).none;
     let few = offer(&[variant("S-R", "S", "red", 1, 5000)]);
     assert_eq!(none(&few), Some(page.t1("exchange-too-few", "count", 2_u32)));
@@ -90,7 +93,8 @@ fn too_little_stock_and_no_response_are_said() {
 
 #[test]
 fn a_giftee_sees_no_prices() {
-    let (page, mut item) = (page(), item("A-1~1~1~SMALL"));
+    let page = page();
+    let mut item = item("A-1~1~1~SMALL");
     item.line.unit_price = None;
     let pickers = Pickers::new(&page, &item, &shirts(), &Fields::default());
     assert!(pickers.listed.iter().all(|listed| !listed.text.contains('€')));
@@ -110,7 +114,8 @@ fn sizes_are_in_their_natural_order() {
 
 #[test]
 fn a_variant_has_its_picture_if_the_host_is_the_merchants() {
-    let (mut page, item) = (page(), item("A-1~1~1~SMALL"));
+    let mut page = page();
+    let item = item("A-1~1~1~SMALL");
     let portal =
         json!({ "merchant": "a", "version": 1, "name": "A", "image_hosts": ["cdn.acme.test"] });
     page.portal = serde_json::from_value::<crate::merchant::Portal>(portal).unwrap().into();

@@ -196,7 +196,8 @@ mod tests {
     fn a_gift_has_no_amounts() {
         let mut gift = rma(&[json!({ "resolution": "gift_card", "refund_financials": null })]);
         gift.return_shipping_cost_cents = None;
-        let (page, items) = (page(), items(&gift));
+        let page = page();
+        let items = items(&gift);
         assert_eq!((items[0].paid(&page), Amounts::of(&gift)), (None, None));
         assert!(!items[0].outcome(&page).contains('€'));
         assert_eq!(items[0].replacement(&page), Some(page.t("item-gift-card-waits")));
@@ -236,7 +237,8 @@ mod tests {
     #[test]
     fn a_failed_exchange_becomes_a_refund() {
         let failed = json!({ "resolution": "exchange", "exchange_status": "failed" });
-        let (page, items) = (page(), items(&rma(&[failed])));
+        let page = page();
+        let items = items(&rma(&[failed]));
         assert_eq!(items[0].outcome(&page), page.t1("item-exchange-failed", "amount", "€21.65"));
         assert_eq!(items[0].replacement(&page), None);
     }

@@ -165,7 +165,8 @@ impl Browser {
         }
         let location = response.headers().get("location");
         let location = location.map(|value| value.to_str().unwrap().to_owned()).unwrap_or_default();
-        let (status, body) = (response.status(), read_body(response).await);
+        let status = response.status();
+        let body = read_body(response).await;
         (status, location, String::from_utf8(body.to_vec()).unwrap())
     }
 

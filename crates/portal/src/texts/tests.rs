@@ -62,7 +62,8 @@ fn quoted_words(folder: &Path, found: &mut BTreeSet<String>) {
 
 /// The quoted words of the pages that can be ids or the starts of ids.
 fn named() -> BTreeSet<String> {
-    let (root, mut found) = (Path::new(env!("CARGO_MANIFEST_DIR")), BTreeSet::new());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = BTreeSet::new();
     quoted_words(&root.join("templates"), &mut found);
     quoted_words(&root.join("src"), &mut found);
     found
@@ -82,7 +83,8 @@ fn every_text_has_a_use() {
 
 #[test]
 fn every_text_that_pages_name_exists() {
-    let (english, named) = (messages(Language::En), named());
+    let english = messages(Language::En);
+    let named = named();
     let group = |id: &str| id.split_once('-').map(|(group, _)| group.to_owned());
     let groups: BTreeSet<_> = english.keys().filter_map(|id| group(id)).collect();
     let exists = |id: &String| {

@@ -79,7 +79,8 @@ impl Acknowledgement {
     /// A sentence with a date and a time at the merchant's place.
     fn with_time(&self, id: &str, at: &DateTime<Utc>) -> String {
         let local = self.page.portal.local(at);
-        let (time, offset) = (local.format("%H:%M:%S"), local.format("%:z"));
+        let time = local.format("%H:%M:%S");
+        let offset = local.format("%:z");
         let time =
             self.page.t2("withdrawn-time", "time", time.to_string(), "offset", offset.to_string());
         self.page.t2(id, "date", self.page.date(at), "time", time)

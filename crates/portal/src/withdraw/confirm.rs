@@ -122,7 +122,8 @@ pub(super) async fn confirm(
 ) -> Result<HttpResponse, PageError> {
     let sent = &sent.0;
     check_offered(&visit)?;
-    let (order, quote) = (sent.text("order"), sent.text("quote"));
+    let order = sent.text("order");
+    let quote = sent.text("quote");
     let request = Request::open(&app, &visit, sent.text("request"))?;
     let person = request.withdrawal.clone().ok_or(PageError::BadForm)?;
     let is_update = sent.is_checked("update");

@@ -110,8 +110,8 @@ async fn a_locked_return_delays_no_other() {
         returns[0]
     );
     locker.batch_execute(&lock).await.unwrap();
-    let (locked, free) =
-        (report("locked", "in_transit", &returns[0]), report("free", "in_transit", &returns[1]));
+    let locked = report("locked", "in_transit", &returns[0]);
+    let free = report("free", "in_transit", &returns[1]);
     let waiting = app.carrier(&locked);
     let others = async {
         for index in 0..20 {

@@ -36,7 +36,8 @@ async fn a_token_without_a_merchant_lists_the_discrepancies_of_all() {
         mistyped(&app, merchant, name).await;
     }
     let row = |merchant: &str, order: &str| (merchant.to_owned(), order.to_owned());
-    let (acme, rival) = ([row("acme", "B"), row("acme", "A")], [row("rival", "A")]);
+    let acme = [row("acme", "B"), row("acme", "A")];
+    let rival = [row("rival", "A")];
     let all = [row("acme", "B"), row("rival", "A"), row("acme", "A")];
     let support = app.issuer.token(None, "read replay");
     let operator = app.issuer.token(None, "operator");
@@ -64,7 +65,8 @@ async fn a_token_without_a_merchant_lists_the_discrepancies_of_all() {
     assert_eq!(rows(&listed(&app, &viewer, "").await.1), acme);
     assert_eq!(rows(&listed(&app, &viewer, "?merchant=acme").await.1), acme);
     // A foreign merchant and one that does not exist are the same.
-    let (foreign, unknown) = (listed(&app, &viewer, "?merchant=rival").await, "?merchant=none");
+    let foreign = listed(&app, &viewer, "?merchant=rival").await;
+    let unknown = "?merchant=none";
     assert_eq!(foreign.0, StatusCode::NOT_FOUND);
     assert_eq!(foreign.1["message"], "there is no merchant rival");
     assert_eq!(listed(&app, &support, unknown).await.1["message"], "there is no merchant none");

@@ -171,7 +171,8 @@ async fn a_snapshot_that_the_erasure_overtook_is_erased() {
     let app = TestApp::alone().await;
     app.publish_event_at(erased(&["A"], false), Some(1000)).await;
     let _: ErasureConfirmed = event(&app, "order-intake", |_| true).await;
-    let (merchant, order) = ("acme".parse().unwrap(), planted("A"));
+    let merchant = "acme".parse().unwrap();
+    let order = planted("A");
     let stored = OrderStored { merchant, order: order.clone(), is_reset: false };
     app.publish_event_at(stored, Some(999)).await;
     app.projected("acme", &order).await;
@@ -240,7 +241,8 @@ async fn a_first_snapshot_that_waits_for_the_erasure_of_its_order_is_erased() {
 async fn a_late_erasure_keeps_newer_snapshots_and_the_returns_of_them() {
     let app = TestApp::alone().await;
     let merchant: MerchantId = "acme".parse().unwrap();
-    let (older, mut newer) = (planted("A"), planted("A"));
+    let older = planted("A");
+    let mut newer = planted("A");
     newer.updated_at += chrono::TimeDelta::seconds(1);
     let mut returns = Vec::new();
     for (unit, sequence, order) in [(1, 998, older), (2, 1001, newer)] {

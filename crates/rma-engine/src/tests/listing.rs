@@ -15,7 +15,8 @@ async fn found(app: &TestApp, query: &str) -> Vec<String> {
 
 /// The returns of all pages of a list.
 async fn pages(app: &TestApp, query: &str) -> Vec<String> {
-    let (mut seen, mut after) = (Vec::new(), String::new());
+    let mut seen = Vec::new();
+    let mut after = String::new();
     loop {
         let (_, page) = app.get(&format!("/v1/returns?limit=2{query}{after}"), "acme").await;
         let returns = page["returns"].as_array().unwrap();

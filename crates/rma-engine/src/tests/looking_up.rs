@@ -29,7 +29,8 @@ async fn returned(app: &TestApp, merchant: &str) -> (String, String) {
     let label = json!({
         "event_identifier": "1", "event": "label", "rma_identifier": rma, "tracking_number": "1Z9",
     });
-    let (carrier, of) = (app.issuer.token(None, "carrier"), [("x-service-id", merchant)]);
+    let carrier = app.issuer.token(None, "carrier");
+    let of = [("x-service-id", merchant)];
     let (status, _) =
         app.send(Method::POST, "/v1/carrier_events", &carrier, &of, Some(&label)).await;
     assert_eq!(status, StatusCode::OK);
@@ -82,8 +83,8 @@ async fn a_token_without_a_merchant_finds_the_returns_of_all() {
 async fn the_scope_read_reads_everything_and_changes_nothing() {
     let app = TestApp::start().await;
     let (_, rma) = returned(&app, "acme").await;
-    let (viewer, foreign) =
-        (app.issuer.token(Some("acme"), "read"), app.issuer.token(Some("rival"), "read"));
+    let viewer = app.issuer.token(Some("acme"), "read");
+    let foreign = app.issuer.token(Some("rival"), "read");
     let support = app.issuer.token(None, "read replay");
     let of_acme = [("x-service-id", "acme")];
     for path in [

@@ -139,7 +139,8 @@ async fn the_later_event_wins_for_the_same_updated_at() {
     let line = &mut part.items[0];
     (line.quantity_shipped, line.product_amount_cents, line.tax_amount_cents) = (1, 2000, 165);
     let stored = |order: &Order| {
-        let (merchant, order) = ("acme".parse().unwrap(), order.clone());
+        let merchant = "acme".parse().unwrap();
+        let order = order.clone();
         OrderStored { merchant, order, is_reset: false }
     };
     app.publish_event_at(stored(&whole), Some(10)).await;
@@ -156,14 +157,17 @@ async fn the_later_event_wins_for_the_same_updated_at() {
 #[tokio::test]
 async fn a_reset_order_replaces_a_snapshot_from_the_future() {
     let app = TestApp::start().await;
-    let (whole, stuck) = (order("A", 2), later(&order("A", 1), 3600));
+    let whole = order("A", 2);
+    let stuck = later(&order("A", 1), 3600);
     let stored = |order: &Order, is_reset| {
-        let (merchant, order) = ("acme".parse().unwrap(), order.clone());
+        let merchant = "acme".parse().unwrap();
+        let order = order.clone();
         OrderStored { merchant, order, is_reset }
     };
     app.publish_event_at(stored(&stuck, false), Some(10)).await;
     app.projected("acme", &stuck).await;
-    let (reset, correct) = (order("A", 1), later(&whole, 60));
+    let reset = order("A", 1);
+    let correct = later(&whole, 60);
     // An older snapshot that is no reset is late.
     app.publish_event_at(stored(&correct, false), Some(11)).await;
     app.store("acme", &order("B", 1)).await;
@@ -184,15 +188,17 @@ async fn a_reset_order_replaces_a_snapshot_from_the_future() {
 async fn events_around_a_reset_that_are_published_again_do_not_replace_a_newer_snapshot() {
     let app = TestApp::start().await;
     let stored = |order: &Order, is_reset| {
-        let (merchant, order) = ("acme".parse().unwrap(), order.clone());
+        let merchant = "acme".parse().unwrap();
+        let order = order.clone();
         OrderStored { merchant, order, is_reset }
     };
     // The database was restored, and a new event arrives before the old ones.
     let newest = later(&order("A", 3), 60);
     app.publish_event_at(stored(&newest, false), Some(100)).await;
     app.projected("acme", &newest).await;
-    let (tomorrow, reset, correct) =
-        (later(&order("A", 1), 3 * 24 * 60), order("A", 1), later(&order("A", 2), 30));
+    let tomorrow = later(&order("A", 1), 3 * 24 * 60);
+    let reset = order("A", 1);
+    let correct = later(&order("A", 2), 30);
     for (snapshot, is_reset, sequence) in
         [(&tomorrow, false, 10), (&reset, true, 12), (&correct, false, 13)]
     {
@@ -345,7 +351,8 @@ async fn a_query_plan_from_an_empty_table_stays_good() {
 /// Every query that finds several orders or returns at once.
 async fn look_up(conn: &mut AsyncPgConnection) {
     use crate::store::{locked_returns, order_rows, orders, units};
-    let (acme, order) = ("acme".parse().unwrap(), order("B", 1));
+    let acme = "acme".parse().unwrap();
+    let order = order("B", 1);
     let keys = [("acme", "B"), ("acme", "C")];
     orders::lock_stored(conn, &keys, 1).await.unwrap();
     units::held(conn, &keys).await.unwrap();

@@ -52,7 +52,8 @@ async fn a_stale_quote_is_rejected_with_its_changes() {
 async fn costs_and_gift_cards_apply_in_the_merchants_currency_only() {
     let app = TestApp::with(|acme| {
         acme.settings.returns.methods[0].shipping_cost_cents = 595;
-        let (sku, bonus_credit_amount_cents) = ("GIFT".to_owned(), 500);
+        let sku = "GIFT".to_owned();
+        let bonus_credit_amount_cents = 500;
         acme.settings.returns.gift_card = Some(GiftCardOffer { sku, bonus_credit_amount_cents });
     })
     .await;

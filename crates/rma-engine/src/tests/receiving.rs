@@ -85,7 +85,9 @@ async fn an_idempotency_key_applies_to_one_receipt_of_one_return() {
     let body = json!({ "close": true });
     let receive = |rma: &str| {
         let path = format!("/v1/returns/{rma}/receipts");
-        let (app, token, body) = (&app, &token, &body);
+        let app = &app;
+        let token = &token;
+        let body = &body;
         async move { app.send(Method::POST, &path, token, &headers, Some(body)).await }
     };
     let response = receive(&first).await;

@@ -189,7 +189,8 @@ async fn staff_may_override_policy_reasons_and_a_portal_may_not() {
     assert_eq!(status, StatusCode::CONFLICT);
     assert_eq!(refusal["ineligible"][0]["code"], "final_sale");
     body["override"] = json!({ "by": "Ann", "reason": "arrived broken" });
-    let (portal, acme) = (app.issuer.token(None, "returns"), [("x-service-id", "acme")]);
+    let portal = app.issuer.token(None, "returns");
+    let acme = [("x-service-id", "acme")];
     let (status, _) = app.send(Method::POST, "/v1/returns", &portal, &acme, Some(&body)).await;
     assert_eq!(status, StatusCode::FORBIDDEN);
     let rma = app.start_return(&body).await;
@@ -215,7 +216,8 @@ async fn exchanged_units_are_confirmed_order_by_order() {
     }
     let variant = json!({ "sku": "TEE-M", "title": "Tee, M", "unit_price_amount_cents": 2000 });
     let exchange = json!({ "resolution": "exchange", "variant": variant });
-    let (card, refund) = (json!({ "resolution": "gift_card" }), json!({ "resolution": "refund" }));
+    let card = json!({ "resolution": "gift_card" });
+    let refund = json!({ "resolution": "refund" });
     let units = [
         choice("A", 1, &exchange),
         choice("A", 2, &card),
@@ -301,7 +303,8 @@ async fn the_giftee_is_the_customer_of_a_gift_exchange() {
 #[tokio::test]
 async fn a_return_has_orders_of_one_shopper_only() {
     let app = TestApp::start().await;
-    let (own, mut others) = (order("A", 1), order("B", 1));
+    let own = order("A", 1);
+    let mut others = order("B", 1);
     others.customer.identifier = "another shopper".to_owned();
     app.store("acme", &own).await;
     app.store("acme", &others).await;

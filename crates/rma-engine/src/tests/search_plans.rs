@@ -100,7 +100,8 @@ fn searches(merchant: Option<&MerchantId>) -> Vec<Search> {
 /// Searches for discrepancies in one merchant or in all, newest and oldest first.
 fn discrepancy_searches(merchant: Option<&MerchantId>) -> Vec<DiscrepancySearch> {
     let all = DiscrepancySearch::default;
-    let (open, resolved) = (Some(DiscrepancyState::Open), Some(DiscrepancyState::Resolved));
+    let open = Some(DiscrepancyState::Open);
+    let resolved = Some(DiscrepancyState::Resolved);
     let of_order = |order| {
         let searches = [
             all(),
@@ -221,7 +222,8 @@ async fn plans_of_empty_tables_stay_good() {
     let pool = database.pool();
     let mut conn = pool.get().await.unwrap();
     let names = [("m-7", "R-m-7-1"), ("m-7", "R-m-7-2")];
-    let (parcels, alone) = ([("m-7", "1Z3")], platform::batching::Processing::Alone);
+    let parcels = [("m-7", "1Z3")];
+    let alone = platform::batching::Processing::Alone;
     for _ in 0..10 {
         store::returns::lock_requested(&conn, &names, &parcels, alone).await.unwrap();
     }

@@ -81,8 +81,8 @@ fn renamed_refunds_are_found_with_one_pass_over_the_units() {
     let mut shipped_units = ShippedUnits::default();
     shipped_units.reconcile(&order, |_| false);
     let apply = |shipped_units: &mut ShippedUnits, order: &Order| {
-        let (refunds, mut returns) =
-            (order.refunds.iter().collect::<Vec<_>>(), AffectedReturns::default());
+        let refunds = order.refunds.iter().collect::<Vec<_>>();
+        let mut returns = AffectedReturns::default();
         refunds::apply(shipped_units, &acme, order, &refunds, &Held::new(), &mut returns)
     };
     assert!(apply(&mut shipped_units, &order).is_empty());

@@ -89,17 +89,20 @@ async fn run(name: &str, conn: &mut AsyncPgConnection, rma: &str) {
             erasures::erased_at(conn, &merchant, rma).await.unwrap();
         }
         "failed look-ups" => {
-            let (orders, now) = (["A".to_owned()], Clock::system().now());
+            let orders = ["A".to_owned()];
+            let now = Clock::system().now();
             lookups::delete_of_orders(conn, &merchant, &orders, now).await.unwrap();
         }
         "resolve discrepancies" => {
             let at = Clock::system().now();
-            let (by, note) = ("jo".to_owned(), "done".to_owned());
+            let by = "jo".to_owned();
+            let note = "done".to_owned();
             let resolution = DiscrepancyResolution { at, by, note, rma_identifier: None };
             resolve_refunds(conn, &merchant, "A", &["F-1"], &resolution).await.unwrap();
         }
         "idempotency keys" => {
-            let (key, request) = ("1", Digest::of_value(&json!(1)));
+            let key = "1";
+            let request = Digest::of_value(&json!(1));
             let key = IdempotencyKey {
                 merchant: &merchant,
                 operation: "returns",
@@ -110,7 +113,8 @@ async fn run(name: &str, conn: &mut AsyncPgConnection, rma: &str) {
             drop(idempotency::find_all(conn, &[key]).await.unwrap());
         }
         "erase responses" => {
-            let (names, erase) = ([rma.to_owned()], domain::erasure::erase);
+            let names = [rma.to_owned()];
+            let erase = domain::erasure::erase;
             idempotency::erase_responses(conn, &merchant, &names, erase).await.unwrap();
         }
         other => panic!("{other} is not a statement"),

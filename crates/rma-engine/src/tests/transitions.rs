@@ -17,7 +17,8 @@ impl Gateway {
         let database = testkit::Database::create(order_intake::App::migrations()).await;
         let mut settings = app.issuer.settings().to_vec();
         settings.push(("BROKER__RELAY_POLL_INTERVAL", "50ms"));
-        let (clock, namespace) = (Clock::system(), &app.service.namespace);
+        let clock = Clock::system();
+        let namespace = &app.service.namespace;
         let running =
             testkit::run::<order_intake::App>(&settings, clock, &database, namespace).await;
         for name in ["acme", "rival"] {

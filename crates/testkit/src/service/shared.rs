@@ -131,7 +131,8 @@ impl TestService {
 
 impl Started {
     async fn new<S: Service>(settings: &[(&str, &str)], service: &SharedService) -> Self {
-        let (issuer, queues) = (Issuer::start(), service.queues);
+        let issuer = Issuer::start();
+        let queues = service.queues;
         let identity = issuer.settings().into_iter().filter(|_| service.has_issuer);
         let settings = identity.chain(NO_LIMITS).chain(settings.iter().copied());
         let settings: Vec<_> =
@@ -141,7 +142,8 @@ impl Started {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let handle = runtime.handle().clone();
         let runtime = SharedRuntime(Some(runtime));
-        let (on_database, in_namespace) = (database.clone(), namespace.clone());
+        let on_database = database.clone();
+        let in_namespace = namespace.clone();
         let starting = handle.spawn(async move {
             let settings: Vec<_> =
                 settings.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();

@@ -17,8 +17,10 @@ async fn a_warehouse_names_the_merchant_and_a_merchant_registers_its_own_asns() 
         (status, response["message"].as_str().unwrap_or_default().to_owned())
     };
     let token = |merchant, scope| app.issuer.token(merchant, scope);
-    let (asn, shipment) = (inbound_asn("IN-1", 1), outbound_shipment("ASN-1", 1));
-    let (asns, shipments) = ("/v1/inbound_asns", "/v1/outbound_shipments");
+    let asn = inbound_asn("IN-1", 1);
+    let shipment = outbound_shipment("ASN-1", 1);
+    let asns = "/v1/inbound_asns";
+    let shipments = "/v1/outbound_shipments";
 
     let operator = token(None, "warehouse");
     let (status, message) = post(operator.clone(), None, shipments, &shipment).await;

@@ -66,9 +66,11 @@ async fn a_change_sends_every_part_again_and_repeating_it_sends_nothing() {
     // The messages of a part arrive in order; the sort is stable.
     arrivals.sort_by_key(|it| it.body["asn_number"].to_string());
     let seen: Vec<_> = arrivals.iter().map(|it| (it.sequence, it.event.as_str())).collect();
-    let (pending, shipped) = ("outbound_asn.pending", "outbound_asn.shipped");
+    let pending = "outbound_asn.pending";
+    let shipped = "outbound_asn.shipped";
     assert_eq!(seen, [(1, pending), (2, shipped), (1, pending), (2, shipped)]);
-    let (first, changed) = (&arrivals[0].body, &arrivals[1].body);
+    let first = &arrivals[0].body;
+    let changed = &arrivals[1].body;
     assert_eq!(
         (&changed["status"], &changed["asn_number"]),
         (&json!("shipped"), &json!("ASN-1_1"))
@@ -127,7 +129,8 @@ async fn a_key_can_be_used_again_after_an_error_and_after_it_expires() {
     assert_eq!(send(rival.json(&other)).await.0, 201, "another merchant's key");
 
     let pool = app.service.database.pool();
-    let (now, age) = (platform::Clock::system().now(), chrono::TimeDelta::seconds(-1));
+    let now = platform::Clock::system().now();
+    let age = chrono::TimeDelta::seconds(-1);
     platform::database::delete_older_than(&pool, "idempotency_keys", "completed_at", now, age)
         .await
         .unwrap();

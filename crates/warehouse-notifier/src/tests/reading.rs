@@ -37,7 +37,8 @@ impl TestApp {
     async fn merchants_in(&self, path: &str, merchant: Option<&str>) -> Vec<String> {
         let name = path.trim_start_matches("/v1/").split('?').next().unwrap();
         let name = if name == "warehouse_records" { "records" } else { name };
-        let (mut found, mut after) = (Vec::new(), String::new());
+        let mut found = Vec::new();
+        let mut after = String::new();
         loop {
             let separator = if path.contains('?') { '&' } else { '?' };
             let page = format!("{path}{separator}limit=1{after}");

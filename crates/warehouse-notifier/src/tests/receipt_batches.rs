@@ -46,7 +46,9 @@ impl TestApp {
 #[tokio::test(flavor = "multi_thread")]
 async fn concurrent_receipts_of_two_merchants_are_stored_once() {
     let app = TestApp::alone().await;
-    let (merchants, numbers, units) = (["acme", "rival"], ["IN-1", "IN-2"], 15);
+    let merchants = ["acme", "rival"];
+    let numbers = ["IN-1", "IN-2"];
+    let units = 15;
     let mut requests = Vec::new();
     for merchant in merchants {
         for number in numbers {

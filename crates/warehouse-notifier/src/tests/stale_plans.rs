@@ -72,7 +72,8 @@ fn inbound_header() -> InboundHeader {
 
 async fn receive(name: &str, conn: &mut AsyncPgConnection) {
     let asn = ("acme".to_owned(), NUMBER.to_owned());
-    let (now, processing) = (Clock::system().now(), Processing::Alone);
+    let now = Clock::system().now();
+    let processing = Processing::Alone;
     match name {
         "headers of receipts" => {
             drop(receipts::headers(conn, &BTreeSet::from([&asn]), processing).await.unwrap());

@@ -34,7 +34,8 @@ impl FakeIntake {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let stored = Arc::new(Mutex::new(Vec::new()));
-        let (all_stored, rate_limited) = (stored.clone(), Arc::new(AtomicU64::new(0)));
+        let all_stored = stored.clone();
+        let rate_limited = Arc::new(AtomicU64::new(0));
         let remaining = rate_limited.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming() {
@@ -70,7 +71,8 @@ fn respond(
     rate_limited: &AtomicU64,
 ) {
     let mut reader = BufReader::new(stream);
-    let (mut line, mut length) = (String::new(), 0);
+    let mut line = String::new();
+    let mut length = 0;
     reader.read_line(&mut line).unwrap();
     let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
     loop {
@@ -311,7 +313,8 @@ async fn snapshots_of_one_order_arrive_in_the_order_of_the_file() {
     let lines: Vec<_> = orders.iter().map(Value::to_string).collect();
     std::fs::write(&file.2, lines.join("\n")).unwrap();
     let notes = Arc::new(Mutex::new(Vec::new()));
-    let (noted, mut failures) = (notes.clone(), 2);
+    let noted = notes.clone();
+    let mut failures = 2;
     let intake = FakeIntake::start(Box::new(move |_, message| {
         let orders = message["returns_portal_order"]["orders"].as_array().unwrap();
         let note = orders.iter().find_map(|order| order["note"].as_str()).unwrap();

@@ -40,7 +40,8 @@ fn tee(medium: (i64, i64), red: (i64, i64)) -> Value {
 #[test]
 fn units_in_stock_stay_exchangeable() {
     let card = "L3 UNEVEN_EXCHANGE no price";
-    let (medium, red) = ("L1 EVEN_EXCHANGE 2000", "L2 UNEVEN_EXCHANGE 2500");
+    let medium = "L1 EVEN_EXCHANGE 2000";
+    let red = "L2 UNEVEN_EXCHANGE 2500";
     let all = format!("{medium}; {red}; {red}; {card}; 0 0");
     check(Some(&tee((9, 2000), (9, 2500))), &all);
     let without = format!("{red}; {red}; {card}; L1 out_of_stock; 0 0");

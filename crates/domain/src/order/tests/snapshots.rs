@@ -20,7 +20,8 @@ fn refunds_of(snapshot: &OrderSnapshot) -> HashMap<String, RefundVersion> {
 /// The outcome of a changed plain order when the plain order is stored.
 fn decide_after_plain(change: impl FnOnce(&mut Value)) -> Result<OrderOutcome, String> {
     let plain = snapshot(|_| {});
-    let (stored, refunds) = (plain.version(), refunds_of(&plain));
+    let stored = plain.version();
+    let refunds = refunds_of(&plain);
     let now = time("2026-02-01T00:00:00Z");
     snapshot(change)
         .decide(Some(&stored), |id| refunds.get(id), |_| None, OrderPolicy::default(), now)

@@ -84,8 +84,8 @@ fn add_order_violations(all: &mut Vec<Violation>, message: &Value, order: &str) 
         add_object_violations(all, &refund, &REFUND);
         let line = format!("{refund}/refund_line_items/0");
         add_object_violations(all, &line, &REFUND_LINE);
-        let (item, quantity) =
-            (format!("{line}/order_item_identifier"), format!("{line}/quantity"));
+        let item = format!("{line}/order_item_identifier");
+        let quantity = format!("{line}/quantity");
         let items = format!("{order}/items");
         let unknown = violation(item.clone(), Some(json!("no such line")), Code::Invalid);
         all.push(Violation { relies_on: vec![items.clone(), quantity.clone()], ..unknown });

@@ -16,7 +16,8 @@ fn a_mail_back_return_from_confirmation_to_refund() {
             let item = &message["items"][0];
             let receiving = item.get("receiving_status");
             assert_eq!(receiving, managed.then_some(&json!("PENDING")));
-            let (number, parcel) = (&item["tracking_number"], &item["package_tracking_status"]);
+            let number = &item["tracking_number"];
+            let parcel = &item["package_tracking_status"];
             rows.push(format!("{event}: {} {number} {parcel}\n", message["status"]));
         };
         row(&rma, ServiceEvent::Created.as_str());
@@ -226,7 +227,9 @@ fn an_exchange_is_placed_or_becomes_a_refund() {
         ("A/L1/3", Resolution::Refund),
     ];
     let mut rma = rma_with("RMA-1", ReturnMethod::MailBack, &units, &settings(false));
-    let (first, second, third) = ([unit("A/L1/1")], [unit("A/L1/2")], [unit("A/L1/3")]);
+    let first = [unit("A/L1/1")];
+    let second = [unit("A/L1/2")];
+    let third = [unit("A/L1/3")];
     let mut steps = vec![
         summary(&rma.cancel(Some(&first), minute(1))),
         summary(&rma.cancel(Some(&third), minute(2))),

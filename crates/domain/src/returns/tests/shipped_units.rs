@@ -168,7 +168,8 @@ proptest! {
         steps in prop::collection::vec((1..4i64, 0..5000i64, 0..500i64, 0..500i64), 1..8),
     ) {
         let mut line_units = LineUnits::default();
-        let (mut shipped, mut all) = (0, Amounts::default());
+        let mut shipped = 0;
+        let mut all = Amounts::default();
         for (more, product, discount, tax) in steps {
             shipped += more;
             let step = amounts(product, discount.min(product), tax);

@@ -110,11 +110,13 @@ fn a_unit_appears_once_in_an_asn() {
     let reader = asn_reader();
     let (one, other) = ("/cartons/0/details/0", "/cartons/0/details/1");
     let unit = |line: &str, name: &str| format!("{line}/{name}");
-    let (unit_id, client_id) = ("unit_identifier", "client_unit_identifier");
+    let unit_id = "unit_identifier";
+    let client_id = "client_unit_identifier";
     for (first, second) in
         [(unit_id, unit_id), (unit_id, client_id), (client_id, unit_id), (client_id, client_id)]
     {
-        let (first, second_at) = (unit(one, first), unit(other, second));
+        let first = unit(one, first);
+        let second_at = unit(other, second);
         let without = [unit(one, unit_id), unit(other, unit_id)];
         let without = without.iter().map(|name| (name.as_str(), None));
         let same = [(first.as_str(), Some(json!("7"))), (second_at.as_str(), Some(json!(7)))];
@@ -207,7 +209,8 @@ fn a_line_of_several_units_identifies_no_unit() {
 #[test]
 fn an_empty_text_is_filled_from_the_asn() {
     let texts = ["sku", "upc", "return_reason", "merchant", "concept", "tracking_number"];
-    let (mut absent, mut empty) = (receipt("IN-1", 1), receipt("IN-1", 1));
+    let mut absent = receipt("IN-1", 1);
+    let mut empty = receipt("IN-1", 1);
     for name in texts {
         absent.as_object_mut().unwrap().remove(name);
         empty[name] = json!("");

@@ -27,7 +27,9 @@ fn the_asyncapi_document_is_up_to_date() {
 }
 
 fn document() -> Value {
-    let (mut channels, mut messages, mut operations) = (Map::new(), Map::new(), Map::new());
+    let mut channels = Map::new();
+    let mut messages = Map::new();
+    let mut operations = Map::new();
     for (event, services) in PUBLISHERS {
         messages.insert(event.to_owned(), event_message(event));
         channels.insert(event.to_owned(), routed(event));

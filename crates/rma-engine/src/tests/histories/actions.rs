@@ -43,7 +43,8 @@ pub(super) enum Action {
 
 pub(super) fn any() -> impl Strategy<Value = Action> {
     let units = proptest::collection::vec((0..LINES, 1..=3_i32), 1..=2);
-    let (rma, unit) = (0..12_usize, 0..12_usize);
+    let rma = 0..12_usize;
+    let unit = 0..12_usize;
     let named = proptest::option::weighted(0.4, rma.clone());
     prop_oneof![
         6 => (units, proptest::bool::weighted(0.4))

@@ -99,7 +99,8 @@ impl TestEngine {
     }
 
     pub(super) async fn run(&self, operation: &Operation, model: &Model) -> Result<(), Error> {
-        let (app, merchant) = (&self.app, &model.merchant);
+        let app = &self.app;
+        let merchant = &model.merchant;
         let key_of = |operation, key, request: &serde_json::Value| {
             let id = &merchant.identifier;
             IdempotencyKey {
@@ -114,7 +115,8 @@ impl TestEngine {
             Operation::Return { key, request } => {
                 let key = Some(key_of("returns", key, &json!(request)));
                 let new = NewReturn { request: request.clone(), quoted: None, shopper: None };
-                let (merchant, key) = (Arc::new(merchant.clone()), key.map(OwnedKey::from));
+                let merchant = Arc::new(merchant.clone());
+                let key = key.map(OwnedKey::from);
                 batches::create(app, merchant, "test", key, new).await.map(drop)
             }
             Operation::Cancel { rma, units } => {
@@ -163,7 +165,8 @@ impl TestEngine {
                 _ => None,
             })
             .collect();
-        let (app, now) = (&self.app, self.app.clock.now());
+        let app = &self.app;
+        let now = self.app.clock.now();
         let mut conn = app.pool.get().await?;
         loop {
             let projected = conn.transaction(async |conn| {

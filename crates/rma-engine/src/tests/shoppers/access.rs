@@ -24,7 +24,8 @@ fn with_parameters(path: &str, operation: &Value) -> String {
     let mut path = path.to_owned();
     let mut query = Vec::new();
     for parameter in operation["parameters"].as_array().into_iter().flatten() {
-        let (name, schema) = (parameter["name"].as_str().unwrap(), &parameter["schema"]);
+        let name = parameter["name"].as_str().unwrap();
+        let schema = &parameter["schema"];
         let value = match (schema["type"].as_str(), schema["format"].as_str()) {
             (_, Some("uuid")) => "00000000-0000-0000-0000-000000000000",
             (Some("integer"), _) => "1",
@@ -78,7 +79,8 @@ async fn a_proof_opens_its_order_at_its_merchant_while_it_is_valid() {
     let app = start_with_order().await;
     app.store("acme", &adas_order("B", 1)).await;
     app.store("rival", &adas_order("A", 1)).await;
-    let (own, now) = (proof(&app, "A", false), Clock::system().now());
+    let own = proof(&app, "A", false);
+    let now = Clock::system().now();
     let acme = app.service.own("acme").parse().unwrap();
     let expired = proof_keys(now - TimeDelta::minutes(31)).issue(&acme, "A", false).unwrap().0;
     let path = "/v1/orders/A/returnable";

@@ -82,7 +82,8 @@ async fn a_gift_becomes_an_exchange_or_a_gift_card_for_the_giftee() {
 #[tokio::test]
 async fn buyer_and_giftee_do_not_see_the_returns_of_each_other() {
     let app = start_with_order().await;
-    let (gift, own) = (proof(&app, "A", true), proof(&app, "A", false));
+    let gift = proof(&app, "A", true);
+    let own = proof(&app, "A", false);
     let (_, of_giftee) = post(&app, "/v1/returns", &gift, &cards(&[1])).await;
     let (_, of_buyer) = post(&app, "/v1/returns", &own, &refund_of("A", &[2])).await;
     for (proof, visible, hidden) in [(&gift, &of_giftee, &of_buyer), (&own, &of_buyer, &of_giftee)]

@@ -165,7 +165,8 @@ async fn a_look_up_does_the_same_work_whether_the_order_exists_or_not() {
         let order_identifier = Some(order);
         let attempt = Attempt { merchant: &merchant, order_identifier, address: "192.0.2.1", at };
         conn.batch_execute("BEGIN").await.unwrap();
-        let (work_before, read_before) = (work(&mut conn).await, rows_read(&mut conn).await);
+        let work_before = work(&mut conn).await;
+        let read_before = rows_read(&mut conn).await;
         let position = lookups::insert(&mut conn, &attempt).await.unwrap();
         // The documents are not orders, so an existing one is found and then not understood.
         let found = lookups::find(&mut conn, &attempt, position, &limits).await;

@@ -42,7 +42,8 @@ async fn a_shopper_quotes_starts_shows_and_cancels_a_return() {
 #[tokio::test]
 async fn the_idempotency_key_of_a_shopper_makes_one_return() {
     let app = start_with_order().await;
-    let (own, body) = (proof(&app, "A", false), refund_of("A", &[1]));
+    let own = proof(&app, "A", false);
+    let body = refund_of("A", &[1]);
     let key = [("idempotency-key", "page-1")];
     let request = (Method::POST, "/v1/returns");
     let first = send_from_portal(&app, request.clone(), &own, &key, Some(&body)).await;

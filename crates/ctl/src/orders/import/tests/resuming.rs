@@ -29,7 +29,8 @@ async fn a_failed_import_is_resumed() {
 
 #[tokio::test]
 async fn the_same_command_resumes_after_the_completed_files() {
-    let (done, next) = (file(), file());
+    let done = file();
+    let next = file();
     let files = [done.2.clone(), next.2.clone()];
     let (interrupt, interrupted) = watch::channel(false);
     let mut sent = 0;
