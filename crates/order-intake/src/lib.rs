@@ -46,7 +46,7 @@ use utoipa_actix_web::service_config::ServiceConfig;
 use activity::Activity;
 use eraser::Eraser;
 use erasure_confirmations::ErasureConfirmations;
-use platform::batching::{QueueLimits, WriteQueue};
+use platform::batching::{JobQueue, QueueLimits};
 use retention::Retention;
 use write_batch::Publication;
 use writer::{WriteResult, Writer};
@@ -61,7 +61,7 @@ pub struct App {
     outbox: Outbox,
     backlog: Backlog,
     activity: Arc<Activity>,
-    write_queue: Arc<WriteQueue<Publication, WriteResult>>,
+    job_queue: Arc<JobQueue<Publication, WriteResult>>,
     new_erasures: Arc<Notify>,
 }
 
@@ -130,13 +130,13 @@ impl Service for App {
             outbox: broker.start_relay(Self::NAME, process),
             backlog: Backlog::new(Self::NAME, process, &broker, &[]),
             activity: Arc::default(),
-            write_queue: Arc::new(WriteQueue::new(QueueLimits {
+            job_queue: Arc::new(JobQueue::new(QueueLimits {
                 max_batch: storing.max_batch_orders,
                 max_queued: storing.max_queued_orders,
             })),
             new_erasures: Arc::default(),
         };
-        let writer = Writer::new(app.pool.clone(), app.outbox.clone(), app.write_queue.clone());
+        let writer = Writer::new(app.pool.clone(), app.outbox.clone(), app.job_queue.clone());
         process.tasks.spawn("writer", |stop| writer.run(stop));
         let activity = app.activity.clone();
         let pool = app.pool.clone();
@@ -173,7 +173,7 @@ impl App {
     }
 
     fn export_queue_depth(&self) {
-        let queue = self.write_queue.clone();
+        let queue = self.job_queue.clone();
         telemetry::meter()
             .u64_observable_gauge("order_write_queue_depth")
             .with_description("Orders queued for a transaction; a large order counts as several")

@@ -59,7 +59,7 @@ pub(crate) async fn publish(
     let ReadOrders { orders, identifiers, created, warnings } = read?;
     let publication =
         Publication { merchant: merchant.clone(), policy, received_at, orders, _memory: memory };
-    let stored = writer::store(&app.write_queue, &app.pool, &app.outbox, publication);
+    let stored = writer::store(&app.job_queue, &app.pool, &app.outbox, publication);
     let (publication, outcomes) = stored.await?;
     drop(publication);
     let outcomes = outcomes.inspect_err(|error| {

@@ -28,10 +28,10 @@ use self::metrics::Metrics;
 pub(crate) use self::publish_error::{PublishError, PublishResult};
 use self::publish_error::{is_timeout, may_affect_one_write};
 pub(crate) use self::save::WriteResult;
-use self::save::{QueuedWrites, keys, orders, publications, write_checked, write_optimistic};
+use self::save::{QueuedJobs, keys, orders, publications, write_checked, write_optimistic};
 use crate::store::{self, WriteError};
 use crate::write_batch::Publication;
-use platform::batching::{QueuedWrite, WriteQueue};
+use platform::batching::{JobQueue, QueuedJob};
 
 /// Retries of a batch after conflicts, before its publications are written one by one.
 const BATCH_RETRIES: usize = 2;
@@ -51,7 +51,7 @@ pub(crate) struct Writer {
     /// succeed again.
     optimistic: bool,
     outbox: Outbox,
-    queue: Arc<WriteQueue<Publication, WriteResult>>,
+    queue: Arc<JobQueue<Publication, WriteResult>>,
     metrics: Metrics,
 }
 
@@ -59,55 +59,55 @@ impl Writer {
     pub(crate) fn new(
         pool: Pool,
         outbox: Outbox,
-        queue: Arc<WriteQueue<Publication, WriteResult>>,
+        queue: Arc<JobQueue<Publication, WriteResult>>,
     ) -> Self {
         Self { pool, conn: None, optimistic: true, outbox, queue, metrics: Metrics::new() }
     }
 
     /// Stores batches until `stop` is canceled, then drains the queue.
     pub(crate) async fn run(mut self, stop: CancellationToken) {
-        while let Some(writes) = self.queue.next_batch(&stop).await {
-            self.store_batch(writes).await;
+        while let Some(queued) = self.queue.next_batch(&stop).await {
+            self.store_batch(queued).await;
         }
     }
 
-    fn finish(&self, writes: QueuedWrites, results: Vec<PublishResult>) {
+    fn finish(&self, queued: QueuedJobs, results: Vec<PublishResult>) {
         self.metrics.record_batch(&results);
-        writes.into_iter().zip(results).for_each(|(write, result)| write.finish(Some(result)));
+        queued.into_iter().zip(results).for_each(|(queued, result)| queued.finish(Some(result)));
     }
 
-    async fn store_batch(&mut self, mut writes: QueuedWrites) {
+    async fn store_batch(&mut self, mut queued: QueuedJobs) {
         // The same orders may still be locked, and would delay this batch too.
         if self.pool.has_owner_transactions() {
-            writes = self.put_aside_locked(writes).await;
+            queued = self.put_aside_locked(queued).await;
         }
-        match self.store_together(&publications(&writes)).await {
-            Ok(results) => self.finish(writes, results),
+        match self.store_together(&publications(&queued)).await {
+            Ok(results) => self.finish(queued, results),
             Err(error) => {
                 if lock_timed_out(&error) {
-                    writes = self.put_aside_locked(writes).await;
+                    queued = self.put_aside_locked(queued).await;
                 }
-                self.store_individually(writes, error).await;
+                self.store_individually(queued, error).await;
             }
         }
     }
 
     /// Leaves publications with locked orders to their requests. Returns the others.
-    async fn put_aside_locked(&mut self, writes: QueuedWrites) -> QueuedWrites {
+    async fn put_aside_locked(&mut self, queued: QueuedJobs) -> QueuedJobs {
         let mut is_locked = Vec::new();
         {
-            let publications = publications(&writes);
+            let publications = publications(&queued);
             let orders = orders(&publications);
             // Without the database, storing the batch fails for the same reason.
-            let Ok(conn) = self.connection().await else { return writes };
-            let Ok(locked) = store::locked_orders(&conn, &orders).await else { return writes };
+            let Ok(conn) = self.connection().await else { return queued };
+            let Ok(locked) = store::locked_orders(&conn, &orders).await else { return queued };
             self.conn = Some(conn);
             let locked = |it: &&Publication| keys(it).any(|key| locked.contains(&key));
             is_locked.extend(publications.iter().map(locked));
         }
         let mut free = Vec::new();
-        for (write, is_locked) in writes.into_iter().zip(is_locked) {
-            if is_locked { write.finish(None) } else { free.push(write) }
+        for (queued, is_locked) in queued.into_iter().zip(is_locked) {
+            if is_locked { queued.finish(None) } else { free.push(queued) }
         }
         free
     }
@@ -130,31 +130,31 @@ impl Writer {
     }
 
     /// Stores the publications of a failed batch one by one, unless all of them would fail again.
-    async fn store_individually(&mut self, writes: QueuedWrites, error: WriteError) {
-        let is_last = writes.len() == 1 && !lock_timed_out(&error);
+    async fn store_individually(&mut self, queued: QueuedJobs, error: WriteError) {
+        let is_last = queued.len() == 1 && !lock_timed_out(&error);
         if is_last || !may_affect_one_write(&error) {
-            return reject(writes, error.into());
+            return reject(queued, error.into());
         }
         tracing::warn!(error = chain(&error), "a batch failed and is stored one by one");
         let mut timeouts = 0;
-        let mut writes = writes.into_iter().filter(|write| !write.is_abandoned());
-        while let Some(write) = writes.next() {
-            match self.store(&[&write.job], SINGLE_RETRIES).await {
-                Ok(results) => self.finish(vec![write], results),
+        let mut queued = queued.into_iter().filter(|job| !job.is_abandoned());
+        while let Some(next) = queued.next() {
+            match self.store(&[&next.job], SINGLE_RETRIES).await {
+                Ok(results) => self.finish(vec![next], results),
                 Err(error) => {
                     timeouts += usize::from(is_timeout(&error));
                     if lock_timed_out(&error) {
-                        write.finish(None);
+                        next.finish(None);
                         if timeouts == MAX_TIMEOUTS {
-                            return writes.for_each(|write| write.finish(None));
+                            return queued.for_each(|job| job.finish(None));
                         }
                         continue;
                     }
                     let continues = may_affect_one_write(&error) && timeouts < MAX_TIMEOUTS;
                     let error = PublishError::from(error);
-                    write.finish(Some(Err(error.clone())));
+                    next.finish(Some(Err(error.clone())));
                     if !continues {
-                        return reject(writes, error);
+                        return reject(queued, error);
                     }
                 }
             }
@@ -214,8 +214,8 @@ impl Writer {
 }
 
 fn reject(
-    writes: impl IntoIterator<Item = QueuedWrite<Publication, WriteResult>>,
+    queued: impl IntoIterator<Item = QueuedJob<Publication, WriteResult>>,
     error: PublishError,
 ) {
-    writes.into_iter().for_each(|write| write.finish(Some(Err(error.clone()))));
+    queued.into_iter().for_each(|job| job.finish(Some(Err(error.clone()))));
 }

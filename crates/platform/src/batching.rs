@@ -7,7 +7,7 @@
 //! no other. If the database is the cause, all requests of the batch fail.
 //!
 //! ```text
-//! run(job) --> WriteQueue --> worker: process(jobs, Batch) in one transaction
+//! run(job) --> JobQueue --> worker: process(jobs, Batch) in one transaction
 //!    |                           |
 //!    |                           +--> Some(result): the response
 //!    |                           +--> None: the job cannot be done here (locked row, key of another job of the
@@ -33,7 +33,7 @@ use diesel_async::AsyncPgConnection;
 use futures_util::FutureExt as _;
 use tokio_util::sync::CancellationToken;
 
-pub use queue::{Job, QueueLimits, QueuedWrite, SubmitError, WriteQueue};
+pub use queue::{Job, JobQueue, QueueLimits, QueuedJob, SubmitError};
 
 use self::metrics::Metrics;
 use crate::database::{DatabaseError, Pool, deadlocked, timed_out};
@@ -43,7 +43,7 @@ use crate::{ErrorKind, Failure, Process, chain};
 const WORKERS: usize = 2;
 const LIMITS: QueueLimits = QueueLimits { max_batch: 64, max_queued: 100_000 };
 /// Attempts to process a request alone, while other transactions insert the same rows.
-const ATTEMPTS: usize = 20;
+const MAX_ATTEMPTS_ALONE: usize = 20;
 
 /// How a request is processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +89,7 @@ pub struct Batches<H: BatchHandler> {
     handler: H,
     pool: Pool,
     metrics: Metrics,
-    queue: WriteQueue<H::Job, JobResult<H>>,
+    queue: JobQueue<H::Job, JobResult<H>>,
 }
 
 impl<H: BatchHandler> Batches<H> {
@@ -99,7 +99,7 @@ impl<H: BatchHandler> Batches<H> {
             handler,
             pool: process.pool.clone(),
             metrics: Metrics::new(name),
-            queue: WriteQueue::new(LIMITS),
+            queue: JobQueue::new(LIMITS),
         });
         for _ in 0..WORKERS {
             let batches = batches.clone();
@@ -126,13 +126,13 @@ impl<H: BatchHandler> Batches<H> {
         }
     }
 
-    async fn process(&self, batch: Vec<QueuedWrite<H::Job, JobResult<H>>>) {
-        let jobs: Vec<_> = batch.iter().map(|write| &write.job).collect();
+    async fn process(&self, batch: Vec<QueuedJob<H::Job, JobResult<H>>>) {
+        let jobs: Vec<_> = batch.iter().map(|queued| &queued.job).collect();
         self.metrics.record_batch(jobs.len());
         // A panic must not end the worker. The request that caused it panics again alone.
         let processed = AssertUnwindSafe(self.batch(&jobs)).catch_unwind();
-        let (results, is_database_down) = match processed.await {
-            Ok(Ok(results)) => (results, false),
+        let results = match processed.await {
+            Ok(Ok(results)) => results,
             Ok(Err(error)) if may_affect_one_request::<H>(&error) => {
                 if error.kind() == ErrorKind::Internal {
                     tracing::warn!(
@@ -140,17 +140,17 @@ impl<H: BatchHandler> Batches<H> {
                         "a batch failed; its requests are processed alone"
                     );
                 }
-                (Vec::new(), false)
+                Vec::new()
             }
             Ok(Err(error)) => {
                 tracing::warn!(error = chain(&error), "a batch failed");
-                (Vec::new(), true)
+                jobs.iter().map(|_| Some(Err(SubmitError::NoDatabase.into()))).collect()
             }
-            Err(_panic) => (Vec::new(), false),
+            Err(_panic) => Vec::new(),
         };
-        let missing = || is_database_down.then(|| Err(SubmitError::NoDatabase.into()));
-        let results = results.into_iter().chain(std::iter::repeat_with(missing));
-        batch.into_iter().zip(results).for_each(|(write, result)| write.finish(result));
+        // Requests without a result are processed alone.
+        let results = results.into_iter().chain(std::iter::repeat_with(|| None));
+        batch.into_iter().zip(results).for_each(|(queued, result)| queued.finish(result));
     }
 
     async fn batch(
@@ -167,7 +167,7 @@ impl<H: BatchHandler> Batches<H> {
         let jobs = [job];
         let slots = &self.pool.owner_transactions;
         let slots = if is_large(job) { &slots.large } else { &slots.normal };
-        for _ in 0..ATTEMPTS {
+        for _ in 0..MAX_ATTEMPTS_ALONE {
             let process = self.pool.transaction_in(slots, job.owner(), async |conn| {
                 self.handler.process(conn, &jobs, Processing::Alone).await
             });

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::write_batch::{Publication, Published};
 use crate::writer::{self, PublishResult, WriteResult, Writer};
-use platform::batching::{QueueLimits, SubmitError, WriteQueue};
+use platform::batching::{JobQueue, QueueLimits, SubmitError};
 
 /// A writer with its queue and database.
 pub(super) struct TestWriter {
@@ -27,7 +27,7 @@ pub(super) struct TestWriter {
     /// The pool of the writer.
     pool: Pool,
     outbox: Outbox,
-    pub(super) queue: Arc<WriteQueue<Publication, WriteResult>>,
+    pub(super) queue: Arc<JobQueue<Publication, WriteResult>>,
 }
 
 impl TestWriter {
@@ -43,14 +43,14 @@ impl TestWriter {
     }
 
     /// A queue without a writer.
-    pub(super) fn new_queue() -> Arc<WriteQueue<Publication, WriteResult>> {
-        Arc::new(WriteQueue::new(QueueLimits { max_batch: 128, max_queued: 10_000 }))
+    pub(super) fn new_queue() -> Arc<JobQueue<Publication, WriteResult>> {
+        Arc::new(JobQueue::new(QueueLimits { max_batch: 128, max_queued: 10_000 }))
     }
 
     pub(super) fn new_writer(
         &self,
         pool: Pool,
-        queue: &Arc<WriteQueue<Publication, WriteResult>>,
+        queue: &Arc<JobQueue<Publication, WriteResult>>,
     ) -> Writer {
         Writer::new(pool, self.outbox.clone(), queue.clone())
     }
@@ -80,7 +80,7 @@ impl TestWriter {
     /// Stores a publication with the writer of this queue.
     pub(super) async fn submit_to(
         &self,
-        queue: &WriteQueue<Publication, WriteResult>,
+        queue: &JobQueue<Publication, WriteResult>,
         publication: Publication,
     ) -> Result<PublishResult, SubmitError> {
         Ok(writer::store(queue, &self.pool, &self.outbox, publication).await?.1)

@@ -2,7 +2,7 @@
 //! writer goes on.
 
 use messaging::Outbox;
-use platform::batching::{SubmitError, WriteQueue};
+use platform::batching::{JobQueue, SubmitError};
 use platform::database::Pool;
 
 use super::metrics::Metrics;
@@ -14,7 +14,7 @@ use crate::write_batch::Publication;
 
 /// Stores a publication with others, or alone if one of its orders is locked. Returns the publication too.
 pub(crate) async fn store(
-    queue: &WriteQueue<Publication, WriteResult>,
+    queue: &JobQueue<Publication, WriteResult>,
     pool: &Pool,
     outbox: &Outbox,
     publication: Publication,

@@ -10,14 +10,14 @@ use platform::database::DatabaseError;
 use super::publish_error::{PublishError, PublishResult};
 use crate::store::{self, WriteError, WriteMode};
 use crate::write_batch::{Key, Publication, Published, Stored, WriteBatch};
-use platform::batching::QueuedWrite;
+use platform::batching::QueuedJob;
 
 /// `None` for a publication that its request must store alone.
 pub(crate) type WriteResult = Option<PublishResult>;
-pub(super) type QueuedWrites = Vec<QueuedWrite<Publication, WriteResult>>;
+pub(super) type QueuedJobs = Vec<QueuedJob<Publication, WriteResult>>;
 
-pub(super) fn publications(writes: &QueuedWrites) -> Vec<&Publication> {
-    writes.iter().map(|write| &write.job).collect()
+pub(super) fn publications(queued: &QueuedJobs) -> Vec<&Publication> {
+    queued.iter().map(|queued| &queued.job).collect()
 }
 
 /// Writes a batch without loading the stored state. Nearly all batches hold only new orders or newer
@@ -37,7 +37,7 @@ pub(super) async fn write_optimistic(
     Ok(results)
 }
 
-/// Loads the stored state, decides and writes: two round trips for any number of orders. The write is
+/// Loads the stored state, decides and queued: two round trips for any number of orders. The write is
 /// one atomic statement.
 pub(super) async fn write_checked(
     conn: &AsyncPgConnection,

@@ -1,7 +1,7 @@
-//! A bounded queue of writes that a writer takes in batches.
+//! A bounded queue of jobs that a worker takes in batches.
 //!
-//! Jobs that arrive while the writer is busy form the next batch. The writer never waits for a batch
-//! to fill up. A job gets its result after its batch was written. A full queue rejects jobs immediately.
+//! Jobs that arrive while the worker is busy form the next batch. The worker never waits for a batch
+//! to fill up. A job gets its result after its batch was processed. A full queue rejects jobs immediately.
 //!
 //! Owners take turns, so an owner with thousands of jobs delays only its own.
 
@@ -21,8 +21,8 @@ pub trait Job {
     fn weight(&self) -> usize;
 }
 
-/// Jobs that are queued for the writer.
-pub struct WriteQueue<J, A> {
+/// Jobs that are queued for a worker.
+pub struct JobQueue<J, A> {
     waiting: Mutex<Queues<J, A>>,
     ready: Notify,
     limits: QueueLimits,
@@ -39,21 +39,21 @@ pub struct QueueLimits {
 
 struct Queues<J, A> {
     /// By owner. No queue is empty.
-    queues: HashMap<String, VecDeque<QueuedWrite<J, A>>>,
+    queues: HashMap<String, VecDeque<QueuedJob<J, A>>>,
     /// Owners in the order of their turns, each once.
     turns: VecDeque<String>,
     weight: usize,
 }
 
 /// A job and the channel for its result.
-pub struct QueuedWrite<J, A> {
+pub struct QueuedJob<J, A> {
     pub job: J,
     result: oneshot::Sender<(J, A)>,
 }
 
-impl<J, A> QueuedWrite<J, A> {
+impl<J, A> QueuedJob<J, A> {
     /// Sends the result, which the caller may no longer wait for. The job is returned to the caller, so
-    /// that the caller's thread frees its memory instead of the writer.
+    /// that the caller's thread frees its memory instead of the worker.
     pub fn finish(self, result: A) {
         drop(self.result.send((self.job, result)));
     }
@@ -70,7 +70,7 @@ pub enum SubmitError {
     #[error("too many requests are queued")]
     Full,
     #[error("the service stopped before the request was processed")]
-    WriterStopped,
+    Stopped,
     /// The request may have been processed, and can be sent again.
     #[error("the database is not available")]
     NoDatabase,
@@ -80,12 +80,12 @@ impl Failure for SubmitError {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::Full => ErrorKind::Limited,
-            Self::WriterStopped | Self::NoDatabase => ErrorKind::Unavailable,
+            Self::Stopped | Self::NoDatabase => ErrorKind::Unavailable,
         }
     }
 }
 
-impl<J: Job, A> WriteQueue<J, A> {
+impl<J: Job, A> JobQueue<J, A> {
     pub fn new(limits: QueueLimits) -> Self {
         let waiting = Queues { queues: HashMap::new(), turns: VecDeque::new(), weight: 0 };
         Self { waiting: Mutex::new(waiting), ready: Notify::new(), limits }
@@ -100,15 +100,15 @@ impl<J: Job, A> WriteQueue<J, A> {
             if waiting.weight > 0 && waiting.weight + job.weight() > self.limits.max_queued {
                 return Err(SubmitError::Full);
             }
-            waiting.push(QueuedWrite { job, result });
+            waiting.push(QueuedJob { job, result });
         }
         self.ready.notify_one();
-        receiver.await.map_err(|_gone| SubmitError::WriterStopped)
+        receiver.await.map_err(|_gone| SubmitError::Stopped)
     }
 
     /// Waits for jobs and takes the next batch. After `stop` is canceled, returns the jobs that are left, then
     /// `None`.
-    pub async fn next_batch(&self, stop: &CancellationToken) -> Option<Vec<QueuedWrite<J, A>>> {
+    pub async fn next_batch(&self, stop: &CancellationToken) -> Option<Vec<QueuedJob<J, A>>> {
         loop {
             let is_stopping = stop.is_cancelled();
             let batch = self.take_batch();
@@ -123,7 +123,7 @@ impl<J: Job, A> WriteQueue<J, A> {
     }
 
     /// Takes the next batch, which is empty when the queue is. Abandoned jobs are dropped.
-    fn take_batch(&self) -> Vec<QueuedWrite<J, A>> {
+    fn take_batch(&self) -> Vec<QueuedJob<J, A>> {
         let mut waiting = self.lock();
         let mut batch = Vec::new();
         let mut weight = 0;
@@ -153,34 +153,34 @@ impl<J: Job, A> WriteQueue<J, A> {
 }
 
 impl<J: Job, A> Queues<J, A> {
-    fn push(&mut self, write: QueuedWrite<J, A>) {
-        self.weight += write.job.weight();
-        match self.queues.get_mut(write.job.owner()) {
-            Some(queue) => queue.push_back(write),
+    fn push(&mut self, queued: QueuedJob<J, A>) {
+        self.weight += queued.job.weight();
+        match self.queues.get_mut(queued.job.owner()) {
+            Some(queue) => queue.push_back(queued),
             None => {
-                let owner = write.job.owner().to_owned();
+                let owner = queued.job.owner().to_owned();
                 self.turns.push_back(owner.clone());
-                self.queues.insert(owner, VecDeque::from([write]));
+                self.queues.insert(owner, VecDeque::from([queued]));
             }
         }
     }
 
-    fn front(&self) -> Option<&QueuedWrite<J, A>> {
+    fn front(&self) -> Option<&QueuedJob<J, A>> {
         self.queues.get(self.turns.front()?)?.front()
     }
 
     /// Removes the next job and moves its owner to the end of the turns.
-    fn pop(&mut self) -> Option<QueuedWrite<J, A>> {
+    fn pop(&mut self) -> Option<QueuedJob<J, A>> {
         let owner = self.turns.pop_front()?;
         let queue = self.queues.get_mut(&owner)?;
-        let write = queue.pop_front()?;
-        self.weight -= write.job.weight();
+        let queued = queue.pop_front()?;
+        self.weight -= queued.job.weight();
         if queue.is_empty() {
             self.queues.remove(&owner);
         } else {
             self.turns.push_back(owner);
         }
-        Some(write)
+        Some(queued)
     }
 }
 

@@ -20,10 +20,10 @@ impl Job for TestJob {
     }
 }
 
-type Jobs = Arc<WriteQueue<TestJob, String>>;
+type Jobs = Arc<JobQueue<TestJob, String>>;
 
 fn queue(max_batch: usize, max_queued: usize) -> Jobs {
-    Arc::new(WriteQueue::new(QueueLimits { max_batch, max_queued }))
+    Arc::new(JobQueue::new(QueueLimits { max_batch, max_queued }))
 }
 
 /// Submits a job and lets it reach the queue.
@@ -42,7 +42,7 @@ async fn submit(
     task
 }
 
-fn names(batch: &[QueuedWrite<TestJob, String>]) -> Vec<&'static str> {
+fn names(batch: &[QueuedJob<TestJob, String>]) -> Vec<&'static str> {
     batch.iter().map(|write| write.job.0).collect()
 }
 
@@ -147,5 +147,5 @@ async fn dropping_a_batch_fails_its_jobs() {
     let jobs = queue(10, 100);
     let waiting = submit(&jobs, "a", 1).await;
     drop(jobs.take_batch());
-    assert_eq!(waiting.await.unwrap(), Err(SubmitError::WriterStopped));
+    assert_eq!(waiting.await.unwrap(), Err(SubmitError::Stopped));
 }
