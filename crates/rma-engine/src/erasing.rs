@@ -27,7 +27,7 @@ use platform::{Service as _, Timestamp, idempotency};
 use crate::App;
 use crate::error::Error;
 use crate::store::erasures::{self, ErasedRecords, LockedReturn};
-use crate::store::{erased_orders, lookups, orders::Key};
+use crate::store::{erased_orders, lookups, orders::ResourceKey};
 
 /// Erases the orders of an event and their returns, and the returns in which the shopper is the giftee or withdrew
 /// from the contract with another address than that of the order.
@@ -171,11 +171,11 @@ impl ErasedEvents for ErasedSnapshots {
     }
 }
 
-fn key(stored: &OrderStored) -> Key<'_> {
+fn key(stored: &OrderStored) -> ResourceKey<'_> {
     (stored.merchant.as_str(), stored.order.identifier.as_str())
 }
 
-fn is_erased(erased: &HashMap<Key<'_>, i64>, event: &Envelope<OrderStored>) -> bool {
+fn is_erased(erased: &HashMap<ResourceKey<'_>, i64>, event: &Envelope<OrderStored>) -> bool {
     erased.get(&key(&event.data)).is_some_and(|until| event.sequence_number() < *until)
 }
 

@@ -45,7 +45,7 @@ use platform::{Clock, Process, Service, idempotency};
 use utoipa::openapi::OpenApi;
 use utoipa_actix_web::service_config::ServiceConfig;
 
-use returns::batches::ReturnHandler;
+use returns::new_return_batches::ReturnHandler;
 use returns::report_batches::ReportHandler;
 pub use settings::Settings;
 
@@ -63,7 +63,7 @@ pub struct App {
     reports: Arc<Batches<ReportHandler>>,
     proof_keys: Arc<ProofKeys>,
     lookups: settings::Lookups,
-    portal: settings::Portal,
+    portal: settings::PortalSettings,
 }
 
 impl Service for App {

@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::refunds::affected::AffectedReturns;
 use crate::return_changes::Cause;
 use crate::store::order_rows::Rows;
-use crate::store::orders::{Key, Projected, StoredOrder};
+use crate::store::orders::{Projected, ResourceKey, StoredOrder};
 use crate::store::units::{Held, is_held};
 use crate::store::{self, discrepancies};
 
@@ -76,7 +76,8 @@ pub(crate) async fn reconcile_again(
 ) -> Result<(), Error> {
     let key = |it: &Projected| (merchant.to_string(), it.order.identifier.clone());
     let keys: Vec<_> = orders.iter().map(key).collect();
-    let keys: Vec<Key<'_>> = keys.iter().map(|(owner, it)| (owner.as_str(), it.as_str())).collect();
+    let keys: Vec<ResourceKey<'_>> =
+        keys.iter().map(|(owner, it)| (owner.as_str(), it.as_str())).collect();
     let held = store::units::held(conn, &keys).await?;
     let mut rows = Rows::default();
     let mut found = Vec::new();
@@ -96,8 +97,8 @@ pub(crate) async fn reconcile_again(
 /// snapshots of each order are sorted oldest first.
 fn by_order<'a>(
     snapshots: impl Iterator<Item = Snapshot<'a>>,
-) -> BTreeMap<Key<'a>, Vec<Snapshot<'a>>> {
-    let mut orders: BTreeMap<Key<'_>, Vec<_>> = BTreeMap::new();
+) -> BTreeMap<ResourceKey<'a>, Vec<Snapshot<'a>>> {
+    let mut orders: BTreeMap<ResourceKey<'_>, Vec<_>> = BTreeMap::new();
     for snapshot in snapshots {
         let OrderStored { merchant, order, .. } = snapshot.stored;
         orders.entry((merchant.as_str(), order.identifier.as_str())).or_default().push(snapshot);
@@ -119,10 +120,10 @@ struct ProjectionBatch<'a> {
 
 impl<'a> ProjectionBatch<'a> {
     fn open(
-        orders: BTreeMap<Key<'a>, Vec<Snapshot<'a>>>,
-        stored_orders: &mut HashMap<Key<'a>, StoredOrder>,
+        orders: BTreeMap<ResourceKey<'a>, Vec<Snapshot<'a>>>,
+        stored_orders: &mut HashMap<ResourceKey<'a>, StoredOrder>,
     ) -> Self {
-        let projection = |(key, snapshots): (Key<'a>, Vec<Snapshot<'a>>)| {
+        let projection = |(key, snapshots): (ResourceKey<'a>, Vec<Snapshot<'a>>)| {
             let stored = stored_orders.remove(&key);
             let times = snapshots.iter().map(|it| it.stored_at);
             let stored_at = times.chain(stored.as_ref().map(|it| it.stored_at)).min()?;

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use crate::orders::units::OrderUnits;
 use crate::store::return_rows::{self, InsertError, ReturnRow, WriteMode};
 use crate::store::timeline::NewEntry;
-use crate::store::{MAX_BATCH_BYTES, discrepancies};
+use crate::store::{MAX_REQUEST_BATCH_BYTES, discrepancies};
 
 /// Why a return changed.
 #[derive(Debug, Clone)]
@@ -131,7 +131,7 @@ impl ReturnChanges {
 
     /// Whether a batch has enough changes. Many reports about one large return change it many times.
     pub(crate) fn is_full(&self) -> bool {
-        self.bytes > MAX_BATCH_BYTES
+        self.bytes > MAX_REQUEST_BATCH_BYTES
     }
 
     /// Saves the returns and the timelines and enqueues the messages, in one round trip. The connection is shared,

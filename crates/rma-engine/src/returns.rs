@@ -1,7 +1,7 @@
 //! Starting and canceling returns: load, decide, save, announce, in one transaction.
 
-pub(crate) mod batches;
 pub(crate) mod listing;
+pub(crate) mod new_return_batches;
 pub(crate) mod parcels;
 pub(crate) mod receiving;
 pub(crate) mod report_batches;
@@ -58,7 +58,7 @@ pub(crate) fn orders_of(request: &ReturnRequest) -> BTreeSet<&str> {
 }
 
 /// Creates a return of units of these orders, which must be locked.
-pub(crate) fn open(
+pub(crate) fn assess_and_create(
     merchant: &Merchant,
     actor: &str,
     NewReturn { request, quoted, shopper }: &NewReturn,

@@ -26,7 +26,7 @@ pub struct Settings {
     pub(crate) sealing: sealing::Settings,
     pub(crate) shopper: shopper_proof::Settings,
     pub(crate) lookups: Lookups,
-    pub(crate) portal: Portal,
+    pub(crate) portal: PortalSettings,
 }
 
 /// `[lookups]`.
@@ -42,7 +42,7 @@ pub(crate) struct Lookups {
 /// `[portal]`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Portal {
+pub(crate) struct PortalSettings {
     #[serde(deserialize_with = "config::base_url")]
     pub(crate) public_url: String,
 }

@@ -29,7 +29,7 @@ const ALL_MERCHANTS: &str = "merchant IS DISTINCT FROM ''";
 
 /// The documents and messages of one batch of requests. A batch keeps requests waiting, so it is smaller than
 /// that of a background task ([`platform::MAX_BATCH_BYTES`]).
-pub(crate) const MAX_BATCH_BYTES: usize = 4 << 20;
+pub(crate) const MAX_REQUEST_BATCH_BYTES: usize = 4 << 20;
 
 /// Serializes a value for a text column.
 fn write<T: Serialize>(value: &T) -> Result<String, DatabaseError> {

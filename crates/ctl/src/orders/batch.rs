@@ -9,7 +9,7 @@ use super::file::RawOrder;
 use super::report::Rejection;
 
 /// Leaves a margin below the 5 MiB that the order intake accepts.
-const MAX_BATCH_BYTES: usize = 4 * 1024 * 1024;
+const MAX_REQUEST_BYTES: usize = 4 * 1024 * 1024;
 
 /// An order that passed validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl<I: Iterator<Item = io::Result<RawOrder>>> Batches<I> {
         while batch.orders.len() + batch.rejected.len() < self.size {
             let order = match self.next_order() {
                 None => break,
-                Some(Ok(order)) if bytes == 0 || bytes + order.bytes.len() <= MAX_BATCH_BYTES => {
+                Some(Ok(order)) if bytes == 0 || bytes + order.bytes.len() <= MAX_REQUEST_BYTES => {
                     order
                 }
                 Some(next) => {

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 
 use super::{idempotency_key, merchant_of};
 use crate::App;
-use crate::returns::receiving::{self, Delivered};
+use crate::returns::receiving::{self, ReceivingRequest};
 
 /// Findings of a receiving request.
 #[derive(ToSchema)]
@@ -100,8 +100,8 @@ pub(crate) async fn receive_units(
     let key = idempotency_key(&header, head.path(), &merchant, "receipts", digest);
     let (receipt, close) = read?;
     let actor = caller.actor();
-    let delivered = Delivered { receipt, close, key };
-    let response = receiving::receive(&app, &merchant, actor, &rma_identifier, &delivered).await?;
+    let receiving = ReceivingRequest { receipt, close, key };
+    let response = receiving::receive(&app, &merchant, actor, &rma_identifier, &receiving).await?;
     Ok(json_response(StatusCode::OK, response))
 }
 

@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::quotes::Quote;
 use crate::quotes::conflict::ReturnConflict;
 use crate::quotes::terms::QuoteTerms;
-use crate::returns::batches;
+use crate::returns::new_return_batches;
 use crate::returns::{self, Cancellation, NewReturn};
 use crate::shoppers::request::{self, is_by_giftee};
 use crate::shoppers::view::ReturnView;
@@ -146,7 +146,7 @@ pub(crate) async fn create_return(
     let key = key.map(OwnedKey::from);
     let actor = requester.actor(shopper);
     let new = NewReturn { request, quoted, shopper: shopper.cloned() };
-    match batches::create(&app, merchant.clone(), actor, key, new).await {
+    match new_return_batches::create(&app, merchant.clone(), actor, key, new).await {
         Ok(response) => Ok(json_response(StatusCode::CREATED, response)),
         Err(Error::Conflict(mut conflict)) => {
             conflict.request_id = request_id();

@@ -11,7 +11,7 @@ use platform::database::DatabaseError;
 
 use crate::shipped_units::{Unit, unit_id};
 use crate::store;
-use crate::store::orders::{Key, Projected, RowLock};
+use crate::store::orders::{Projected, ResourceKey, RowLock};
 use crate::store::units::{Holder, ReturnedUnits};
 
 /// Orders of one merchant.
@@ -55,7 +55,7 @@ impl OrderUnits {
     /// Loads orders, by merchant.
     pub(crate) async fn load_all(
         conn: &AsyncPgConnection,
-        orders: &BTreeSet<Key<'_>>,
+        orders: &BTreeSet<ResourceKey<'_>>,
         row_lock: RowLock,
     ) -> Result<HashMap<String, Self>, DatabaseError> {
         // Both statements are sent at once and run in this order: units are read under the lock of their order.
@@ -135,13 +135,13 @@ impl OrderUnits {
     }
 
     /// Approximate size in bytes.
-    pub(crate) fn weight(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         let held = |(id, holder): (&UnitId, &Holder)| {
             let UnitId { order_identifier, order_line_item_identifier, .. } = id;
             let names = [order_identifier, order_line_item_identifier, &holder.rma_identifier];
             size_of::<(UnitId, Holder)>() + names.map(String::len).iter().sum::<usize>()
         };
-        let orders: usize = self.orders.values().map(|it| it.weight).sum();
+        let orders: usize = self.orders.values().map(|it| it.bytes).sum();
         orders + self.returned.held.iter().map(held).sum::<usize>()
     }
 

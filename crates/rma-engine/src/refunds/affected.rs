@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::error::Error;
 use crate::return_changes::{Cause, ReturnChanges};
 use crate::store::locked_returns::{Locked, load, lock_affected};
-use crate::store::orders::Key;
+use crate::store::orders::ResourceKey;
 
 /// Maximum bytes of the separate messages about the refunds of one batch.
 const MAX_MESSAGE_BYTES: usize = 8 * 1024 * 1024;
@@ -43,8 +43,8 @@ impl AffectedReturns {
     /// Locks the returns that hold units of these orders, and the named returns.
     pub(crate) async fn lock(
         conn: &mut AsyncPgConnection,
-        orders: &[Key<'_>],
-        named: &[Key<'_>],
+        orders: &[ResourceKey<'_>],
+        named: &[ResourceKey<'_>],
     ) -> Result<Self, Error> {
         let mut entries = BTreeMap::new();
         if orders.is_empty() && named.is_empty() {
@@ -176,12 +176,12 @@ fn apply(
 
 /// Splits the returns into chunks of at most [`MAX_BATCH_BYTES`].
 fn chunks(locked: &[Locked]) -> impl Iterator<Item = &[Locked]> {
-    let mut weight = locked.first().map_or(0, |first| first.weight);
+    let mut bytes = locked.first().map_or(0, |first| first.bytes);
     locked.chunk_by(move |_, next| {
-        weight += next.weight;
-        let fits = weight <= MAX_BATCH_BYTES;
+        bytes += next.bytes;
+        let fits = bytes <= MAX_BATCH_BYTES;
         if !fits {
-            weight = next.weight;
+            bytes = next.bytes;
         }
         fits
     })
@@ -197,7 +197,7 @@ mod tests {
         let locked = megabytes.map(|it| Locked {
             merchant: String::new(),
             rma_identifier: String::new(),
-            weight: it << 20,
+            bytes: it << 20,
         });
         let sizes: Vec<_> = chunks(&locked).map(<[_]>::len).collect();
         assert_eq!(sizes, [1, 2, 1, 1, 2]);

@@ -22,7 +22,7 @@ use crate::store;
 use crate::store::timeline::{self, NewEntry};
 
 /// One receiving request.
-pub(crate) struct Delivered<'a> {
+pub(crate) struct ReceivingRequest<'a> {
     pub(crate) receipt: Option<Receipt>,
     /// Whether receiving ends with this request.
     pub(crate) close: bool,
@@ -37,13 +37,13 @@ pub(crate) async fn receive(
     merchant: &Merchant,
     actor: &str,
     rma_identifier: &str,
-    delivered: &Delivered<'_>,
+    receiving: &ReceivingRequest<'_>,
 ) -> Result<String, Error> {
     app.pool
         .transaction_of(merchant.identifier.as_str(), async |conn| {
             let now = app.clock.now();
-            idempotency::run(conn, delivered.key.as_ref(), now, async |conn| {
-                step(app, conn, merchant, actor, rma_identifier, delivered, now).await
+            idempotency::run(conn, receiving.key.as_ref(), now, async |conn| {
+                step(app, conn, merchant, actor, rma_identifier, receiving, now).await
             })
             .await
         })
@@ -56,14 +56,14 @@ async fn step(
     merchant: &Merchant,
     actor: &str,
     rma_identifier: &str,
-    delivered: &Delivered<'_>,
+    receiving: &ReceivingRequest<'_>,
     now: Timestamp,
 ) -> Result<Rma, Error> {
     let refused = |refusal| refused(rma_identifier, refusal);
     let mut rma = lock(conn, merchant, rma_identifier).await?;
     // Both changes are saved together, so that the ids of their messages follow their order.
     let mut changes = ReturnChanges::new(&app.deliveries);
-    if let Some(receipt) = &delivered.receipt {
+    if let Some(receipt) = &receiving.receipt {
         let change = rma.receive(receipt, now).map_err(|refusal| match refusal {
             TransitionError::UnknownUnit => unknown_units(&rma, receipt),
             refusal => refused(refusal),
@@ -71,7 +71,7 @@ async fn step(
         let detail = json!({ "findings": receipt.findings });
         changes.add(&rma, &change, Cause { actor, action: "receipt", detail }, now)?;
     }
-    if delivered.close {
+    if receiving.close {
         let change = rma.close_receiving(now).map_err(refused)?;
         let cause = Cause { actor, action: "receiving closed", detail: json!({}) };
         changes.add(&rma, &change, cause, now)?;

@@ -26,20 +26,20 @@ use crate::store::deep_links;
 use crate::store::lookups::{self as store, Attempt, Limits, StoredFacts};
 
 /// Failures count for this long.
-const WINDOW: TimeDelta = TimeDelta::hours(1);
+const FAILURE_PERIOD: TimeDelta = TimeDelta::hours(1);
 const CLEAN_UP_INTERVAL: Duration = Duration::from_secs(600);
 const KEYS: [&str; 3] = ["email", "zip_code", "gift_code"];
 
 /// The input of a shopper.
 #[derive(Debug, Clone)]
 pub(crate) enum Lookup {
-    Order { order_identifier: String, key: Key },
+    Order { order_identifier: String, key: OrderFact },
     DeepLink(String),
 }
 
 /// The fact about the order that the shopper knows.
 #[derive(Debug, Clone)]
-pub(crate) enum Key {
+pub(crate) enum OrderFact {
     Email(String),
     ZipCode(String),
     GiftCode(String),
@@ -76,9 +76,9 @@ impl Lookup {
         }
         let fact = body.required(name, text(1..=255))?;
         let key = match name {
-            "email" => Key::Email(fact),
-            "zip_code" => Key::ZipCode(fact),
-            _ => Key::GiftCode(fact),
+            "email" => OrderFact::Email(fact),
+            "zip_code" => OrderFact::ZipCode(fact),
+            _ => OrderFact::GiftCode(fact),
         };
         Some(Self::Order { order_identifier: order_identifier?.trim().to_owned(), key })
     }
@@ -113,7 +113,7 @@ async fn try_look_up(
     let order_identifier = named.as_ref().map(|named| named.order_identifier.as_str());
     let attempt = Attempt { merchant: id, order_identifier, address: &address, at };
     let limits = Limits {
-        since: at - WINDOW,
+        since: at - FAILURE_PERIOD,
         of_order: app.lookups.order_failures_per_hour.get(),
         of_address: app.lookups.address_failures_per_hour.get(),
     };
@@ -123,7 +123,7 @@ async fn try_look_up(
     let found = store::find(&mut conn, &attempt, position, &limits).await?;
     if let Some(since) = found.limited_since.filter(|_| !is_link) {
         store::delete(&mut conn, position).await?;
-        let wait = (since + WINDOW - at).to_std().unwrap_or_default();
+        let wait = (since + FAILURE_PERIOD - at).to_std().unwrap_or_default();
         return Err(Error::TooManyLookups(wait));
     }
     let named = named.filter(|named| is_right(app, merchant, lookup, named, found.facts.as_ref()));
@@ -162,7 +162,7 @@ async fn named_order(
             let spellings = spellings(typed);
             let known = store::known_identifier(conn, merchant, &spellings).await?;
             let order_identifier = known.unwrap_or_else(|| typed.clone());
-            let is_gift = matches!(key, Key::GiftCode(_));
+            let is_gift = matches!(key, OrderFact::GiftCode(_));
             Ok(Some(NamedOrder { order_identifier, is_gift }))
         }
     }
@@ -190,15 +190,15 @@ fn is_right(
     let allowed = &merchant.settings.appearance.lookup_keys;
     let (is_allowed, is_same) = match lookup {
         Lookup::DeepLink(_) => (true, true),
-        Lookup::Order { key: Key::Email(given), .. } => {
+        Lookup::Order { key: OrderFact::Email(given), .. } => {
             let email = facts.and_then(|it| it.customer.email_address());
             (allowed.contains(&LookupKey::Email), is_same(given, email, normalized_email))
         }
-        Lookup::Order { key: Key::ZipCode(given), .. } => {
+        Lookup::Order { key: OrderFact::ZipCode(given), .. } => {
             let zip_code = facts.and_then(StoredFacts::zip_code);
             (allowed.contains(&LookupKey::ZipCode), is_same(given, zip_code, normalized_zip_code))
         }
-        Lookup::Order { key: Key::GiftCode(code), .. } => {
+        Lookup::Order { key: OrderFact::GiftCode(code), .. } => {
             let order = &named.order_identifier;
             (true, app.proof_keys.is_gift_code(&merchant.identifier, order, code))
         }
@@ -248,7 +248,7 @@ pub(crate) fn start_clean_up(process: &Process) {
 
 pub(crate) async fn delete_expired(pool: &Pool, now: Timestamp) -> Result<(), DatabaseError> {
     crate::shoppers::deep_links::delete_expired(pool, now).await?;
-    delete_older_than(pool, "lookup_failures", "at", now, WINDOW).await
+    delete_older_than(pool, "lookup_failures", "at", now, FAILURE_PERIOD).await
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ pub(crate) struct DiscrepancySearch {
 }
 
 platform::rows! {
-    struct Row {
+    struct DiscrepancyRow {
         merchant: String,
         position: i64,
         at: Timestamp,
@@ -60,7 +60,7 @@ platform::rows! {
     }
 }
 
-impl Row {
+impl DiscrepancyRow {
     fn read(self) -> Result<Recorded, DatabaseError> {
         // A constraint lets the three be NULL only together.
         let resolution = match (self.resolved_at, self.resolved_by, self.resolution_note) {
@@ -127,8 +127,8 @@ pub(crate) async fn search(
             bound + 1
         ))
         .bind::<BigInt, _>(most);
-    let rows: Vec<Row> = prepared(query).load(conn).await?;
-    rows.into_iter().map(Row::read).collect()
+    let rows: Vec<DiscrepancyRow> = prepared(query).load(conn).await?;
+    rows.into_iter().map(DiscrepancyRow::read).collect()
 }
 
 /// Finds a discrepancy, of the merchant if one is given.
@@ -142,8 +142,8 @@ pub(crate) async fn find(
     if let Some(merchant) = merchant {
         query = query.bind::<Text, _>(merchant).sql(" AND merchant = $2");
     }
-    let row: Option<Row> = prepared(query).get_result(conn).await.optional()?;
-    row.map(Row::read).transpose()
+    let row: Option<DiscrepancyRow> = prepared(query).get_result(conn).await.optional()?;
+    row.map(DiscrepancyRow::read).transpose()
 }
 
 /// The start of a query about one merchant or all.

@@ -9,11 +9,11 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use platform::database::{DatabaseError, NameLock, prepared, sql};
 
-use super::orders::Key;
+use super::orders::ResourceKey;
 
 const ERASURE: NameLock = NameLock::new(i32::from_be_bytes(*b"\0era"));
 
-fn name((merchant, identifier): Key<'_>) -> String {
+fn name((merchant, identifier): ResourceKey<'_>) -> String {
     format!("{merchant}/{identifier}")
 }
 
@@ -46,7 +46,7 @@ pub(crate) async fn add(
 }
 
 platform::rows! {
-    struct Row {
+    struct ErasedOrderRow {
         place: i64,
         sequence: i64,
     }
@@ -55,13 +55,13 @@ platform::rows! {
 /// The sequence numbers before which the snapshots of these orders are erased. Waits for their erasures.
 pub(crate) async fn find<'a>(
     conn: &mut AsyncPgConnection,
-    keys: &[Key<'a>],
-) -> Result<HashMap<Key<'a>, i64>, DatabaseError> {
+    keys: &[ResourceKey<'a>],
+) -> Result<HashMap<ResourceKey<'a>, i64>, DatabaseError> {
     let names: Vec<_> = keys.iter().map(|key| name(*key)).collect();
     ERASURE.share(conn, &names).await?;
     let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
     let query = sql(include_str!("find_erased_orders.sql"), (merchants, identifiers));
-    let rows: Vec<Row> = prepared(query).load(conn).await?;
+    let rows: Vec<ErasedOrderRow> = prepared(query).load(conn).await?;
     let found = rows.iter().filter_map(|row| {
         let place = usize::try_from(row.place - 1).ok()?;
         Some((*keys.get(place)?, row.sequence))

@@ -11,7 +11,7 @@ WITH affected (merchant, rma_identifier) AS (
     SELECT * FROM affected ORDER BY merchant, rma_identifier
 )
 SELECT stored.* FROM sorted, LATERAL (
-    SELECT merchant, rma_identifier, octet_length(document) AS weight
+    SELECT merchant, rma_identifier, octet_length(document) AS bytes
     FROM returns AS own
     WHERE own.merchant = sorted.merchant AND own.rma_identifier = sorted.rma_identifier
     FOR NO KEY UPDATE

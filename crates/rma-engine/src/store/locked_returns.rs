@@ -4,7 +4,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::returns::Rma;
 use platform::database::{DatabaseError, prepared, sql};
 
-use super::orders::Key;
+use super::orders::ResourceKey;
 use super::{DocumentRow, read};
 
 /// A locked return and its size in bytes.
@@ -12,14 +12,14 @@ use super::{DocumentRow, read};
 pub(crate) struct Locked {
     pub(crate) merchant: String,
     pub(crate) rma_identifier: String,
-    pub(crate) weight: usize,
+    pub(crate) bytes: usize,
 }
 
 platform::rows! {
     struct LockedRow {
         merchant: String,
         rma_identifier: String,
-        weight: i32,
+        bytes: i32,
     }
 }
 
@@ -27,8 +27,8 @@ platform::rows! {
 /// [`held`](super::units::held) for `OFFSET 0`.
 pub(crate) async fn lock_affected(
     conn: &mut AsyncPgConnection,
-    orders: &[Key<'_>],
-    named: &[Key<'_>],
+    orders: &[ResourceKey<'_>],
+    named: &[ResourceKey<'_>],
 ) -> Result<Vec<Locked>, DatabaseError> {
     let (order_merchants, orders): (Vec<_>, Vec<_>) = orders.iter().copied().unzip();
     let (named_merchants, named): (Vec<_>, Vec<_>) = named.iter().copied().unzip();
@@ -37,9 +37,9 @@ pub(crate) async fn lock_affected(
         (order_merchants, orders, named_merchants, named),
     );
     let rows: Vec<LockedRow> = prepared(query).load(conn).await?;
-    let locked = |LockedRow { merchant, rma_identifier, weight }| {
-        let weight = usize::try_from(weight).unwrap_or_default();
-        Locked { merchant, rma_identifier, weight }
+    let locked = |LockedRow { merchant, rma_identifier, bytes }| {
+        let bytes = usize::try_from(bytes).unwrap_or_default();
+        Locked { merchant, rma_identifier, bytes }
     };
     Ok(rows.into_iter().map(locked).collect())
 }

@@ -11,11 +11,11 @@ use domain::order::Order;
 use platform::Timestamp;
 use platform::database::{DatabaseError, prepared, sql};
 
-use super::{MAX_BATCH_BYTES, read, write};
+use super::{MAX_REQUEST_BATCH_BYTES, read, write};
 use crate::shipped_units::ShippedUnits;
 
 /// A merchant and an identifier in its systems.
-pub(crate) type Key<'a> = (&'a str, &'a str);
+pub(crate) type ResourceKey<'a> = (&'a str, &'a str);
 
 /// Sorts the snapshots of an order: by `updated_at`, then by the sequence number of the event at
 /// order-intake. The larger one is newer.
@@ -42,7 +42,7 @@ pub(crate) struct Projected {
     /// The original order of an exchange order.
     pub(crate) original_order_identifier: Option<String>,
     /// Stored size in bytes.
-    pub(crate) weight: usize,
+    pub(crate) bytes: usize,
 }
 
 platform::rows! {
@@ -62,9 +62,9 @@ platform::rows! {
 /// empty would read the whole table.
 pub(crate) async fn lock_stored<'a>(
     conn: &mut AsyncPgConnection,
-    keys: &[Key<'a>],
+    keys: &[ResourceKey<'a>],
     most: usize,
-) -> Result<Option<HashMap<Key<'a>, StoredOrder>>, DatabaseError> {
+) -> Result<Option<HashMap<ResourceKey<'a>, StoredOrder>>, DatabaseError> {
     let most = if keys.len() > 1 { i64::try_from(most).unwrap_or(i64::MAX) } else { i64::MAX };
     let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
     let query = sql(include_str!("lock_stored_orders.sql"), (merchants, identifiers, most));
@@ -120,7 +120,7 @@ pub(crate) enum RowLock {
     /// Held until the end of the transaction.
     Update,
     /// As `Update`, for a batch: rows that another transaction has locked are skipped, and so are all rows if they
-    /// have more than [`MAX_BATCH_BYTES`] together.
+    /// have more than [`MAX_REQUEST_BATCH_BYTES`] together.
     UpdateOrSkip,
 }
 
@@ -139,15 +139,16 @@ platform::rows! {
 /// `(SELECT $1)` hides the length of the arrays from the planner, which keeps the plan.
 pub(crate) async fn find(
     mut conn: &AsyncPgConnection,
-    keys: &BTreeSet<Key<'_>>,
+    keys: &BTreeSet<ResourceKey<'_>>,
     row_lock: RowLock,
 ) -> Result<Vec<(String, Projected)>, DatabaseError> {
     let (lock, max_bytes) = match row_lock {
         RowLock::None => ("OFFSET 0", i64::MAX),
         RowLock::Update => ("FOR NO KEY UPDATE", i64::MAX),
-        RowLock::UpdateOrSkip => {
-            ("FOR NO KEY UPDATE SKIP LOCKED", i64::try_from(MAX_BATCH_BYTES).unwrap_or(i64::MAX))
-        }
+        RowLock::UpdateOrSkip => (
+            "FOR NO KEY UPDATE SKIP LOCKED",
+            i64::try_from(MAX_REQUEST_BATCH_BYTES).unwrap_or(i64::MAX),
+        ),
     };
     let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
     let query = sql(
@@ -162,7 +163,7 @@ pub(crate) async fn find(
             shipped_units: read(&row.shipped_units)?,
             stored_at: row.stored_at,
             original_order_identifier: row.original_order_identifier,
-            weight: row.document.len() + row.shipped_units.len(),
+            bytes: row.document.len() + row.shipped_units.len(),
         };
         Ok((row.merchant, projected))
     };

@@ -9,8 +9,8 @@ use domain::returns::Rma;
 use platform::batching::Processing;
 use platform::database::{DatabaseError, prepared, sql};
 
-use super::orders::Key;
-use super::{DocumentRow, MAX_BATCH_BYTES, read, unreadable};
+use super::orders::ResourceKey;
+use super::{DocumentRow, MAX_REQUEST_BATCH_BYTES, read, unreadable};
 
 /// Locks one of a merchant's returns.
 pub(crate) async fn lock(
@@ -39,18 +39,20 @@ impl RequestedReturn {
 
 /// Locks the named returns and the returns with units in the parcels, in the order of their keys. Canceled units
 /// do not count. In a batch, returns are skipped that are locked, or whose messages have a locked counter, and
-/// documents of more than [`MAX_BATCH_BYTES`] together are not loaded. See [`held`](super::units::held) for `OFFSET 0`.
+/// documents of more than [`MAX_REQUEST_BATCH_BYTES`] together are not loaded. See [`held`](super::units::held) for `OFFSET 0`.
 pub(crate) async fn lock_requested(
     mut conn: &AsyncPgConnection,
-    named: &[Key<'_>],
-    parcels: &[Key<'_>],
+    named: &[ResourceKey<'_>],
+    parcels: &[ResourceKey<'_>],
     processing: Processing,
 ) -> Result<Vec<RequestedReturn>, DatabaseError> {
     let counter = delivery::lock_free_counter("sorted.merchant", "'rma:' || sorted.rma_identifier");
     let (skip_locked, counter, max_bytes) = match processing {
-        Processing::Batch => {
-            (" SKIP LOCKED", counter.as_str(), i64::try_from(MAX_BATCH_BYTES).unwrap_or(i64::MAX))
-        }
+        Processing::Batch => (
+            " SKIP LOCKED",
+            counter.as_str(),
+            i64::try_from(MAX_REQUEST_BATCH_BYTES).unwrap_or(i64::MAX),
+        ),
         Processing::Alone => ("", "SELECT true AS is_free", i64::MAX),
     };
     let (merchants, names): (Vec<_>, Vec<_>) = named.iter().copied().unzip();

@@ -39,7 +39,7 @@ pub(crate) struct Search {
 }
 
 platform::rows! {
-    struct Row {
+    struct ReturnRow {
         document: String,
         /// Number of matching rows before the page was cut to its byte limit.
         found: i64,
@@ -109,7 +109,7 @@ pub(crate) async fn search(
     .into_boxed();
     query = texts.iter().fold(query, |query, (value, _)| query.bind::<Text, _>(*value));
     query = times.bind(query).bind::<BigInt, _>(most);
-    let rows: Vec<Row> = prepared(query).load(conn).await?;
+    let rows: Vec<ReturnRow> = prepared(query).load(conn).await?;
     let is_truncated = is_truncated(&rows, |row| row.found);
     let returns: Result<_, _> = rows.iter().map(|row| read(&row.document)).collect();
     Ok((returns?, is_truncated))

@@ -82,7 +82,7 @@ pub(super) fn append_to_sql<'a>(with: &str, entries: &'a [NewEntry]) -> SqlState
 }
 
 platform::rows! {
-    struct Row {
+    struct EntryRow {
         #[diesel(embed)]
         entry: TimelineEntry,
         found: i64,
@@ -108,7 +108,7 @@ pub(crate) async fn page(
         ),
         (merchant.as_str(), rma_identifier, after, most),
     );
-    let rows: Vec<Row> = prepared(query).load(conn).await?;
+    let rows: Vec<EntryRow> = prepared(query).load(conn).await?;
     let is_truncated = is_truncated(&rows, |row| row.found);
     Ok((rows.into_iter().map(|row| row.entry).collect(), is_truncated))
 }

@@ -8,7 +8,7 @@ use domain::access::MerchantId;
 use domain::returns::UnitId;
 use platform::database::{DatabaseError, prepared, sql};
 
-use super::orders::Key;
+use super::orders::ResourceKey;
 use crate::shipped_units::unit_id;
 
 platform::rows! {
@@ -34,7 +34,7 @@ pub(crate) type Held = HashMap<String, HashMap<UnitId, Holder>>;
 /// join, so a plan that was made while the table was empty stays good.
 pub(crate) async fn held(
     conn: &mut AsyncPgConnection,
-    orders: &[Key<'_>],
+    orders: &[ResourceKey<'_>],
 ) -> Result<Held, DatabaseError> {
     let mut held = Held::new();
     if orders.is_empty() {
@@ -79,7 +79,7 @@ platform::rows! {
 /// [`find`](super::orders::find) for `(SELECT $1)`.
 pub(crate) async fn returned(
     mut conn: &AsyncPgConnection,
-    orders: &BTreeSet<Key<'_>>,
+    orders: &BTreeSet<ResourceKey<'_>>,
 ) -> Result<HashMap<String, ReturnedUnits>, DatabaseError> {
     let (merchants, identifiers): (Vec<_>, Vec<_>) = orders.iter().copied().unzip();
     let query = sql(include_str!("returned_units.sql"), (merchants, identifiers));

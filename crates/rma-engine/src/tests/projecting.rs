@@ -360,7 +360,7 @@ async fn look_up(conn: &mut AsyncPgConnection) {
     let locked = keys.map(|(merchant, rma)| locked_returns::Locked {
         merchant: merchant.to_owned(),
         rma_identifier: rma.to_owned(),
-        weight: 2,
+        bytes: 2,
     });
     locked_returns::load(conn, &locked).await.unwrap();
     let mut rows = order_rows::Rows::default();

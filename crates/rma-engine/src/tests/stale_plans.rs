@@ -11,7 +11,7 @@ use platform::idempotency::{self, IdempotencyKey};
 
 use super::*;
 use crate::store::discrepancies::resolve_refunds;
-use crate::store::orders::{self, Key, RowLock};
+use crate::store::orders::{self, ResourceKey, RowLock};
 use crate::store::{erased_orders, erasures, locked_returns, lookups, returns, units};
 
 /// Copies of the order and of its return.
@@ -47,7 +47,7 @@ const STATEMENTS: [&str; 17] = [
 #[expect(clippy::too_many_lines, reason = "one arm for each statement")]
 async fn run(name: &str, conn: &mut AsyncPgConnection, rma: &str) {
     let merchant = "acme".parse().unwrap();
-    let (order, named): (Key<'_>, Key<'_>) = (("acme", "A"), ("acme", rma));
+    let (order, named): (ResourceKey<'_>, ResourceKey<'_>) = (("acme", "A"), ("acme", rma));
     let find = async |conn: &AsyncPgConnection, lock| {
         orders::find(conn, &BTreeSet::from([order]), lock).await.unwrap();
     };

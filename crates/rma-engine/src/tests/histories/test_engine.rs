@@ -20,9 +20,9 @@ use super::actions::{Model, Operation};
 use crate::error::Error;
 use crate::projection;
 use crate::projection::order::Snapshot;
-use crate::returns::batches;
+use crate::returns::new_return_batches;
 use crate::returns::receiving;
-use crate::returns::receiving::Delivered;
+use crate::returns::receiving::ReceivingRequest;
 use crate::returns::report_batches;
 use crate::returns::{Cancellation, NewReturn};
 use crate::shipped_units::ShippedUnits;
@@ -117,7 +117,7 @@ impl TestEngine {
                 let new = NewReturn { request: request.clone(), quoted: None, shopper: None };
                 let merchant = Arc::new(merchant.clone());
                 let key = key.map(OwnedKey::from);
-                batches::create(app, merchant, "test", key, new).await.map(drop)
+                new_return_batches::create(app, merchant, "test", key, new).await.map(drop)
             }
             Operation::Cancel { rma, units } => {
                 let request = Cancellation { units: units.as_deref(), reason: None, shopper: None };
@@ -130,7 +130,7 @@ impl TestEngine {
             Operation::Receive { key, rma, receipt } => {
                 let key = Some(key_of("receipts", key, &json!(receipt)));
                 let close = receipt.is_none();
-                let delivered = Delivered { receipt: receipt.clone(), close, key };
+                let delivered = ReceivingRequest { receipt: receipt.clone(), close, key };
                 receiving::receive(app, merchant, "test", rma, &delivered).await.map(drop)
             }
             Operation::Project(..) => self.project(&[operation]).await,

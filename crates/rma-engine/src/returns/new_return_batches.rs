@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::exchanges::confirmations::confirmations;
 use crate::orders::units::OrderUnits;
 use crate::return_changes::ReturnChanges;
-use crate::returns::{NewReturn, open, orders_of};
+use crate::returns::{NewReturn, assess_and_create, orders_of};
 use crate::shoppers::view::ReturnView;
 use crate::store::orders::RowLock;
 
@@ -162,7 +162,7 @@ impl ReturnHandler {
         events: &mut Vec<SerializedEvent>,
         now: Timestamp,
     ) -> Result<String, Error> {
-        let rma = open(merchant, actor, new, order_units, changes, now)?;
+        let rma = assess_and_create(merchant, actor, new, order_units, changes, now)?;
         for confirmed in confirmations(merchant, &new.request, &rma, order_units, now) {
             events.push(self.outbox.serialize(now, &confirmed)?);
         }
