@@ -15,12 +15,12 @@ use crate::erasing;
 use crate::error::Error;
 use crate::store::{confirmations, erasures};
 
-pub(crate) struct Confirmations {
+pub(crate) struct ConfirmedReturns {
     pub(crate) clock: Clock,
     pub(crate) new_confirmations: Arc<Notify>,
 }
 
-impl Handler for Confirmations {
+impl Handler for ConfirmedReturns {
     type Event = ReturnConfirmed;
 
     /// An event with a thousand units can have eight megabytes.

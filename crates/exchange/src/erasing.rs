@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use delivery::{Deliveries, ErasedMessages};
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
-use domain::erasure::{ErasureCounts, ReturnsErased, erase, erase_email};
+use domain::erasure::{ErasureCounts, ReturnsErased, erase as erase_all, erase_email};
 use domain::returns::ReturnConfirmed;
 use messaging::{Envelope, ErasedEvents, HandleError, Handler, Outbox};
 use platform::database::DatabaseError;
@@ -41,14 +41,14 @@ impl Handler for Erasures {
         events: &[&Envelope<ReturnsErased>],
     ) -> Result<(), HandleError> {
         for event in events {
-            self.erase(conn, &event.data).await.map_err(Error::from)?;
+            self.apply(conn, &event.data).await.map_err(Error::from)?;
         }
         Ok(())
     }
 }
 
 impl Erasures {
-    async fn erase(
+    async fn apply(
         &self,
         conn: &mut AsyncPgConnection,
         event: &ReturnsErased,
@@ -56,13 +56,14 @@ impl Erasures {
         let ReturnsErased { merchant, rma_identifiers: returns, .. } = event;
         erasures::lock_returns(conn, event).await?;
         erasures::add_erased_returns(conn, merchant, returns, None).await?;
-        let (mut records, mut deliveries) = erase_returns(conn, merchant, returns, erase).await?;
+        let (mut records, mut deliveries) =
+            erase_returns(conn, merchant, returns, erase_all).await?;
         if let Some(email) = &event.email_sha256 {
             // The other data of a gift is the buyer's.
             let gifts = &event.gift_rma_identifiers;
             erasures::add_erased_returns(conn, merchant, gifts, Some(email)).await?;
-            let erase = |value: &mut Value| erase_email(value, email);
-            let (gift_records, sent) = erase_returns(conn, merchant, gifts, erase).await?;
+            let erase_giftee = |value: &mut Value| erase_email(value, email);
+            let (gift_records, sent) = erase_returns(conn, merchant, gifts, erase_giftee).await?;
             records += gift_records;
             deliveries += sent;
         }
@@ -129,7 +130,7 @@ pub(crate) async fn without_erased<'e>(
             Some(email) => {
                 erasures::erased_confirmation(&confirmed, |value| erase_email(value, &email))
             }
-            None => erasures::erased_confirmation(&confirmed, erase),
+            None => erasures::erased_confirmation(&confirmed, erase_all),
         }?);
     }
     Ok(confirmed)

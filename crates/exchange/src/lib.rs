@@ -39,7 +39,7 @@ use tokio::sync::{Notify, Semaphore};
 use utoipa::openapi::OpenApi;
 use utoipa_actix_web::service_config::ServiceConfig;
 
-use confirmations::Confirmations;
+use confirmations::ConfirmedReturns;
 use erasing::{ErasedConfirmations, Erasures};
 use order_settlement::OrderSettlement;
 use placing::{MAX_CONCURRENT_DECISIONS, Placer};
@@ -133,7 +133,7 @@ impl Service for App {
         };
         process.tasks.spawn("placer", |stop| placer.run(stop));
         let clock = process.clock.clone();
-        consume(&broker, Self::NAME, process, Confirmations { clock, new_confirmations });
+        consume(&broker, Self::NAME, process, ConfirmedReturns { clock, new_confirmations });
         consume(&broker, Self::NAME, process, Renames);
         consume(&broker, Self::NAME, process, Erasures { outbox, clock: process.clock.clone() });
         remove_erased_events(&broker, Self::NAME, process, ErasedConfirmations);

@@ -6,7 +6,7 @@
 //! See docs/decisions/exchange-orders.md.
 
 mod check;
-mod in_flight;
+mod tasks;
 
 use std::sync::Arc;
 
@@ -27,11 +27,11 @@ use tracing::Instrument as _;
 use uuid::Uuid;
 
 use crate::settings::Placing;
-use crate::store::confirmations::{self, Capacity, Claimed, Decision};
+use crate::store::confirmations::{self, Capacity, ConfirmationDecision, LeasedConfirmation};
 use crate::store::orders::{self, NewOrder};
 use crate::variant_cache::VariantCache;
 use check::CheckedVariants;
-use in_flight::InFlight;
+use tasks::PlacingTasks;
 
 /// Violated when another confirmation placed the exchange order first.
 const ONE_PER_ORDER: &str = "exchange_orders_one_per_original_order";
@@ -62,10 +62,10 @@ impl Placer {
     pub(crate) async fn run(self, stop: CancellationToken) {
         let placer = Arc::new(self);
         let max_concurrency = placer.settings.max_concurrency.get();
-        let mut in_flight = InFlight::new(max_concurrency.try_into().unwrap_or(usize::MAX));
+        let mut tasks = PlacingTasks::new(max_concurrency.try_into().unwrap_or(usize::MAX));
         let mut backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(3));
         while !stop.is_cancelled() {
-            let Err(error) = placer.run_once(&mut in_flight, &stop).await else {
+            let Err(error) = placer.run_once(&mut tasks, &stop).await else {
                 backoff.reset();
                 continue;
             };
@@ -79,7 +79,7 @@ impl Placer {
             }
         }
         // Tasks that have started are finished.
-        while let Some(done) = in_flight.done().await {
+        while let Some(done) = tasks.done().await {
             if let Err(error) = done {
                 tracing::warn!(
                     error = chain(&error),
@@ -92,58 +92,58 @@ impl Placer {
     /// Claims as many confirmations as fit, or waits for a finished task or a new confirmation.
     async fn run_once(
         self: &Arc<Self>,
-        in_flight: &mut InFlight,
+        tasks: &mut PlacingTasks,
         stop: &CancellationToken,
     ) -> Result<(), DatabaseError> {
-        let capacity = in_flight.capacity();
+        let capacity = tasks.capacity();
         if let Some(capacity) = &capacity
-            && self.claim(in_flight, capacity).await? == Step::Worked
+            && self.lease(tasks, capacity).await? == Step::Worked
         {
             return Ok(());
         }
         tokio::select! {
             biased;
             () = stop.cancelled() => Ok(()),
-            Some(done) = in_flight.done() => done,
+            Some(done) = tasks.done() => done,
             () = tokio::time::sleep(self.settings.poll_interval), if capacity.is_some() => Ok(()),
             () = self.new_confirmations.notified(), if capacity.is_some() => Ok(()),
         }
     }
 
-    async fn claim(
+    async fn lease(
         self: &Arc<Self>,
-        in_flight: &mut InFlight,
+        tasks: &mut PlacingTasks,
         capacity: &Capacity,
     ) -> Result<Step, DatabaseError> {
         let now = self.clock.now();
-        let claimed = {
+        let leased = {
             let mut conn = self.pool.get().await?;
-            confirmations::claim(&mut conn, now, self.settings.lease, capacity).await?
+            confirmations::lease_waiting(&mut conn, now, self.settings.lease, capacity).await?
         };
-        let step = if claimed.is_empty() { Step::Idle } else { Step::Worked };
-        for claimed in claimed {
+        let step = if leased.is_empty() { Step::Idle } else { Step::Worked };
+        for leased in leased {
             let placer = self.clone();
-            in_flight.begin(claimed, async move |claimed| placer.place(&claimed).await);
+            tasks.begin(leased, async move |leased| placer.place(&leased).await);
         }
         Ok(step)
     }
 
-    async fn place(&self, claimed: &Claimed) -> Result<(), DatabaseError> {
-        let confirmed = &claimed.confirmed;
+    async fn place(&self, leased: &LeasedConfirmation) -> Result<(), DatabaseError> {
+        let confirmed = &leased.confirmed;
         let span = tracing::info_span!(
             "place", merchant = %confirmed.merchant, order.id = confirmed.original_order_id
         );
-        telemetry::set_parent(&span, claimed.traceparent.as_deref());
+        telemetry::set_parent(&span, leased.traceparent.as_deref());
         let placing = async {
-            if !claimed.has_order {
-                let checked = self.check(claimed).await;
-                match self.decide(claimed, Some(&checked)).await {
-                    // Another confirmation placed an exchange order after this one was claimed.
+            if !leased.has_order {
+                let checked = self.check(leased).await;
+                match self.decide(leased, Some(&checked)).await {
+                    // Another confirmation placed an exchange order after this one was leased.
                     Err(error) if error.constraint() == Some(ONE_PER_ORDER) => {}
                     done => return done,
                 }
             }
-            self.decide(claimed, None).await
+            self.decide(leased, None).await
         };
         placing.instrument(span).await
     }
@@ -151,33 +151,33 @@ impl Placer {
     /// Decides a confirmation. `checked` is `None` if the original order already has an exchange order.
     async fn decide(
         &self,
-        claimed: &Claimed,
+        leased: &LeasedConfirmation,
         checked: Option<&CheckedVariants<'_>>,
     ) -> Result<(), DatabaseError> {
         // The semaphore is never closed. Without it a whole batch would exceed the pool's acquire timeout.
         let _permit = self.decision_permits.acquire().await;
         let mut conn = self.pool.get().await?;
         conn.transaction(async |conn| {
-            if !confirmations::lock(conn, claimed).await? {
+            if !confirmations::lock(conn, leased).await? {
                 return Ok(());
             }
             let Some(checked) = checked else {
-                return self.reject_as_already_exchanged(conn, claimed).await;
+                return self.reject_as_already_exchanged(conn, leased).await;
             };
-            let confirmed = &claimed.confirmed;
+            let confirmed = &leased.confirmed;
             let now = self.clock.now();
             let units = &checked.units.exchangeable;
             let merchant = self.merchants.get(&confirmed.merchant);
             let concept = merchant.as_ref().and_then(|it| it.settings.concept.as_deref());
             let decision = match ExchangeOrder::new(confirmed, units, concept, Uuid::new_v4()) {
                 Ok(order) => {
-                    self.place_order(conn, claimed, checked, &order, now).await?;
-                    Decision::Ordered
+                    self.place_order(conn, leased, checked, &order, now).await?;
+                    ConfirmationDecision::Ordered
                 }
-                Err(_no_units) => Decision::NotExchangeable,
+                Err(_no_units) => ConfirmationDecision::NotExchangeable,
             };
             let items = &checked.units.failed;
-            confirmations::decide(conn, claimed.position, decision, items, now).await?;
+            confirmations::save_decision(conn, leased.position, decision, items, now).await?;
             let event = (!items.is_empty()).then(|| failed(confirmed, items.clone(), now));
             self.outbox.append(conn, now, event).await
         })
@@ -188,12 +188,12 @@ impl Placer {
     async fn place_order(
         &self,
         conn: &mut AsyncPgConnection,
-        claimed: &Claimed,
+        leased: &LeasedConfirmation,
         checked: &CheckedVariants<'_>,
         order: &ExchangeOrder,
         now: Timestamp,
     ) -> Result<(), DatabaseError> {
-        let confirmed = &claimed.confirmed;
+        let confirmed = &leased.confirmed;
         let version =
             self.deliveries.message_version(&confirmed.merchant, MessageKind::ExchangeOrder);
         let body = serde_json::to_string(order)
@@ -218,7 +218,7 @@ impl Placer {
         let new_order = NewOrder {
             merchant: &confirmed.merchant,
             original_order_id: &confirmed.original_order_id,
-            confirmation: claimed.position,
+            confirmation: leased.position,
             transaction_id: order.payment.transaction_id,
             delivery,
             items: &items,
@@ -234,12 +234,12 @@ impl Placer {
     async fn reject_as_already_exchanged(
         &self,
         conn: &mut AsyncPgConnection,
-        claimed: &Claimed,
+        leased: &LeasedConfirmation,
     ) -> Result<(), DatabaseError> {
-        let confirmed = &claimed.confirmed;
+        let confirmed = &leased.confirmed;
         let now = self.clock.now();
-        let decision = Decision::AlreadyExchanged;
-        confirmations::decide(conn, claimed.position, decision, &[], now).await?;
+        let decision = ConfirmationDecision::AlreadyExchanged;
+        confirmations::save_decision(conn, leased.position, decision, &[], now).await?;
         let order = &confirmed.original_order_id;
         let detail = format!("order {order} already has an exchange order");
         let items = confirmed.units.iter().map(|unit| FailedItem {

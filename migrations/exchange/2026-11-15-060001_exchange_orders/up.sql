@@ -14,7 +14,7 @@ CREATE TABLE confirmations (
     failed TEXT NOT NULL DEFAULT '[]',
     received_at TIMESTAMPTZ NOT NULL,
     -- End of the lease of the replica that works on this row.
-    claimed_until TIMESTAMPTZ NOT NULL,
+    leased_until TIMESTAMPTZ NOT NULL,
     decided_at TIMESTAMPTZ,
     -- Trace context of the request that confirmed the return.
     traceparent TEXT,

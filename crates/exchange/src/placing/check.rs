@@ -9,7 +9,7 @@ use domain::returns::Replacement;
 use futures_util::future::join_all;
 
 use super::Placer;
-use crate::store::confirmations::Claimed;
+use crate::store::confirmations::LeasedConfirmation;
 use crate::variant_cache::Offer;
 
 /// Result of the check of the chosen variants.
@@ -41,13 +41,13 @@ impl CheckedVariants<'_> {
 impl Placer {
     /// Looks up every product with a chosen variant. A failed lookup does not stop the order; its
     /// stock and price are stored as unchecked.
-    pub(super) async fn check<'a>(&self, claimed: &'a Claimed) -> CheckedVariants<'a> {
-        let units = &claimed.confirmed.units;
+    pub(super) async fn check<'a>(&self, leased: &'a LeasedConfirmation) -> CheckedVariants<'a> {
+        let units = &leased.confirmed.units;
         let chosen =
             units.iter().filter(|unit| matches!(unit.replacement, Replacement::Exchange { .. }));
         let products: BTreeSet<_> =
             chosen.map(|unit| unit.variant_identifier.as_deref().unwrap_or_default()).collect();
-        let lookups = join_all(products.iter().map(|product| self.look_up(claimed, product))).await;
+        let lookups = join_all(products.iter().map(|product| self.look_up(leased, product))).await;
         let detail = lookups.iter().find_map(|lookup| lookup.as_ref().err());
         // PostgreSQL cannot store NUL, and a token server may return it in an error.
         let detail = detail.map(|detail| detail.replace('\0', "\u{FFFD}"));
@@ -58,20 +58,24 @@ impl Placer {
             .map(|(product, lookup)| (*product, lookup.as_ref().map(|offer| &offer.variants)))
             .collect();
         CheckedVariants {
-            units: check_variants(units, claimed.confirmed.is_gift, &by_product),
+            units: check_variants(units, leased.confirmed.is_gift, &by_product),
             detail,
             has_variants: !products.is_empty(),
         }
     }
 
-    async fn look_up(&self, claimed: &Claimed, product: &str) -> Result<Arc<Offer>, String> {
+    async fn look_up(
+        &self,
+        leased: &LeasedConfirmation,
+        product: &str,
+    ) -> Result<Arc<Offer>, String> {
         let product = VariantIdentifier::parse(product).map_err(|error| error.to_string())?;
-        let merchant = &claimed.confirmed.merchant;
+        let merchant = &leased.confirmed.merchant;
         let merchant = self
             .merchants
             .get(merchant)
             .ok_or_else(|| format!("merchant {merchant} is not known"))?;
-        let lookup = self.variant_cache.get_since(claimed.received_at, &merchant, &product).await;
+        let lookup = self.variant_cache.get_since(leased.received_at, &merchant, &product).await;
         lookup.map_err(|none| format!("{}: {}", none.reason.as_str(), none.detail))
     }
 }

@@ -15,7 +15,7 @@ use super::{from_json, to_json};
 /// Decision about a confirmation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
-pub(crate) enum Decision {
+pub(crate) enum ConfirmationDecision {
     Ordered,
     AlreadyExchanged,
     /// No unit can be exchanged.
@@ -26,7 +26,7 @@ pub(crate) enum Decision {
 
 /// A confirmation that is leased to this replica.
 #[derive(Debug)]
-pub(crate) struct Claimed {
+pub(crate) struct LeasedConfirmation {
     pub(crate) position: i64,
     pub(crate) confirmed: ReturnConfirmed,
     pub(crate) received_at: Timestamp,
@@ -39,7 +39,7 @@ pub(crate) struct Claimed {
     pub(crate) bytes: usize,
 }
 
-/// Limits on the confirmations to claim.
+/// Limits on the confirmations to lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Capacity {
     pub(crate) slots: i64,
@@ -57,7 +57,7 @@ pub(crate) async fn insert(
 ) -> Result<(), DatabaseError> {
     let insert = sql(
         "INSERT INTO confirmations (merchant, original_order_id, rma_identifier, state, \
-         document, received_at, claimed_until, traceparent) \
+         document, received_at, leased_until, traceparent) \
          VALUES ($1, $2, $3, 'waiting', $4, $5, $5, $6) \
          ON CONFLICT ON CONSTRAINT confirmations_once DO NOTHING",
         (
@@ -74,7 +74,7 @@ pub(crate) async fn insert(
 }
 
 platform::rows! {
-    struct ClaimedRow {
+    struct LeasedRow {
         position: i64,
         document: String,
         received_at: Timestamp,
@@ -88,19 +88,19 @@ platform::rows! {
 ///
 /// Confirmations of one original order wait for the first of them, until there is an exchange order
 /// and the others can be rejected. Rows that cannot be parsed are marked unreadable.
-pub(crate) async fn claim(
+pub(crate) async fn lease_waiting(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
     lease: Duration,
     capacity: &Capacity,
-) -> Result<Vec<Claimed>, DatabaseError> {
+) -> Result<Vec<LeasedConfirmation>, DatabaseError> {
     let until = now + TimeDelta::from_std(lease).unwrap_or(TimeDelta::MAX);
-    let claim = sql(CLAIM, (now, until, capacity.slots, capacity.bytes, &capacity.busy));
-    let rows: Vec<ClaimedRow> = claim.load(conn).await?;
-    let mut claimed = Vec::with_capacity(rows.len());
+    let lease = sql(LEASE_WAITING, (now, until, capacity.slots, capacity.bytes, &capacity.busy));
+    let rows: Vec<LeasedRow> = lease.load(conn).await?;
+    let mut leased = Vec::with_capacity(rows.len());
     for row in rows {
         match from_json(&row.document) {
-            Ok(confirmed) => claimed.push(Claimed {
+            Ok(confirmed) => leased.push(LeasedConfirmation {
                 position: row.position,
                 confirmed,
                 received_at: row.received_at,
@@ -112,11 +112,11 @@ pub(crate) async fn claim(
             Err(error) => {
                 let position = row.position;
                 tracing::error!(error = chain(&error), "confirmation {position} cannot be read");
-                decide(conn, position, Decision::Unreadable, &[], now).await?;
+                save_decision(conn, position, ConfirmationDecision::Unreadable, &[], now).await?;
             }
         }
     }
-    Ok(claimed)
+    Ok(leased)
 }
 
 /// Merchants take turns: the first confirmation of every merchant precedes the second of any, and
@@ -127,30 +127,30 @@ pub(crate) async fn claim(
 /// that the backlog of one merchant does not slow the query. A subquery for each row finds the exchange
 /// order, because a join might read the whole table. The statement is planned each time: a plan that was made while the
 /// tables were empty would read all confirmations of the merchant.
-const CLAIM: &str = include_str!("claim_confirmations.sql");
+const LEASE_WAITING: &str = include_str!("lease_confirmations.sql");
 
 platform::rows! { struct Waiting { waiting: bool } }
 
 /// Locks a confirmation until the transaction ends, and returns whether it is still waiting as it was
-/// claimed. A confirmation that was erased meanwhile is claimed again after its lease.
+/// leased. A confirmation that was erased meanwhile is leased again after its lease.
 pub(crate) async fn lock(
     conn: &mut AsyncPgConnection,
-    claimed: &Claimed,
+    leased: &LeasedConfirmation,
 ) -> Result<bool, DatabaseError> {
     let lock = sql(
         "SELECT state = 'waiting' AND erased = $2 AS waiting FROM confirmations \
          WHERE position = $1 FOR UPDATE",
-        (claimed.position, claimed.erased),
+        (leased.position, leased.erased),
     );
     let Waiting { waiting } = prepared(lock).get_result(conn).await?;
     Ok(waiting)
 }
 
 /// Stores the decision about a confirmation, with the items that failed.
-pub(crate) async fn decide(
+pub(crate) async fn save_decision(
     conn: &mut AsyncPgConnection,
     position: i64,
-    decision: Decision,
+    decision: ConfirmationDecision,
     failed: &[FailedItem],
     now: Timestamp,
 ) -> Result<(), DatabaseError> {

@@ -11,7 +11,7 @@ use testkit::Database;
 
 use super::app::{confirmed, gift_card_unit};
 use crate::App;
-use crate::store::confirmations::{Capacity, claim};
+use crate::store::confirmations::{Capacity, lease_waiting};
 
 const MIB: usize = 1024 * 1024;
 
@@ -24,7 +24,7 @@ async fn insert(conn: &mut AsyncPgConnection, merchant: &str, many: i32, bytes: 
     document.push_str(&" ".repeat(padding));
     sql(
         "INSERT INTO confirmations (merchant, original_order_id, rma_identifier, state, document, \
-             received_at, claimed_until) \
+             received_at, leased_until) \
          SELECT $1, number, number, 'waiting', $3, now() - interval '1 s', now() - interval '1 s' \
          FROM (SELECT gen_random_uuid()::text AS number FROM generate_series(1, $2)) AS new",
         (merchant, many, document),
@@ -37,9 +37,10 @@ async fn insert(conn: &mut AsyncPgConnection, merchant: &str, many: i32, bytes: 
 async fn claim_merchants(conn: &mut AsyncPgConnection, slots: i64, busy: &[&str]) -> Vec<String> {
     let busy = busy.iter().map(ToString::to_string).collect();
     let capacity = Capacity { slots, bytes: 8 * 1024 * 1024, busy };
-    let claimed = claim(conn, Clock::system().now(), Duration::from_secs(60), &capacity).await;
+    let leased =
+        lease_waiting(conn, Clock::system().now(), Duration::from_secs(60), &capacity).await;
     let mut merchants: Vec<_> =
-        claimed.unwrap().iter().map(|claimed| claimed.confirmed.merchant.to_string()).collect();
+        leased.unwrap().iter().map(|leased| leased.confirmed.merchant.to_string()).collect();
     merchants.sort();
     merchants
 }
@@ -89,7 +90,7 @@ async fn with_more_merchants_than_slots_every_merchant_has_a_turn() {
         insert(&mut conn, merchant, 200, 0).await;
     }
     let mut turns = BTreeSet::new();
-    // Each merchant is claimed with a probability of one in two.
+    // Each merchant is leased with a probability of one in two.
     for _ in 0..60 {
         turns.extend(claim_merchants(&mut conn, 2, &[]).await);
     }

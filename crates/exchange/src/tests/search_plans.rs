@@ -15,7 +15,7 @@ fn fill(rows: i64) -> String {
     let both = 2 * rows;
     format!(
         "INSERT INTO confirmations (merchant, original_order_id, rma_identifier, state, document, \
-             received_at, claimed_until, decided_at) \
+             received_at, leased_until, decided_at) \
          SELECT CASE WHEN n <= {rows} THEN 'acme' ELSE 'rival' END, 'A-' || n % {rows}, 'R-' || n, \
              CASE WHEN n % 10 = 0 THEN 'not_exchangeable' ELSE 'ordered' END, '{{}}', now(), now(), now() \
          FROM generate_series(1, {both}) AS n; \

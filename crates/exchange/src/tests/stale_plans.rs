@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::confirmed;
 use crate::App;
-use crate::store::confirmations::{self, Capacity, Claimed, Decision};
+use crate::store::confirmations::{self, Capacity, ConfirmationDecision, LeasedConfirmation};
 use crate::store::search::{self, Search};
 use crate::store::{erasures, orders};
 
@@ -62,10 +62,10 @@ async fn run(name: &str, conn: &mut AsyncPgConnection, exchange: Exchange) {
         "claim" => {
             let capacity = Capacity { slots: 10, bytes: 1 << 20, busy: Vec::new() };
             let lease = Duration::from_secs(60);
-            drop(confirmations::claim(conn, now, lease, &capacity).await.unwrap());
+            drop(confirmations::lease_waiting(conn, now, lease, &capacity).await.unwrap());
         }
         "lock confirmation" => {
-            let claimed = Claimed {
+            let claimed = LeasedConfirmation {
                 position,
                 confirmed: confirmed(rma, order, &[]),
                 received_at: now,
@@ -78,8 +78,8 @@ async fn run(name: &str, conn: &mut AsyncPgConnection, exchange: Exchange) {
             confirmations::lock(conn, &claimed).await.ok();
         }
         "decide" => {
-            let decision = Decision::NotExchangeable;
-            confirmations::decide(conn, position, decision, &[], now).await.unwrap();
+            let decision = ConfirmationDecision::NotExchangeable;
+            confirmations::save_decision(conn, position, decision, &[], now).await.unwrap();
         }
         "lock order" => {
             orders::lock(conn, &merchant, order).await.unwrap();
@@ -136,7 +136,7 @@ async fn run(name: &str, conn: &mut AsyncPgConnection, exchange: Exchange) {
 fn fill() -> String {
     format!(
         "INSERT INTO confirmations (merchant, original_order_id, rma_identifier, state, document, received_at, \
-             claimed_until, decided_at) \
+             leased_until, decided_at) \
          SELECT 'acme', 'A-' || n, 'R-' || n, CASE WHEN n = 0 THEN 'waiting' ELSE 'ordered' END, '{{}}', now(), \
              now(), CASE WHEN n > 0 THEN now() END \
          FROM generate_series(0, {ROWS}) AS n; \

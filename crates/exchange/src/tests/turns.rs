@@ -22,7 +22,7 @@ async fn waiting(app: &TestApp, merchant: &str, units: impl IntoIterator<Item = 
         .collect();
     let insert = format!(
         "INSERT INTO confirmations (merchant, original_order_id, rma_identifier, state, document, \
-             received_at, claimed_until) VALUES {}",
+             received_at, leased_until) VALUES {}",
         rows.join(", "),
     );
     app.execute(&insert).await;

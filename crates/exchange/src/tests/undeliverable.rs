@@ -162,7 +162,7 @@ async fn an_unreadable_confirmation_does_not_block_others() {
     // In one statement, so that they are claimed together.
     let both = format!(
         "INSERT INTO confirmations (merchant, original_order_id, rma_identifier, state, document, \
-             received_at, claimed_until) \
+             received_at, leased_until) \
          SELECT 'acme', original_order_id, rma_identifier, 'waiting', document, now(), now() \
          FROM (VALUES ('1001', 'R-1', '{{}}'), ('1002', 'R-2', '{}')) \
              AS new (original_order_id, rma_identifier, document)",

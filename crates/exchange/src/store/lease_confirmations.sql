@@ -16,7 +16,7 @@ WITH RECURSIVE merchants (merchant) AS (
             AND orders.original_order_id = own.original_order_id
         ) IS TRUE AS has_order) AS ordered
         WHERE own.merchant = merchants.merchant AND own.state = 'waiting'
-        AND own.claimed_until <= $1 AND (ordered.has_order OR NOT EXISTS (
+        AND own.leased_until <= $1 AND (ordered.has_order OR NOT EXISTS (
             SELECT FROM confirmations AS earlier WHERE earlier.state = 'waiting'
             AND earlier.merchant = own.merchant
             AND earlier.original_order_id = own.original_order_id
@@ -33,9 +33,9 @@ WITH RECURSIVE merchants (merchant) AS (
 ), weighed AS (
     SELECT position, has_order, sum(bytes) OVER (ORDER BY turn, luck) - bytes AS bytes_before
     FROM (SELECT * FROM ranked ORDER BY turn, luck LIMIT $3) AS first
-), claimed AS (
-    UPDATE confirmations SET claimed_until = $2 WHERE position = ANY (
+), leased AS (
+    UPDATE confirmations SET leased_until = $2 WHERE position = ANY (
         ARRAY (SELECT position FROM weighed WHERE bytes_before < $4)
     ) RETURNING position, document, received_at, traceparent, erased
 )
-SELECT claimed.*, weighed.has_order FROM claimed JOIN weighed USING (position)
+SELECT leased.*, weighed.has_order FROM leased JOIN weighed USING (position)

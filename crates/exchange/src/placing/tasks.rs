@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use platform::{MAX_BATCH_BYTES, database::DatabaseError};
 use tokio::task::{Id, JoinError, JoinSet};
 
-use crate::store::confirmations::{Capacity, Claimed};
+use crate::store::confirmations::{Capacity, LeasedConfirmation};
 
-pub(super) struct InFlight {
+pub(super) struct PlacingTasks {
     max_jobs: usize,
     tasks: JoinSet<Result<(), DatabaseError>>,
     jobs: HashMap<Id, Job>,
@@ -20,7 +20,7 @@ struct Job {
     bytes: usize,
 }
 
-impl InFlight {
+impl PlacingTasks {
     pub(super) fn new(max_jobs: usize) -> Self {
         Self { max_jobs, tasks: JoinSet::new(), jobs: HashMap::new() }
     }
@@ -41,21 +41,24 @@ impl InFlight {
 
     /// Starts a task for a confirmation. Separate tasks keep a slow merchant from delaying the
     /// others, and an open transaction from waiting until this future is polled.
-    pub(super) fn begin<F>(&mut self, claimed: Claimed, work: impl FnOnce(Claimed) -> F)
-    where
+    pub(super) fn begin<F>(
+        &mut self,
+        leased: LeasedConfirmation,
+        work: impl FnOnce(LeasedConfirmation) -> F,
+    ) where
         F: Future<Output = Result<(), DatabaseError>> + Send + 'static,
     {
         let job = Job {
-            position: claimed.position,
-            merchant: claimed.confirmed.merchant.to_string(),
-            bytes: claimed.bytes,
+            position: leased.position,
+            merchant: leased.confirmed.merchant.to_string(),
+            bytes: leased.bytes,
         };
-        let task = self.tasks.spawn(work(claimed)).id();
+        let task = self.tasks.spawn(work(leased)).id();
         self.jobs.insert(task, job);
     }
 
     /// Waits for a finished task and collects all others that have finished; `None` if no task is in
-    /// flight. A failed confirmation is claimed again when its lease expires.
+    /// flight. A failed confirmation is leased again when its lease expires.
     pub(super) async fn done(&mut self) -> Option<Result<(), DatabaseError>> {
         let first = self.tasks.join_next_with_id().await?;
         let mut done = self.remove(first);
@@ -94,8 +97,8 @@ mod tests {
 
     const MIB: usize = 1024 * 1024;
 
-    fn claimed(bytes: usize) -> Claimed {
-        Claimed {
+    fn leased(bytes: usize) -> LeasedConfirmation {
+        LeasedConfirmation {
             position: 1,
             confirmed: confirmed("R-1", "1001", &[]),
             received_at: Clock::system().now(),
@@ -108,32 +111,32 @@ mod tests {
 
     #[tokio::test]
     async fn the_longest_confirmation_does_not_block_the_others() {
-        let mut in_flight = InFlight::new(4);
+        let mut tasks = PlacingTasks::new(4);
         let mut left = Vec::new();
         for mebibytes in [9, 3, 6] {
-            in_flight.begin(claimed(mebibytes * MIB), |_| pending());
-            left.push(in_flight.capacity().map(|capacity| (capacity.slots, capacity.bytes >> 20)));
+            tasks.begin(leased(mebibytes * MIB), |_| pending());
+            left.push(tasks.capacity().map(|capacity| (capacity.slots, capacity.bytes >> 20)));
         }
         assert_eq!(left, [Some((3, 8)), Some((2, 5)), None]);
     }
 
     #[tokio::test]
     async fn merchants_are_busy_until_their_tasks_finish() {
-        let mut in_flight = InFlight::new(3);
-        in_flight.begin(claimed(0), |_| pending());
-        in_flight.begin(claimed(0), |_| ready(Ok(())));
-        assert_eq!(in_flight.capacity().unwrap().busy, ["acme", "acme"]);
-        assert!(in_flight.done().await.unwrap().is_ok());
-        assert_eq!(in_flight.capacity().unwrap().busy, ["acme"]);
+        let mut tasks = PlacingTasks::new(3);
+        tasks.begin(leased(0), |_| pending());
+        tasks.begin(leased(0), |_| ready(Ok(())));
+        assert_eq!(tasks.capacity().unwrap().busy, ["acme", "acme"]);
+        assert!(tasks.done().await.unwrap().is_ok());
+        assert_eq!(tasks.capacity().unwrap().busy, ["acme"]);
     }
 
     #[tokio::test]
     async fn a_panicking_task_releases_its_slot() {
-        let mut in_flight = InFlight::new(1);
-        in_flight.begin(claimed(0), async |_| panic!("on purpose"));
-        assert_eq!(in_flight.capacity(), None);
-        assert!(in_flight.done().await.unwrap().is_ok());
-        assert!(in_flight.capacity().is_some());
-        assert!(in_flight.done().await.is_none());
+        let mut tasks = PlacingTasks::new(1);
+        tasks.begin(leased(0), async |_| panic!("on purpose"));
+        assert_eq!(tasks.capacity(), None);
+        assert!(tasks.done().await.unwrap().is_ok());
+        assert!(tasks.capacity().is_some());
+        assert!(tasks.done().await.is_none());
     }
 }
