@@ -23,12 +23,12 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::attempt::EndpointClient;
-use crate::backlog;
 use crate::dispatcher::Dispatcher;
 use crate::endpoints::Endpoints;
 use crate::engine::{Engine, MAX_LISTENERS, MAX_LISTENERS_OF_MERCHANT, reconnect_backoff};
 use crate::metrics::Metrics;
 use crate::observer::SettlementObserver;
+use crate::overdue_metrics;
 use crate::replayer::Replayer;
 use crate::sender::Sender;
 use crate::settings::Settings;
@@ -98,7 +98,7 @@ impl Deliveries {
             health: process.health.clone(),
         });
         maintain_partitions(&engine, process);
-        backlog::watch(&engine, process);
+        overdue_metrics::watch(&engine, process);
         let dispatcher = Dispatcher::new(engine.clone());
         process.tasks.spawn("dispatcher", |stop| dispatcher.run(stop));
         let replayer = Replayer::new(engine.clone());

@@ -35,14 +35,15 @@ pub mod window;
 
 mod ack_tracker;
 mod admin;
-mod backlog;
+mod awaiting_memory;
 mod dead_letters;
 mod deliveries;
 mod dispatcher;
 mod engine;
-mod latency;
+mod histogram;
 mod metrics;
 mod observer;
+mod overdue_metrics;
 mod queue_message;
 mod recent_dead_letters;
 mod replayer;
@@ -54,7 +55,6 @@ mod settler;
 mod store;
 #[cfg(test)]
 mod test_merchant;
-mod waiting_messages;
 mod webhooks;
 
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};

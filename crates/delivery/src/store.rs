@@ -6,13 +6,13 @@
 //! See docs/decisions/delivery-log.md.
 
 mod append;
-mod backlog;
 mod dead_letters;
 mod dispatch;
 mod endpoints;
 mod erase;
 mod history;
 mod log_attempts;
+mod oldest_due;
 mod ordering_key;
 mod partitions;
 mod replays;
@@ -26,7 +26,6 @@ use uuid::Uuid;
 
 pub use append::{NewDelivery, NewMessage, lock_free_counter};
 pub(crate) use append::{append, append_new, lock_free_counters, new_ids};
-pub(crate) use backlog::{OldestDue, oldest_due, oldest_due_seconds};
 pub(crate) use dead_letters::{oldest_kept, outdated_dead_letters};
 pub(crate) use dispatch::claim::{
     ClaimParams, ClaimableEndpoint, ClaimedBatch, Content, DueDelivery, claim_due,
@@ -57,6 +56,7 @@ pub(crate) use history::messages::{StoredMessage, messages_between};
 pub(crate) use history::report::{MAX_READ, Period, ReportFilter, ReportRow, report};
 pub(crate) use history::scan::{Scan, list, oldest_first};
 pub(crate) use history::search::{DeliveryRow, IdOrder, body, find};
+pub(crate) use oldest_due::{OldestDue, oldest_due, oldest_due_seconds};
 pub(crate) use partitions::{Partitions, is_partition_missing, min_id_at};
 pub(crate) use replays::advance::advance_replay;
 pub(crate) use replays::make_ready::{Superseded, delete_settled, make_settled_ready};

@@ -190,7 +190,7 @@ CREATE TABLE delivery_latencies (
     merchant TEXT NOT NULL,
     kind TEXT NOT NULL,
     hour TIMESTAMPTZ NOT NULL,
-    -- Position of the upper bound in `BOUNDS_MS`, see `latency.rs`.
+    -- Position of the upper bound in `BOUNDS_MS`, see `histogram.rs`.
     bucket SMALLINT NOT NULL,
     attempts BIGINT NOT NULL,
     delivered BIGINT NOT NULL,

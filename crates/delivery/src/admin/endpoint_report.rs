@@ -14,13 +14,13 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::access::readable_merchant;
-use super::report::span;
+use super::report::period;
 use super::{check_times, parse_merchant};
 use crate::Deliveries;
-use crate::latency::Histogram;
+use crate::histogram::Histogram;
 use crate::store;
 
-const DEFAULT_SPAN: TimeDelta = TimeDelta::days(1);
+const DEFAULT_PERIOD: TimeDelta = TimeDelta::days(1);
 const MAX_ENDPOINTS: usize = 1000;
 
 /// Filter of a report of endpoints.
@@ -79,12 +79,12 @@ pub(crate) async fn report_endpoints(
 ) -> Result<HttpResponse, Problem> {
     let merchant = readable_merchant(&caller, parse_merchant(query.merchant.as_deref())?)?;
     check_times(&[query.from, query.to])?;
-    let span = span((query.from, query.to), deliveries.0.clock.now(), DEFAULT_SPAN)?;
+    let period = period((query.from, query.to), deliveries.0.clock.now(), DEFAULT_PERIOD)?;
     let merchant = merchant.as_ref().map(MerchantId::as_str);
     let kinds: Vec<_> = deliveries.0.kinds.iter().map(|kind| kind.name()).collect();
     let mut conn = deliveries.0.pool.reader(merchant).await?;
     let (counts, is_truncated) =
-        store::endpoint_latencies(&mut conn, span, merchant, &kinds).await?;
+        store::endpoint_latencies(&mut conn, period, merchant, &kinds).await?;
     let mut histograms = BTreeMap::<_, Histogram>::new();
     for count in counts {
         let histogram = histograms.entry((count.merchant, count.kind)).or_default();

@@ -6,7 +6,7 @@ use domain::access::MerchantId;
 use domain::endpoint_state::EndpointState;
 use domain::message_kind::MessageKind;
 
-use crate::latency::Histogram;
+use crate::histogram::Histogram;
 use crate::store::{EndpointBucket, EndpointDetails, EndpointHealth};
 
 pub(super) fn new_view(

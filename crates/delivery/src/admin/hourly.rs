@@ -17,7 +17,7 @@ use utoipa::IntoParams;
 use super::access::readable_merchant;
 use super::{Error, check_kind, parse_merchant};
 use crate::Deliveries;
-use crate::latency::Histogram;
+use crate::histogram::Histogram;
 use crate::store::{self, HourBucket};
 
 const HOUR: TimeDelta = TimeDelta::hours(1);

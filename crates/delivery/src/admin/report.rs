@@ -15,7 +15,7 @@ use super::{Error, check_kind, check_times, parse_merchant};
 use crate::Deliveries;
 use crate::store::{self, MAX_READ, Period, ReportFilter, ReportRow};
 
-const DEFAULT_SPAN: TimeDelta = TimeDelta::days(1);
+const DEFAULT_PERIOD: TimeDelta = TimeDelta::days(1);
 pub(super) const MAX_SPAN: TimeDelta = TimeDelta::days(31);
 const MAX_ROWS: usize = 10_000;
 
@@ -86,7 +86,7 @@ pub(crate) async fn report_deliveries(
     let merchant = readable_merchant(&caller, parse_merchant(query.merchant.as_deref())?)?;
     check_kind(query.kind.as_deref())?;
     check_times(&[query.from, query.to])?;
-    let (from, to) = span((query.from, query.to), deliveries.0.clock.now(), DEFAULT_SPAN)?;
+    let (from, to) = period((query.from, query.to), deliveries.0.clock.now(), DEFAULT_PERIOD)?;
     let merchant = merchant.map(String::from);
     let filter = ReportFilter { merchant, kind: query.kind, from, to };
     let mut conn = deliveries.0.pool.reader(filter.merchant.as_deref()).await?;
@@ -110,7 +110,7 @@ fn truncate(rows: &mut Vec<ReportRow>) -> bool {
 }
 
 /// The start and the end of a report.
-pub(super) fn span(
+pub(super) fn period(
     (from, to): (Option<DateTime<Utc>>, Option<DateTime<Utc>>),
     now: Timestamp,
     default: TimeDelta,

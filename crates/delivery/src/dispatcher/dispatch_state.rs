@@ -36,12 +36,12 @@ use self::maintenance::Maintenance;
 use self::sendable::SendableEndpoint;
 use super::endpoint_queue::{EndpointQueue, WaitsFor};
 use super::in_flight::InFlightDeliveries;
+use crate::awaiting_memory::message_bytes;
 use crate::engine::Engine;
 use crate::settled_ids::SettledIds;
 use crate::store::{
     self, ClaimParams, ClaimableEndpoint, ClaimedBatch, Content, DueDelivery, EndpointKey,
 };
-use crate::waiting_messages::message_bytes;
 
 /// Deliveries in flight that a poll checks.
 const MAX_CHECKS: usize = 1000;

@@ -11,9 +11,9 @@ use platform::{MemoryPermit, chain, retry::Backoff};
 use tokio::time::Instant;
 
 use crate::ack_tracker::AckTracker;
+use crate::awaiting_memory::MessagesAwaitingMemory;
 use crate::engine::{Engine, reconnect_backoff};
 use crate::queue_message::{DeliveryTag, QueueMessage};
-use crate::waiting_messages::WaitingMessages;
 
 pub(super) struct QueueSource {
     engine: Arc<Engine>,
@@ -21,7 +21,7 @@ pub(super) struct QueueSource {
     state: ConsumerState,
     /// Subscriptions so far. Delivery tags are valid only for the latest one.
     subscriptions: u64,
-    waiting: WaitingMessages,
+    waiting: MessagesAwaitingMemory,
     acks: AckTracker,
     reconnect_backoff: Backoff,
 }
@@ -37,7 +37,7 @@ impl QueueSource {
         Self {
             state: ConsumerState::subscribing(&engine, kind, Duration::ZERO),
             subscriptions: 0,
-            waiting: WaitingMessages::new(engine.inflight_budget.clone()),
+            waiting: MessagesAwaitingMemory::new(engine.inflight_budget.clone()),
             acks: AckTracker::new(engine.settings.prefetch.get()),
             reconnect_backoff: reconnect_backoff(),
             engine,
@@ -51,7 +51,7 @@ impl QueueSource {
         tracing::warn!(queue, error = chain(error), "subscription lost, reconnecting");
         let delay = self.reconnect_backoff.pause();
         self.state = ConsumerState::subscribing(&self.engine, self.kind, delay);
-        self.waiting = WaitingMessages::new(self.engine.inflight_budget.clone());
+        self.waiting = MessagesAwaitingMemory::new(self.engine.inflight_budget.clone());
     }
 
     /// Waits for the subscription, then for messages and the memory to send them. Receives nothing

@@ -8,7 +8,7 @@ use platform::database::{DatabaseError, column, prepared, sql};
 use uuid::Uuid;
 
 use crate::attempt::Attempt;
-use crate::latency;
+use crate::histogram;
 use crate::outcome::Decision;
 use crate::settlement::Settlement;
 
@@ -63,7 +63,7 @@ pub(super) async fn log_attempts(
             column(&rows, |row| row.settlement.message.attempt_number),
             column(&rows, |row| row.attempt.started_at),
             column(&rows, |row| i32::try_from(row.attempt.latency.as_millis()).unwrap_or(i32::MAX)),
-            column(&rows, |row| latency::bucket(row.attempt.latency)),
+            column(&rows, |row| histogram::bucket(row.attempt.latency)),
             column(&rows, |row| row.attempt.outcome.name()),
             column(&rows, |row| row.attempt.outcome.status().map(i32::from)),
             column(&rows, |row| printable(&row.attempt.outcome.detail())),

@@ -11,10 +11,10 @@ use platform::{MemoryBudget, Timestamp, chain, database::DatabaseError};
 use tokio::time::Instant;
 
 use super::DispatchState;
+use crate::awaiting_memory::message_bytes;
 use crate::engine::Engine;
 use crate::metrics::Metrics;
 use crate::store::{self, BlockedCursor, EndpointKey, LeasedDelivery};
-use crate::waiting_messages::message_bytes;
 
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Interval of looking for blocked ordering keys, and between two scans of all endpoints.

@@ -15,14 +15,14 @@ pub(crate) fn message_bytes(body_bytes: usize) -> usize {
 }
 
 /// Messages that were received and wait for memory.
-pub(crate) struct WaitingMessages {
+pub(crate) struct MessagesAwaitingMemory {
     budget: MemoryBudget,
     messages: VecDeque<Incoming>,
     /// Kept between calls, so that a large message keeps its place among those that wait for memory.
     acquiring: Option<BoxFuture<'static, MemoryPermit>>,
 }
 
-impl WaitingMessages {
+impl MessagesAwaitingMemory {
     pub(crate) fn new(budget: MemoryBudget) -> Self {
         Self { budget, messages: VecDeque::new(), acquiring: None }
     }
@@ -90,7 +90,7 @@ mod tests {
     /// Sends messages of these sizes to a slow endpoint. Returns the number sent and the largest
     /// number of bytes in flight.
     async fn send_all(max_bytes: usize, sizes: &[usize]) -> (usize, usize) {
-        let mut waiting = WaitingMessages::new(MemoryBudget::new(max_bytes));
+        let mut waiting = MessagesAwaitingMemory::new(MemoryBudget::new(max_bytes));
         let (in_flight, mut most) = (Arc::new(AtomicUsize::new(0)), 0);
         let mut attempts = JoinSet::new();
         for batch in sizes.chunks(2) {
@@ -128,7 +128,7 @@ mod tests {
     async fn a_large_message_is_not_overtaken_while_it_waits() {
         let budget = MemoryBudget::new(MIB);
         let (mut small, mut large) =
-            (WaitingMessages::new(budget.clone()), WaitingMessages::new(budget));
+            (MessagesAwaitingMemory::new(budget.clone()), MessagesAwaitingMemory::new(budget));
         small.push(vec![message(500_000), message(100), message(100)]);
         large.push(vec![message(1_030_000)]);
         let held = small.admit(1).await;
