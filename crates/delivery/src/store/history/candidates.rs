@@ -1,12 +1,8 @@
 //! The deliveries that an index offers for a filter, before all conditions are checked.
 
 use api::delivery::{Filter, State};
-use diesel::pg::Pg;
-use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
-use diesel::sql_query;
-use diesel::sql_types::{Array, BigInt, Nullable, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use platform::database::DatabaseError;
+use platform::database::{DatabaseError, Each, sql};
 use uuid::Uuid;
 
 use super::search::{IdOrder, ordering_keys, text_id};
@@ -93,26 +89,12 @@ pub(super) async fn candidates(
         IdOrder::NewestFirst => "DESC",
         IdOrder::OldestFirst => "ASC",
     };
-    let query = sql_query(format!(
+    let text = format!(
         "SELECT {id} AS id FROM {table} WHERE {condition} AND {of_merchants} \
          AND {id} >= $1 AND {id} < $2 ORDER BY {id} {direction} LIMIT $3"
-    ))
-    .into_boxed()
-    .bind::<diesel::sql_types::Uuid, _>(from)
-    .bind::<diesel::sql_types::Uuid, _>(to)
-    .bind::<BigInt, _>(limit);
-    let query = bind_merchant(query, filter);
+    );
+    let query = sql(text, (from, to, limit, Each(filter.merchant.as_deref())));
     Ok(ids(query.load(conn).await?))
-}
-
-fn bind_merchant<'a>(
-    query: BoxedSqlQuery<'a, Pg, SqlQuery>,
-    filter: &'a Filter,
-) -> BoxedSqlQuery<'a, Pg, SqlQuery> {
-    match filter.merchant.as_deref() {
-        Some(merchant) => query.bind::<Text, _>(merchant),
-        None => query,
-    }
 }
 
 /// Returns all deliveries that have the ordering key, or that a merchant has pending, if they are at most
@@ -143,18 +125,14 @@ async fn of_ordering_keys(
     limit: i64,
 ) -> Result<Vec<Uuid>, DatabaseError> {
     let of_merchant = filter.merchant.as_ref().map_or("", |_| "AND merchant = $4 ");
-    let query = sql_query(format!(
+    let text = format!(
         "SELECT id FROM ( \
              SELECT message.id FROM unnest($1) AS wanted (ordering_key), LATERAL ({}) AS message \
              UNION ALL SELECT $3 WHERE $3 IS NOT NULL \
          ) AS found LIMIT $2",
         messages_of_key("id", &format!("{of_merchant}LIMIT $2"))
-    ))
-    .into_boxed()
-    .bind::<Array<Text>, _>(keys)
-    .bind::<BigInt, _>(limit)
-    .bind::<Nullable<diesel::sql_types::Uuid>, _>(text_id(filter));
-    let query = bind_merchant(query, filter);
+    );
+    let query = sql(text, (keys, limit, text_id(filter), Each(filter.merchant.as_deref())));
     Ok(ids(query.load(conn).await?))
 }
 
@@ -166,6 +144,6 @@ async fn unsettled_of_merchant(
     filter: &Filter,
     limit: i64,
 ) -> Result<Vec<Uuid>, DatabaseError> {
-    let query = sql_query(UNSETTLED_OF_MERCHANT).into_boxed().bind::<BigInt, _>(limit);
-    Ok(ids(bind_merchant(query, filter).load(conn).await?))
+    let query = sql(UNSETTLED_OF_MERCHANT, (limit, Each(filter.merchant.as_deref())));
+    Ok(ids(query.load(conn).await?))
 }

@@ -1,9 +1,10 @@
 //! New messages of a merchant, for listeners.
 
-use diesel::sql_query;
-use diesel::sql_types::{BigInt, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use platform::{Timestamp, database::DatabaseError};
+use platform::{
+    Timestamp,
+    database::{DatabaseError, sql},
+};
 use uuid::Uuid;
 
 platform::rows! {
@@ -28,15 +29,12 @@ pub(crate) async fn messages_between(
     (from, until): (Uuid, Uuid),
     limit: i64,
 ) -> Result<Vec<StoredMessage>, DatabaseError> {
-    let statement = sql_query(
+    let statement = sql(
         "SELECT id, kind, version, event, sequence, body, traceparent, created_at \
          FROM delivery_messages \
          WHERE merchant = $1 AND merchant IS DISTINCT FROM '' AND id >= $2 AND id < $3 \
          ORDER BY id LIMIT $4",
-    )
-    .bind::<Text, _>(merchant)
-    .bind::<diesel::sql_types::Uuid, _>(from)
-    .bind::<diesel::sql_types::Uuid, _>(until)
-    .bind::<BigInt, _>(limit);
+        (merchant, from, until, limit),
+    );
     Ok(statement.load(conn).await?)
 }

@@ -1,10 +1,9 @@
 //! Counts of attempts over time, for reports.
 
-use diesel::sql_types::{Nullable, Text, Timestamptz};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{
     Timestamp,
-    database::{DatabaseError, IndexRange},
+    database::{DatabaseError, Each, IndexRange, sql},
 };
 use serde::Deserialize;
 use utoipa::ToSchema;
@@ -72,21 +71,15 @@ pub(crate) async fn report(
     filter: &ReportFilter,
     period: Period,
 ) -> Result<Vec<ReportRow>, DatabaseError> {
-    let query = diesel::sql_query(format!(
+    let text = format!(
         "SELECT date_trunc('{}', hour, 'UTC') AS period_start_at, merchant, kind, outcome, \
          NULLIF(status, 0) AS status, sum(attempts)::bigint AS attempts, count(*) AS read \
          FROM ({}) AS counts GROUP BY 1, 2, 3, 4, 5 \
          ORDER BY 1 DESC, 2 DESC, 3 DESC, 4 DESC, 5 DESC",
         period.as_str(),
         hourly(filter)
-    ))
-    .into_boxed()
-    .bind::<Timestamptz, _>(filter.from)
-    .bind::<Timestamptz, _>(filter.to)
-    .bind::<Nullable<Text>, _>(filter.kind.as_deref());
-    let query = match filter.merchant.as_deref() {
-        Some(merchant) => query.bind::<Text, _>(merchant),
-        None => query,
-    };
+    );
+    let merchant = Each(filter.merchant.as_deref());
+    let query = sql(text, (filter.from, filter.to, filter.kind.as_deref(), merchant));
     Ok(query.load(conn).await?)
 }

@@ -3,13 +3,12 @@
 use std::sync::LazyLock;
 
 use api::delivery::{Filter, State};
-use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::query_builder::{BoxedSqlQuery, SqlQuery};
-use diesel::sql_query;
-use diesel::sql_types::{Array, BigInt, Integer, Nullable, Text};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use platform::{Timestamp, database::DatabaseError};
+use platform::{
+    Timestamp,
+    database::{DatabaseError, Parameters, SqlStatement, sql},
+};
 use uuid::Uuid;
 
 use crate::store::min_id_at;
@@ -108,19 +107,22 @@ pub(super) fn select<'a>(
     filter: &'a Filter,
     ids: &'a [Uuid],
     (before, behind): (&str, &str),
-) -> BoxedSqlQuery<'a, Pg, SqlQuery> {
-    sql_query(format!("{before}{SELECT}{}{behind}", *WHERE))
-        .into_boxed()
-        .bind::<Array<diesel::sql_types::Uuid>, _>(ids)
-        .bind::<Nullable<Text>, _>(filter.merchant.as_deref())
-        .bind::<Nullable<Text>, _>(filter.kind.as_deref())
-        .bind::<Nullable<Array<Text>>, _>(filter.ordering_key.as_deref().map(|key| vec![key]))
-        .bind::<Nullable<Array<Text>>, _>(text_keys(filter))
-        .bind::<Nullable<diesel::sql_types::Uuid>, _>(text_id(filter))
-        .bind::<Nullable<Text>, _>(filter.event.as_deref())
-        .bind::<Nullable<Integer>, _>(filter.status.map(i32::from))
-        .bind::<Nullable<Text>, _>(filter.outcome.as_deref())
-        .bind::<Nullable<Text>, _>(filter.state.map(State::name))
+) -> SqlStatement<'a> {
+    sql(
+        format!("{before}{SELECT}{}{behind}", *WHERE),
+        (
+            ids,
+            filter.merchant.as_deref(),
+            filter.kind.as_deref(),
+            filter.ordering_key.as_deref().map(|key| vec![key]),
+            text_keys(filter),
+            text_id(filter),
+            filter.event.as_deref(),
+            filter.status.map(i32::from),
+            filter.outcome.as_deref(),
+            filter.state.map(State::name),
+        ),
+    )
 }
 
 /// Returns those of the deliveries that match, at most `limit`, in the order of their ids.
@@ -135,7 +137,7 @@ pub(super) async fn matching(
         IdOrder::NewestFirst => "ORDER BY m.id DESC LIMIT $11",
         IdOrder::OldestFirst => "ORDER BY m.id LIMIT $11",
     };
-    let query = select(filter, ids, ("", behind)).bind::<BigInt, _>(limit);
+    let query = limit.bind_to(select(filter, ids, ("", behind)));
     Ok(query.load(conn).await?)
 }
 
