@@ -6,7 +6,7 @@ use crate::{
     connection::BrokerConnection,
     outbox::{Outbox, Relay, report_age},
     publisher::Publisher,
-    restore::{self, RestoreCheck},
+    restore_check::{self, RestoreCheck},
     settings::Settings,
     topology::Topology,
 };
@@ -45,7 +45,7 @@ impl Broker {
         };
         let publishing = connect("publishing", "broker.publishing");
         let consuming = connect("consuming", "broker.consuming");
-        let restore_check = restore::start_check(process);
+        let restore_check = restore_check::start_check(process);
         Self { publishing, consuming, topology, settings, restore_check }
     }
 

@@ -31,9 +31,6 @@ pub use self::erase::erase_events;
 pub(crate) use self::{age::report_age, relay::Relay};
 use crate::envelope::Envelope;
 
-/// Key of the advisory lock that the relaying replica holds: eight ASCII characters.
-pub const RELAY_LOCK: i64 = i64::from_be_bytes(*b"backhaul");
-
 /// The outbox of one service.
 #[derive(Clone)]
 pub struct Outbox {

@@ -92,10 +92,10 @@ impl Subscription {
     }
 
     /// Cancels the consumer and requeues prefetched messages that [`Self::next`] has not returned.
-    /// Returned messages can still be settled.
+    /// Returned messages can still be acknowledged.
     pub async fn cancel(&mut self) -> Result<(), BrokerError> {
         let tag = self.consumer.tag();
-        self.settle(self.channel.basic_cancel(tag, BasicCancelOptions::default())).await?;
+        self.respond(self.channel.basic_cancel(tag, BasicCancelOptions::default())).await?;
         while let Some(Some(prefetched)) = self.consumer.next().now_or_never() {
             let prefetched = self.delivery(Some(prefetched))?;
             self.requeue(prefetched.delivery_tag).await?;
@@ -120,25 +120,25 @@ impl Subscription {
 
     /// Acknowledges every message up to this one.
     pub async fn ack_up_to(&self, tag: u64) -> Result<(), BrokerError> {
-        self.settle(self.channel.basic_ack(tag, BasicAckOptions { multiple: true })).await
+        self.respond(self.channel.basic_ack(tag, BasicAckOptions { multiple: true })).await
     }
 
     /// Acknowledges one message.
     pub async fn ack(&self, tag: u64) -> Result<(), BrokerError> {
-        self.settle(self.channel.basic_ack(tag, BasicAckOptions { multiple: false })).await
+        self.respond(self.channel.basic_ack(tag, BasicAckOptions { multiple: false })).await
     }
 
     /// Returns a message to the queue, whose delivery limit may dead-letter it.
     pub async fn requeue(&self, tag: u64) -> Result<(), BrokerError> {
-        self.settle(self.channel.basic_reject(tag, BasicRejectOptions { requeue: true })).await
+        self.respond(self.channel.basic_reject(tag, BasicRejectOptions { requeue: true })).await
     }
 
     /// Rejects a message into the dead-letter queue.
     pub async fn dead_letter(&self, tag: u64) -> Result<(), BrokerError> {
-        self.settle(self.channel.basic_reject(tag, BasicRejectOptions { requeue: false })).await
+        self.respond(self.channel.basic_reject(tag, BasicRejectOptions { requeue: false })).await
     }
 
-    async fn settle(
+    async fn respond(
         &self,
         request: impl Future<Output = lapin::Result<()>>,
     ) -> Result<(), BrokerError> {

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Outbox, RELAY_LOCK,
+    Outbox,
     cursor::{Poll, RelayCursor},
     error::{RelayError, check_queued},
     event_row::EventRow,
@@ -24,7 +24,7 @@ use super::{
     republisher::Republisher,
 };
 use crate::{
-    publisher::Publisher, restore::check_connection, settings::Settings, topology::Exchange,
+    publisher::Publisher, restore_check::check_connection, settings::Settings, topology::Exchange,
 };
 
 /// Interval at which the leader creates and drops partitions. Until the first success it is shorter.
@@ -173,7 +173,7 @@ impl Relay {
 }
 
 impl LeaderTask for Relay {
-    const LOCK: i64 = RELAY_LOCK;
+    const LOCK: i64 = i64::from_be_bytes(*b"backhaul");
     const FAILURE_MESSAGE: &'static str = "outbox relay failed";
     type Error = RelayError;
 
