@@ -10,7 +10,7 @@ use crate::{Page, PageResult, html_with};
 /// A page that says what a button does before it does it. The form goes to the URL of the page itself.
 #[derive(Template)]
 #[template(path = "confirm.html")]
-pub(crate) struct Confirmation {
+pub(crate) struct ConfirmPage {
     pub(crate) page: Page,
     pub(crate) title: String,
     /// The effects, one sentence each.
@@ -36,7 +36,7 @@ pub(crate) struct SecretPage {
     pub(crate) next: (String, &'static str),
 }
 
-impl Confirmation {
+impl ConfirmPage {
     pub(crate) fn show(&self) -> PageResult {
         let is_refused = self.rotation.as_ref().is_some_and(|rotation| rotation.in_use);
         html_with(if is_refused { StatusCode::CONFLICT } else { StatusCode::OK }, self)
@@ -86,8 +86,8 @@ mod tests {
     use super::*;
     use crate::fixtures;
 
-    fn page(rotation: RotateForm) -> Confirmation {
-        Confirmation {
+    fn page(rotation: RotateForm) -> ConfirmPage {
+        ConfirmPage {
             page: fixtures::page(&fixtures::signed_in("operator", None, &json!({}))),
             title: "Rotate?".to_owned(),
             effects: Vec::new(),

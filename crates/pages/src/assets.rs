@@ -47,13 +47,13 @@ async fn show_asset(request: HttpRequest, path: web::Path<(String, String)>) -> 
         Some("svg") => "image/svg+xml",
         _ => "application/octet-stream",
     };
-    immutable(&request, &url(&name), content_type, &file.data)
+    asset_response(&request, &url(&name), content_type, &file.data)
 }
 
 /// The response to a request for an asset of this build, which is at `url`. Browsers keep it for ever, because
 /// the URL has a digest of the content. During an upgrade a browser can request the URL of another version: it
 /// gets this content and must not keep it. Assets are compressed better than pages, because they are sent once.
-pub fn immutable(
+pub fn asset_response(
     request: &HttpRequest,
     url: &str,
     content_type: &'static str,
@@ -123,7 +123,7 @@ mod tests {
     fn an_asset_of_another_version_is_not_kept() {
         let caching = |path: &str| {
             let request = TestRequest::with_uri(path).to_http_request();
-            let response = immutable(&request, &ASSETS.style, "text/css", b"");
+            let response = asset_response(&request, &ASSETS.style, "text/css", b"");
             response.headers().get(header::CACHE_CONTROL).unwrap().to_str().unwrap().to_owned()
         };
         assert!(caching(&ASSETS.style).ends_with("immutable"));

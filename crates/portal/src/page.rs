@@ -14,7 +14,7 @@ use actix_web::{
 use askama::Template;
 use chrono::{DateTime, NaiveDate, Utc};
 use pages::{
-    assets::{ASSETS, AssetUrls, immutable},
+    assets::{ASSETS, AssetUrls, asset_response},
     path, security,
 };
 use url::form_urlencoded;
@@ -246,11 +246,11 @@ pub(crate) fn assets(app: &mut web::ServiceConfig) {
 }
 
 async fn show_script(request: HttpRequest) -> HttpResponse {
-    immutable(&request, &SCRIPT_URL, "text/javascript; charset=utf-8", SCRIPT.as_bytes())
+    asset_response(&request, &SCRIPT_URL, "text/javascript; charset=utf-8", SCRIPT.as_bytes())
 }
 
 async fn show_style(request: HttpRequest) -> HttpResponse {
-    immutable(&request, &STYLE_URL, "text/css; charset=utf-8", STYLE.as_bytes())
+    asset_response(&request, &STYLE_URL, "text/css; charset=utf-8", STYLE.as_bytes())
 }
 
 /// A style sheet that browsers keep for ever, if its URL names its version.

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::{After, Frame, Merchant, Tab, page, page_of, require_manage};
 use crate::{
     Notice, Page, PageError, PageResult, Posted, SignedIn,
-    confirm::{Confirmation, RotateForm, SecretPage},
+    confirm::{ConfirmPage, RotateForm, SecretPage},
     html,
     listing::{PAGE, Records},
     markup::{Markup, badge, button, code, or_dash, row, text},
@@ -138,7 +138,7 @@ fn rotation_page(
         "The client gets a new secret, which is shown once.".to_owned(),
         "Tokens that the client already has stay valid.".to_owned(),
     ];
-    Confirmation {
+    ConfirmPage {
         page: page(signed_in),
         title: format!("Rotate the secret of client {client}?"),
         effects,
@@ -172,10 +172,7 @@ pub(super) fn show_secret(signed_in: &SignedIn, merchant: &str, client: ClientVi
         page: page(signed_in),
         title: format!("Secret of client {}", client.name),
         text: "Store this secret where your software can read it. It is shown only now.".to_owned(),
-        values: vec![
-            ("Client id", client.client_id),
-            ("Client secret", client.client_secret.unwrap_or_default()),
-        ],
+        values: vec![("Client id", client.client_id), ("Client secret", client.client_secret.unwrap_or_default())],
         signs_messages: false,
         next: (list_url(merchant), "I have stored it"),
     })
@@ -189,7 +186,7 @@ async fn ask_to_revoke(signed_in: SignedIn, path: ClientPath) -> PageResult {
             .to_owned(),
         "This cannot be undone. Create a new client instead.".to_owned(),
     ];
-    Confirmation {
+    ConfirmPage {
         page: page(&signed_in),
         title: format!("Revoke client {}?", path.1),
         effects,

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     Notice, PageError, PageResult, Posted, SignedIn,
-    confirm::{Confirmation, RotateForm},
+    confirm::{ConfirmPage, RotateForm},
     person::NoFields,
 };
 
@@ -72,7 +72,7 @@ impl<'a> Target<'a> {
         effects: &[&str],
         rotation: Option<RotateForm>,
     ) -> PageResult {
-        Confirmation {
+        ConfirmPage {
             page: page(signed_in),
             title: format!("{verb} for {} of {}?", title(self.interface), self.merchant),
             effects: effects.iter().map(|effect| (*effect).to_owned()).collect(),

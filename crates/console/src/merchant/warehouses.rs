@@ -20,7 +20,7 @@ use super::{
 use crate::{
     Notice, Page, PageError, PageResult, Posted, SignedIn,
     changes::{self, Change},
-    confirm::Confirmation,
+    confirm::ConfirmPage,
     form::{Form, Input, null_if_empty},
     html, html_with,
     listing::Records,
@@ -215,7 +215,7 @@ async fn outdated(signed_in: &SignedIn, merchant: &str, url: &str, mut form: For
 async fn ask_to_delete(signed_in: SignedIn, path: WarehousePath) -> PageResult {
     let id = signed_in.merchant(&path.0)?;
     require_manage(&signed_in)?;
-    Confirmation {
+    ConfirmPage {
         page: page(&signed_in),
         title: format!("Delete the warehouse {} of {id}?", path.1),
         effects: vec![

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{PersonView, invite, section, url_of};
 use crate::{
-    Notice, PageError, PageResult, Posted, SignedIn, confirm::Confirmation, person::NoFields,
+    Notice, PageError, PageResult, Posted, SignedIn, confirm::ConfirmPage, person::NoFields,
     sessions,
 };
 
@@ -30,7 +30,7 @@ async fn confirmation(
 ) -> PageResult {
     let person: PersonView =
         signed_in.api.get(Service::Auth, &path!("v1", "people", email), &[]).await?;
-    Confirmation {
+    ConfirmPage {
         page: signed_in.page(section(signed_in)),
         title,
         effects: effects.iter().map(|effect| (*effect).to_owned()).collect(),

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::{ReplayEntry, name_clients};
 use crate::{
-    Notice, Page, PageError, PageResult, Posted, Section, SignedIn, confirm::Confirmation,
+    Notice, Page, PageError, PageResult, Posted, Section, SignedIn, confirm::ConfirmPage,
     delivery::delivering_service, error::sentence, html_with, states::Shown as _,
 };
 
@@ -158,7 +158,7 @@ async fn confirm_stop(signed_in: SignedIn, path: web::Path<(String, Uuid)>) -> P
         format!("So far: {}. Deliveries that are sent again already continue.", replay.result()),
         "A stopped replay cannot be resumed. To continue later, pause it instead.".to_owned(),
     ];
-    Confirmation {
+    ConfirmPage {
         page: signed_in.page(Section::Replays),
         title: "Stop this replay".to_owned(),
         effects,

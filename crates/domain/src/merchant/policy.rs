@@ -23,7 +23,7 @@ pub const WITHDRAWAL: &str = "withdrawal";
 pub struct ReturnPolicy {
     /// The reasons for a return, in the order in which shoppers see them.
     // Shared, because most merchants have the default reasons.
-    #[serde(serialize_with = "write_reasons", deserialize_with = "shared_reasons")]
+    #[serde(serialize_with = "serialize_reasons", deserialize_with = "deserialize_shared_reasons")]
     #[schema(value_type = Vec<ReturnReason>, min_items = 1, max_items = 100)]
     pub reasons: Arc<[ReturnReason]>,
     /// The return methods and their costs.
@@ -65,13 +65,15 @@ static DEFAULT_REASONS: LazyLock<Arc<[ReturnReason]>> = LazyLock::new(|| {
 });
 
 /// Serializes the reasons behind the `Arc`, which serde does not do itself without its feature `rc`.
-fn write_reasons<S: Serializer>(reasons: &[ReturnReason], to: S) -> Result<S::Ok, S::Error> {
+fn serialize_reasons<S: Serializer>(reasons: &[ReturnReason], to: S) -> Result<S::Ok, S::Error> {
     reasons.serialize(to)
 }
 
 /// Merchants with the default reasons share one list, because each service keeps the settings of all merchants in
 /// memory.
-fn shared_reasons<'de, D: Deserializer<'de>>(from: D) -> Result<Arc<[ReturnReason]>, D::Error> {
+fn deserialize_shared_reasons<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Arc<[ReturnReason]>, D::Error> {
     let reasons = Vec::deserialize(from)?;
     let is_default = reasons == **DEFAULT_REASONS;
     Ok(if is_default { DEFAULT_REASONS.clone() } else { reasons.into() })

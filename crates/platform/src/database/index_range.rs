@@ -25,22 +25,22 @@ impl IndexRange<'_> {
     /// A scan begins at the first bound that it reaches and ends after the last fixed value, not at the second
     /// bound: callers limit the number of rows.
     pub fn condition(&self, from: Option<(&str, &str)>, to: Option<(&str, &str)>) -> String {
-        let (compared, equal) = match self.fixed {
-            [equal @ .., last] => (Some(last), equal),
+        let (last_fixed, other_fixed) = match self.fixed {
+            [other_fixed @ .., last] => (Some(last), other_fixed),
             [] => (None, &[][..]),
         };
         let mut conditions: Vec<_> =
-            equal.iter().map(|(column, value)| format!("{column} = {value}")).collect();
+            other_fixed.iter().map(|(column, value)| format!("{column} = {value}")).collect();
         for (operator, bound) in [(">=", from), ("<=", to)] {
-            let mut columns: Vec<_> = compared.iter().map(|(column, _)| *column).collect();
-            let mut values: Vec<_> = compared.iter().map(|(_, value)| value.as_str()).collect();
-            if let Some((of_bound, bounds)) = bound {
+            let mut columns: Vec<_> = last_fixed.iter().map(|(column, _)| *column).collect();
+            let mut values: Vec<_> = last_fixed.iter().map(|(_, value)| value.as_str()).collect();
+            if let Some((bound_operator, bound_values)) = bound {
                 columns.extend_from_slice(self.sorted);
-                values.push(bounds);
-                if of_bound != operator {
+                values.push(bound_values);
+                if bound_operator != operator {
                     // PostgreSQL estimates a comparison by its first column: with < it would expect no rows,
                     // and sort all of them.
-                    conditions.push(format!("({}) <> ({bounds})", self.sorted.join(", ")));
+                    conditions.push(format!("({}) <> ({bound_values})", self.sorted.join(", ")));
                 }
             }
             if !columns.is_empty() {

@@ -135,7 +135,7 @@ impl Row {
             title: line.title.clone(),
             image: page.portal.image(line.image_url.as_deref()).map(str::to_owned),
             price: price(page, line),
-            until: until(page, line),
+            until: last_days(page, line),
             blocked: blocked(page, line),
             max: if is_closed { 0 } else { line.free_count() },
             count: Field::new(if count.is_empty() { "0" } else { &count }),
@@ -208,10 +208,10 @@ fn price(page: &Page, line: &Line) -> Option<String> {
 }
 
 /// The last day on which the units of a line can be returned, or the first and the last of these days.
-fn until(page: &Page, line: &Line) -> Option<String> {
-    let day = |unit: Option<&crate::order::FreeUnit>| unit.map(|unit| page.date(&unit.last_day()));
+fn last_days(page: &Page, line: &Line) -> Option<String> {
     // The units are sorted by the end of their time.
-    let (first, last) = (day(line.free.first())?, day(line.free.last())?);
+    let first = page.date(&line.free.first()?.last_day());
+    let last = page.date(&line.free.last()?.last_day());
     Some(if first == last {
         page.t1("choose-until", "date", first)
     } else {

@@ -177,6 +177,7 @@ async fn show(
     cause: Cause<'_>,
 ) -> Result<HttpResponse, PageError> {
     let found = order::load(visit, order).await?;
+    // The methods, terms, problems and changes are added below.
     let mut template = ConfirmPage {
         page: Page::new(visit, None),
         is_truncated: found.is_truncated,
@@ -194,22 +195,16 @@ async fn show(
     };
     let chosen = cause.sent.map(|sent| sent.text("method")).filter(|method| !method.is_empty());
     if cause.refusal.is_some() {
-        template.lines.iter_mut().for_each(WithdrawLine::limit);
+        template.lines.iter_mut().for_each(WithdrawLine::reduce_to_free_units);
     }
-    template.complete(app, visit, chosen).await?;
-    template.explain(&cause);
-    let is_wrong = cause.sent.is_some() && !template.problems.is_empty();
-    let status = match cause.refusal {
-        Some(_) => StatusCode::CONFLICT,
-        None if is_wrong => StatusCode::UNPROCESSABLE_ENTITY,
-        None => StatusCode::OK,
-    };
-    html_with(status, &template.page, &template)
+    template.add_methods_and_terms(app, visit, chosen).await?;
+    template.add_changes(&cause);
+    html_with(template.status(&cause), &template.page, &template)
 }
 
 impl ConfirmPage {
     /// Adds the methods for the chosen units, and the terms if they can be confirmed.
-    async fn complete(
+    async fn add_methods_and_terms(
         &mut self,
         app: &App,
         visit: &Visit,
@@ -248,7 +243,7 @@ impl ConfirmPage {
     }
 
     /// Adds the differences from the quote that was confirmed, or another remark.
-    fn explain(&mut self, cause: &Cause<'_>) {
+    fn add_changes(&mut self, cause: &Cause<'_>) {
         let conflict = cause.refusal.and_then(Conflict::of);
         if let Some(conflict) = conflict {
             self.changed = Changed::new(&self.page, &conflict.changes, &conflict.quote);
@@ -257,6 +252,15 @@ impl ConfirmPage {
         let refused = cause.refusal.filter(|_| !is_explained).map(|_| "withdraw-changed");
         let note = cause.note.filter(|_| self.terms.is_some()).or(refused);
         self.note = note.map(|note| self.page.t(note));
+    }
+
+    fn status(&self, cause: &Cause<'_>) -> StatusCode {
+        let is_wrong = cause.sent.is_some() && !self.problems.is_empty();
+        match cause.refusal {
+            Some(_) => StatusCode::CONFLICT,
+            None if is_wrong => StatusCode::UNPROCESSABLE_ENTITY,
+            None => StatusCode::OK,
+        }
     }
 
     /// Whether no method of the merchant is possible for the chosen units.

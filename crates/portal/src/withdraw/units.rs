@@ -47,7 +47,7 @@ impl WithdrawLine {
     }
 
     /// Reduces the number to the units that are left.
-    pub(super) fn limit(&mut self) {
+    pub(super) fn reduce_to_free_units(&mut self) {
         let count = self.count.value.parse().unwrap_or(u32::MAX);
         self.count = Field::new(count.min(self.line.free_count()).to_string());
     }
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn a_number_is_reduced_to_the_units_that_are_left() {
         let mut lines = shown(Some(&fields(&[("count.A-1~2", "2")])));
-        lines.iter_mut().for_each(WithdrawLine::limit);
+        lines.iter_mut().for_each(WithdrawLine::reduce_to_free_units);
         let counts: Vec<_> = lines.iter().map(WithdrawLine::units).collect();
         assert_eq!(counts, [0, 1]);
     }
