@@ -40,7 +40,7 @@ pub(crate) struct NewReplay {
 }
 
 pub(super) const DEFAULT_PER_SECOND: i32 = 50;
-const MAX_PER_SECOND: i64 = 1000;
+const MAX_PER_SECOND: i32 = 1000;
 /// Matches are counted among this many messages or attempts.
 pub(super) const MAX_COUNTED: i64 = 100_000;
 const MAX_ORDERING_KEY: usize = 1000;
@@ -67,9 +67,7 @@ impl NewReplay {
             force: body.flag("force"),
             dry_run: body.flag("dry_run"),
             // The outer `None` is an invalid field, the inner one an absent field.
-            per_second: rate.map(|rate| {
-                rate.and_then(|rate| rate.try_into().ok()).unwrap_or(DEFAULT_PER_SECOND)
-            }),
+            per_second: rate.map(|rate| rate.unwrap_or(DEFAULT_PER_SECOND)),
             expect_matches: body.optional("expect_matches", integer(0..=MAX_COUNTED)),
             tolerance: tolerance.map(Option::unwrap_or_default),
         })
@@ -80,14 +78,13 @@ fn read_filter(filter: &Object<'_>) -> Option<Filter> {
     let outcomes: Vec<_> = OUTCOMES.into_iter().map(|name| (name, name.to_owned())).collect();
     let states = [("dead", State::Dead), ("delivered", State::Delivered)];
     let merchant = |text: &str| text.parse::<MerchantId>().map(String::from);
-    let status = filter.optional("status", integer(100..=999));
     let kind = filter.optional("kind", variant::<MessageKind>);
     read_fields!(filter => Filter {
         delivery: filter.optional("delivery", parsed(1..=100, str::parse::<Uuid>)),
         merchant: filter.optional("merchant", parsed(1..=63, merchant)),
         kind: kind.map(|kind| kind.map(|kind| kind.to_string())),
         state: filter.optional("state", one_of(&states)),
-        status: status.map(|status| status.and_then(|status| status.try_into().ok())),
+        status: filter.optional("status", integer(100..=999)),
         outcome: filter.optional("outcome", one_of(&outcomes)),
         ordering_key: filter.optional("ordering_key", text(1..=MAX_ORDERING_KEY)),
         text: filter.optional("text", text(1..=MAX_ORDERING_KEY)),

@@ -99,18 +99,19 @@ impl de::Error for VariantError {
 }
 
 /// An integer within the bounds. `1.0` and `1e0` are integers too, as in JSON Schema.
-pub fn integer(range: RangeInclusive<i64>) -> impl FnMut(Field<'_>) -> Option<i64> {
+pub fn integer<T>(range: RangeInclusive<T>) -> impl FnMut(Field<'_>) -> Option<T>
+where
+    T: Copy + Display + PartialOrd + TryFrom<i64>,
+{
     move |field| {
         let integer = match field.value() {
             JsonValue::Integer(integer) => Some(integer),
             JsonValue::Float(float) => whole(float),
             _ => None,
         };
-        match integer {
-            Some(integer) if range.contains(&integer) => Some(integer),
-            Some(_) => field.invalid(outside(&range)),
-            None => field.wrong_type("an integer"),
-        }
+        let Some(integer) = integer else { return field.wrong_type("an integer") };
+        let within = T::try_from(integer).ok().filter(|integer| range.contains(integer));
+        within.or_else(|| field.invalid(outside(&range)))
     }
 }
 

@@ -27,11 +27,7 @@ impl UnitId {
         let order = unit.required("order_identifier", text(1..=255));
         let line = unit.required("order_line_item_identifier", text(1..=255));
         let number = unit.required("unit", integer(1..=1_000));
-        Some(Self {
-            order_identifier: order?,
-            order_line_item_identifier: line?,
-            unit: i32::try_from(number?).ok()?,
-        })
+        Some(Self { order_identifier: order?, order_line_item_identifier: line?, unit: number? })
     }
 }
 
