@@ -87,7 +87,7 @@ fn event(
         kind: settlement.kind(),
         event: settlement.message.content.event.clone(),
         queue: engine.broker.topology.qualified(settlement.kind().dead_letter_queue()),
-        attempts: settlement.message.attempt_number.try_into().unwrap_or_default(),
+        attempts: settlement.message.attempt_number.unsigned_abs(),
         status: last.outcome.status(),
         outcome: last.outcome.name().to_owned(),
         detail: last.outcome.detail(),

@@ -58,10 +58,10 @@ impl AwsCredentials {
             canonical_query(url),
             sha256(body)
         );
-        let date = time.get(..8).unwrap_or_default();
+        let date = at.format("%Y%m%d").to_string();
         let scope = format!("{date}/{}/{}/aws4_request", self.region, self.service);
         let text = format!("{ALGORITHM}\n{time}\n{scope}\n{}", sha256(request.as_bytes()));
-        let signature = hex(hmac(self.signing_key(date).as_ref(), &text).as_ref());
+        let signature = hex(hmac(self.signing_key(&date).as_ref(), &text).as_ref());
         let credential = format!("{}/{scope}", self.access_key_id);
         let authorization = format!(
             "{ALGORITHM} Credential={credential}, SignedHeaders={names}, Signature={signature}"

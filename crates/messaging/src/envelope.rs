@@ -19,8 +19,8 @@ pub struct Envelope<T> {
     /// The event's outbox sequence number, added by the relay. It grows from event to event of a
     /// source. If the source locks a row before it appends the events about it, the later event
     /// has the higher number, whichever arrives first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sequence: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "sequence_text")]
+    pub sequence: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
     pub data: T,
@@ -44,8 +44,53 @@ impl<'a, T: Event> Envelope<&'a T> {
 }
 
 impl<T> Envelope<T> {
-    /// [`Self::sequence`] as a number; zero for an event that came from no outbox.
+    /// [`Self::sequence`]; zero for an event that came from no outbox.
     pub fn sequence_number(&self) -> i64 {
-        self.sequence.as_deref().and_then(|text| text.parse().ok()).unwrap_or_default()
+        self.sequence.unwrap_or(0)
+    }
+}
+
+/// A sequence number as CloudEvents want it: a text of 19 digits, so that texts sort like their numbers. An event
+/// with another text is unreadable: as an event without a number it would be the oldest of all.
+mod sequence_text {
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        sequence: &Option<i64>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        match sequence {
+            Some(number) => to.collect_str(&format_args!("{number:019}")),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
+        let text = Option::<String>::deserialize(from)?;
+        text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::access::{Revocation, Revoked};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_event_with_an_unreadable_sequence_number_is_unreadable() {
+        let revoked = Revoked::Client("c".to_owned());
+        let revocation = Revocation { revoked, expires_at: DateTime::UNIX_EPOCH };
+        let mut event = json!(Envelope::new("test", DateTime::UNIX_EPOCH, &revocation));
+        let mut read = |sequence: serde_json::Value| {
+            event["sequence"] = sequence;
+            let read = serde_json::from_value::<Envelope<Revocation>>(event.clone());
+            read.map(|event| event.sequence_number()).ok()
+        };
+        assert_eq!(read(json!(null)), Some(0));
+        assert_eq!(read(json!("0000000000000000007")), Some(7));
+        assert_eq!(read(json!("seven")), None);
     }
 }

@@ -34,7 +34,7 @@ static STYLE_URL: LazyLock<String> = LazyLock::new(|| asset_url(STYLE, "portal.c
 static SCRIPT_URL: LazyLock<String> = LazyLock::new(|| asset_url(SCRIPT, "portal.js"));
 
 /// A step of a return.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Step {
     Find,
     Choose,
@@ -171,9 +171,8 @@ impl Page {
     /// The steps with the ids of their names, and whether each is the current one or before it.
     pub(crate) fn steps(&self) -> Vec<(&'static str, bool, bool)> {
         let Some(current) = self.step else { return Vec::new() };
-        let position = Step::ALL.iter().position(|step| *step == current).unwrap_or_default();
-        let steps = Step::ALL.iter().enumerate();
-        steps.map(|(index, step)| (step.name(), index == position, index < position)).collect()
+        let steps = Step::ALL.into_iter();
+        steps.map(|step| (step.name(), step == current, step < current)).collect()
     }
 
     /// Whether this is the first page, which has the link to the withdrawal below its form.

@@ -85,27 +85,29 @@ impl ShippedUnits {
         pairs.filter(|(applied, refund)| applied.rma_identifier != refund.rma_identifier)
     }
 
-    /// Matched refunds to which a snapshot gives another return than those that their units are in. Calls
-    /// `return_of` at most once for each unit, however many refunds there are.
+    /// Matched refunds to which a snapshot gives another return than those that their units are in, with that
+    /// return. Calls `return_of` at most once for each unit, however many refunds there are.
     pub(crate) fn refunds_of_other_returns<'o, 'r>(
         &self,
         order: &'o Order,
         return_of: impl Fn(&UnitId) -> Option<&'r str>,
-    ) -> Vec<&'o Refund> {
+    ) -> Vec<(&'o Refund, &'o str)> {
         let places: HashMap<_, _> =
             self.refunds.iter().map(|it| it.identifier.as_str()).zip(0..).collect();
         let renamed = self.renamed_refunds(order).filter(|(applied, _)| !applied.is_unmatched);
-        let mut renamed: BTreeMap<usize, &Refund> = renamed
-            .filter(|(_, refund)| refund.rma_identifier.is_some())
-            .filter_map(|(_, refund)| Some((*places.get(refund.identifier.as_str())?, refund)))
+        let mut renamed: BTreeMap<usize, (&Refund, &str)> = renamed
+            .filter_map(|(_, refund)| {
+                let rma = refund.rma_identifier.as_deref()?;
+                Some((*places.get(refund.identifier.as_str())?, (refund, rma)))
+            })
             .collect();
         if renamed.is_empty() {
             return Vec::new();
         }
         for (id, unit) in self.all(&order.identifier) {
             let Some(place) = unit.refund else { continue };
-            let Some(refund) = renamed.get(&place) else { continue };
-            if return_of(&id) == refund.rma_identifier.as_deref() {
+            let Some((_, rma)) = renamed.get(&place) else { continue };
+            if return_of(&id) == Some(*rma) {
                 renamed.remove(&place);
             }
         }

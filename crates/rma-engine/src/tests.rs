@@ -173,7 +173,7 @@ impl TestApp {
     /// Sends an event with a sequence number.
     async fn publish_event_at<E: Event>(&self, event: E, sequence: Option<i64>) {
         let mut envelope = Envelope::new("test", Clock::system().now(), &event);
-        envelope.sequence = sequence.map(|number| format!("{number:019}"));
+        envelope.sequence = sequence;
         self.service.publish_envelope(&envelope).await;
     }
 

@@ -75,11 +75,13 @@ pub(crate) async fn insert(conn: &mut AsyncPgConnection, client: &Client) -> Res
         clients::created_at.eq(client.created_at),
     );
     let inserted = diesel::insert_into(clients::table).values(row).execute(conn).await;
-    inserted.map_err(DatabaseError::from).map_err(|error| match error.constraint() {
-        Some("clients_merchant_fkey") => {
-            Error::MerchantNotFound(merchant.unwrap_or_default().to_owned())
+    inserted.map_err(DatabaseError::from).map_err(|error| {
+        match (error.constraint(), merchant) {
+            (Some("clients_merchant_fkey"), Some(merchant)) => {
+                Error::MerchantNotFound(merchant.to_owned())
+            }
+            _ => error.into(),
         }
-        _ => error.into(),
     })?;
     Ok(())
 }

@@ -168,11 +168,15 @@ async fn rotate(posted: Posted<RotateForm>, path: ClientPath) -> PageResult {
 
 /// Shows the secret of a client once.
 pub(super) fn show_secret(signed_in: &SignedIn, merchant: &str, client: ClientView) -> PageResult {
+    let secret = client.client_secret.ok_or_else(|| {
+        tracing::error!("the response about client {} has no secret", client.client_id);
+        PageError::Internal
+    })?;
     html(&SecretPage {
         page: page(signed_in),
         title: format!("Secret of client {}", client.name),
         text: "Store this secret where your software can read it. It is shown only now.".to_owned(),
-        values: vec![("Client id", client.client_id), ("Client secret", client.client_secret.unwrap_or_default())],
+        values: vec![("Client id", client.client_id), ("Client secret", secret)],
         signs_messages: false,
         next: (list_url(merchant), "I have stored it"),
     })

@@ -80,8 +80,10 @@ async fn change_settings(posted: Posted<Fields>, merchant: web::Path<String>) ->
         Err(error) if is_outdated(&error) => {
             form.inputs.message = Some(changes::message("merchant"));
             let found = Merchant::load(&signed_in, id).await?;
-            let typed: Settings = serde_json::from_value(body).unwrap_or_default();
-            let changes = changes::between(facts(&found.settings), facts(&typed));
+            // A form with an invalid field cannot be compared.
+            let typed = serde_json::from_value::<Settings>(body).ok();
+            let compare = |typed| changes::between(facts(&found.settings), facts(&typed));
+            let changes = typed.map(compare).unwrap_or_default();
             let shown = settings_page(&signed_in, &found, Some(form));
             return html_with(StatusCode::CONFLICT, &SettingsPage { changes, ..shown });
         }

@@ -63,10 +63,13 @@ pub(super) fn sent(
 ) -> EndpointCheckResult {
     let is_delivered = matches!(attempt.outcome, Outcome::Delivered { .. });
     let (unreadable, warnings) = match interface {
-        Interface::Variants if is_delivered => match Variants::read(&attempt.response) {
-            Ok(_) => (None, Variants::warnings(&attempt.response).unwrap_or_default()),
-            Err(error) => (Some(error), Vec::new()),
-        },
+        Interface::Variants if is_delivered => {
+            let read = Variants::read(&attempt.response);
+            match read.and_then(|_| Variants::warnings(&attempt.response)) {
+                Ok(warnings) => (None, warnings),
+                Err(error) => (Some(error), Vec::new()),
+            }
+        }
         _ => (None, Vec::new()),
     };
     let outcome = attempt.outcome.name();

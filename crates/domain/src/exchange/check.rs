@@ -46,8 +46,9 @@ pub fn check_variants<'a>(
             check.exchangeable.push(CheckedUnit::gift_card(unit));
             continue;
         };
-        let product = unit.variant_identifier.as_deref().unwrap_or_default();
-        let Some(variants) = lookups.get(product).copied().flatten() else {
+        let product = unit.variant_identifier.as_deref();
+        let found = product.and_then(|product| Some((product, lookups.get(product).copied()??)));
+        let Some((product, variants)) = found else {
             check.without_stock += 1;
             check.without_price += 1;
             check.exchangeable.push(CheckedUnit::variant(unit, None));

@@ -46,7 +46,7 @@ impl Placer {
         let chosen =
             units.iter().filter(|unit| matches!(unit.replacement, Replacement::Exchange { .. }));
         let products: BTreeSet<_> =
-            chosen.map(|unit| unit.variant_identifier.as_deref().unwrap_or_default()).collect();
+            chosen.filter_map(|unit| unit.variant_identifier.as_deref()).collect();
         let lookups = join_all(products.iter().map(|product| self.look_up(leased, product))).await;
         let detail = lookups.iter().find_map(|lookup| lookup.as_ref().err());
         // PostgreSQL cannot store NUL, and a token server may return it in an error.

@@ -121,10 +121,10 @@ impl<'a> OrderProjection<'a> {
         let held = held.get(merchant.as_str());
         let return_of = |unit: &UnitId| Some(held?.get(unit)?.rma_identifier.as_str());
         let renamed = self.shipped_units.refunds_of_other_returns(order, return_of);
-        let discrepancy = |refund: &Refund| Discrepancy::RefundNamesOtherReturn {
+        let discrepancy = |(refund, rma): (&Refund, &str)| Discrepancy::RefundNamesOtherReturn {
             refund_identifier: refund.identifier.clone(),
             order_identifier: order.identifier.clone(),
-            rma_identifier: refund.rma_identifier.clone().unwrap_or_default(),
+            rma_identifier: rma.to_owned(),
         };
         renamed.into_iter().map(discrepancy).collect()
     }

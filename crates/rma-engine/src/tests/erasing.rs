@@ -137,7 +137,7 @@ async fn a_late_erasure_keeps_a_newer_return_of_a_giftee() {
     let an_hour_ago = Clock::system().now() - chrono::TimeDelta::hours(1);
     let event_of_then = erased(&[], true);
     let mut envelope = Envelope::new("order-intake", an_hour_ago, &event_of_then);
-    envelope.sequence = Some(format!("{:019}", 1000));
+    envelope.sequence = Some(1000);
     app.service.publish_envelope(&envelope).await;
     let confirmed: ErasureConfirmed = event(&app, "order-intake", |_| true).await;
     assert_eq!((confirmed.counts.records, confirmed.kept_returns.len()), (0, 0));
@@ -325,7 +325,7 @@ async fn a_dead_lettered_snapshot_of_an_erased_order_is_removed() {
         let stored =
             OrderStored { merchant: merchant.clone(), order: planted(order), is_reset: false };
         let mut envelope = Envelope::new("order-intake", Clock::system().now(), &stored);
-        envelope.sequence = Some(format!("{sequence:019}"));
+        envelope.sequence = Some(sequence);
         app.service.namespace.publish_raw(&queue, &json!(envelope).to_string()).await;
     }
     let left = left_after_restart(app, &queue, 2).await;

@@ -162,7 +162,7 @@ fn cloud_event() -> Value {
         subject: String::new(),
         time: DateTime::UNIX_EPOCH,
         datacontenttype: String::new(),
-        sequence: Some(String::new()),
+        sequence: Some(0),
         traceparent: Some(String::new()),
         data: (),
     });
