@@ -6,7 +6,7 @@ WITH behind AS MATERIALIZED (
         AND first.sequence < later.sequence
         ORDER BY first.sequence LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
     ) AS first
-    WHERE later.id = ANY ($1)
+    WHERE later.id = ANY ($1) FOR NO KEY UPDATE OF later SKIP LOCKED
 )
 UPDATE deliveries SET state = 'blocked'
 WHERE id = ANY (ARRAY (SELECT id FROM behind)) AND (state = 'ready') IS TRUE RETURNING id

@@ -55,7 +55,8 @@ platform::rows! {
         pub(crate) attempts: i32,
         pub(crate) releases: i32,
         is_behind_another: bool,
-        is_claimed: bool,
+        /// Queued, or postponed because its message is missing.
+        is_changed: bool,
         /// Number of due deliveries, also of those that did not fit into the batch.
         due: i64,
         /// None for a delivery behind another, and for one whose message is missing.
@@ -124,9 +125,9 @@ pub(crate) async fn claim_due(
         claims.found.push((due.endpoint(), due.next_attempt_at));
         match due.content.take() {
             _ if due.is_behind_another => to_block.push(due),
-            Some(content) if due.is_claimed => claims.claimed.push((due, content)),
-            // The delivery was settled or blocked while the statement waited for its lock.
-            Some(_) => {}
+            // Another transaction has locked the delivery, or has just changed it.
+            _ if !due.is_changed => drop(claims.to_check_again.insert(due.endpoint())),
+            Some(content) => claims.claimed.push((due, content)),
             None => {
                 tracing::error!(delivery.id = %due.id, "the message of delivery {} is missing", due.id);
             }
@@ -141,7 +142,7 @@ pub(crate) async fn claim_due(
         })?;
         claims.blocked = blocked.len();
         let left = to_block.iter().filter(|due| !blocked.contains(&due.id));
-        claims.to_check_again = left.map(DueDelivery::endpoint).collect();
+        claims.to_check_again.extend(left.map(DueDelivery::endpoint));
     }
     Ok(claims)
 }
@@ -158,12 +159,14 @@ pub(crate) async fn claim_due(
 /// `sized` finds each message with `LATERAL` and `LIMIT`: a join that was planned while a partition was empty
 /// would read the whole partition for each delivery.
 ///
-/// The updates check the state again, because a row may be settled while they wait for its lock.
+/// `locked` leaves out rows that another transaction has locked: waiting for one would delay all endpoints. It
+/// and the updates check the state again, because a row may have changed since the statement began.
 /// `IS TRUE` keeps the planner from finding rows by that condition.
 const CLAIM_DUE: &str = include_str!("claim_due.sql");
 
 /// The statement locks the first delivery of the ordering key, so the transaction that settles that
-/// delivery afterwards sees the blocked ones. A delivery that is being settled now blocks no other.
+/// delivery afterwards sees the blocked ones. A delivery that is being settled now blocks no other, and a
+/// delivery that another transaction has locked is not blocked.
 const BLOCK: &str = include_str!("block_deliveries.sql");
 
 platform::rows! { struct BlockedId { id: Uuid } }

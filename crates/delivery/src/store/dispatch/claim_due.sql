@@ -29,16 +29,20 @@ WITH due AS (
     ) AS message ON NOT rounds.is_behind_another
 ), candidates AS (
     SELECT * FROM sized WHERE bytes_before IS NULL OR bytes_before < $7
+), locked AS MATERIALIZED (
+    SELECT id FROM deliveries WHERE id = ANY (
+        ARRAY (SELECT id FROM candidates WHERE NOT is_behind_another)
+    ) AND (state = 'ready' AND next_attempt_at <= $1) IS TRUE FOR NO KEY UPDATE SKIP LOCKED
 ), claimed AS (
     UPDATE deliveries SET state = 'queued', leased_until = $2 WHERE id = ANY (
-        ARRAY (SELECT id FROM candidates WHERE NOT is_behind_another AND body IS NOT NULL)
+        ARRAY (SELECT id FROM candidates WHERE body IS NOT NULL AND id IN (SELECT id FROM locked))
     ) AND (state = 'ready' AND next_attempt_at <= $1) IS TRUE RETURNING id
 ), postponed AS (
     UPDATE deliveries SET next_attempt_at = $2 WHERE id = ANY (
-        ARRAY (SELECT id FROM candidates WHERE NOT is_behind_another AND body IS NULL)
-    ) AND (state = 'ready' AND next_attempt_at <= $1) IS TRUE
+        ARRAY (SELECT id FROM candidates WHERE body IS NULL AND id IN (SELECT id FROM locked))
+    ) AND (state = 'ready' AND next_attempt_at <= $1) IS TRUE RETURNING id
 )
 SELECT id, merchant, kind, next_attempt_at, sequence, replay_number, attempts, releases,
-is_behind_another, id IN (SELECT id FROM claimed) AS is_claimed, due, version, event, body,
-traceparent
+is_behind_another, id IN (SELECT id FROM claimed UNION ALL SELECT id FROM postponed) AS is_changed,
+due, version, event, body, traceparent
 FROM candidates ORDER BY round, position

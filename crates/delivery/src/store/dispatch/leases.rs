@@ -7,7 +7,7 @@ use diesel::sql_query;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use platform::{
     Timestamp,
-    database::{DatabaseError, prepared},
+    database::{DatabaseError, prepared, sql},
 };
 use uuid::Uuid;
 
@@ -34,25 +34,19 @@ pub(crate) async fn release_claim(
     Ok(())
 }
 
+/// `IS TRUE` keeps the planner from finding rows by that condition, see `claim`.
+const EXPIRE_LEASES: &str = include_str!("expire_leases.sql");
+
 /// Makes those of the deliveries ready again whose lease expired: the broker lost them, or their sender died.
 /// They are due now: polls find deliveries by the time at which they became due, and have read earlier times
-/// already.
+/// already. Deliveries that another transaction has locked are left out; the dispatcher finds them again among
+/// the queued ones.
 pub(crate) async fn expire_leases(
     conn: &mut AsyncPgConnection,
     now: Timestamp,
     ids: &[Uuid],
 ) -> Result<usize, DatabaseError> {
-    let expired = deliveries::id
-        .eq_any(ids)
-        .and(deliveries::state.eq("queued"))
-        .and(deliveries::leased_until.le(now));
-    let expired = diesel::update(deliveries::table.filter(expired)).set((
-        deliveries::state.eq("ready"),
-        deliveries::leased_until.eq(None::<Timestamp>),
-        deliveries::next_attempt_at.eq(now),
-        deliveries::releases.eq(deliveries::releases + 1),
-    ));
-    Ok(expired.execute(conn).await?)
+    Ok(prepared(sql(EXPIRE_LEASES, (ids, now))).execute(conn).await?)
 }
 
 platform::rows! {

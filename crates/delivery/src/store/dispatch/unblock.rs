@@ -32,7 +32,8 @@ const UNBLOCK_FIRST_DELIVERIES: &str = include_str!("unblock_first_deliveries.sq
 ///
 /// Two transactions that settle deliveries of one key at the same time, which a forced replay makes
 /// possible, each still see the other's delivery and unblock nothing. Locking the key instead would
-/// make settling wait for every transaction that appends to it. Each call checks the next
+/// make settling wait for every transaction that appends to it. Deliveries that another transaction has locked
+/// are left for the next round. Each call checks the next
 /// [`DELIVERIES_PER_CHECK`] blocked deliveries after the cursor.
 pub(crate) async fn unblock_first_deliveries(
     conn: &mut AsyncPgConnection,

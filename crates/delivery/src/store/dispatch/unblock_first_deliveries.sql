@@ -11,9 +11,13 @@ WITH blocked AS MATERIALIZED (
         AND earlier.ordering_key = blocked.ordering_key AND earlier.sequence < blocked.sequence
         ORDER BY earlier.sequence LIMIT 1
     ) IS NOT TRUE
+), locked AS MATERIALIZED (
+    SELECT id FROM deliveries
+    WHERE id = ANY (ARRAY (SELECT id FROM first)) AND (state = 'blocked') IS TRUE
+    FOR NO KEY UPDATE SKIP LOCKED
 ), unblocked AS (
     UPDATE deliveries SET state = 'ready', next_attempt_at = GREATEST(next_attempt_at, $5)
-    WHERE id = ANY (ARRAY (SELECT id FROM first)) AND (state = 'blocked') IS TRUE
+    WHERE id = ANY (ARRAY (SELECT id FROM locked)) AND (state = 'blocked') IS TRUE
     RETURNING id
 )
 SELECT merchant, kind, id, (SELECT count(*) FROM blocked) AS checked,
