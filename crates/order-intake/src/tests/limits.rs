@@ -91,7 +91,7 @@ async fn unread_responses_are_bounded() {
 }
 
 #[tokio::test]
-async fn a_full_write_queue_responds_with_429_at_once() {
+async fn a_full_job_queue_responds_with_429_at_once() {
     let app = TestApp::with(&[("STORING__MAX_QUEUED_ORDERS", "10")], merchant("acme")).await;
     let pool = app.service.database.pool();
     let mut conn = pool.get().await.unwrap();
