@@ -3,23 +3,31 @@
 //! An unreadable event is dead-lettered at once. A failed event is requeued, with back-off, until
 //! the queue's delivery limit dead-letters it. While the database is unavailable the batch waits.
 //! If the database repeatedly times out, one of the events may be too expensive, and each event is
-//! handled on its own.
+//! handled on its own. If a row is locked, the events that need it are set aside ([`set_aside`]) and tried
+//! again later, so that they delay no others.
 //!
 //! See docs/decisions/event-consumers.md.
 
+mod set_aside;
+
 use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
+use diesel_async::SimpleAsyncConnection as _;
 use futures_util::FutureExt;
 use opentelemetry::{
     KeyValue,
     metrics::{Counter, Histogram},
 };
 use platform::{
-    ErrorKind, Failure, Process, chain, database::timed_out, retry::Backoff, telemetry,
+    ErrorKind, Failure, Process, chain,
+    database::{lock_timed_out, timed_out},
+    retry::Backoff,
+    telemetry,
 };
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+use self::set_aside::SetAside;
 use crate::{
     broker::Broker,
     connection::BrokerError,
@@ -32,6 +40,8 @@ use crate::{
 const MAX_TIMEOUTS: u32 = 3;
 const MIN_BACKOFF: Duration = Duration::from_millis(100);
 const MAX_BACKOFF: Duration = Duration::from_secs(3);
+/// Longest wait for a lock. Other consumers hold theirs for the time of a batch.
+const LIMIT_LOCK_WAIT: &str = "SET LOCAL lock_timeout = '100ms'";
 const INBOX_CLEANUP_INTERVAL: Duration = Duration::from_secs(3600);
 
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +57,8 @@ impl Failure for Panicked {
 /// Reason why events were not handled.
 enum Unhandled {
     ShuttingDown,
+    /// Another transaction has locked a row that the events need.
+    Locked,
     Failed(HandleError),
 }
 
@@ -139,22 +151,27 @@ impl Consumer {
             opened = Subscription::open(&self.broker.consuming, &self.inbox.queue, prefetch) => opened?,
         };
         backoff.reset();
-        loop {
-            let batch = tokio::select! {
-                // Stop first: acknowledging a further batch would also acknowledge events that
-                // were left unhandled.
-                biased;
-                () = self.stop.cancelled() => return Ok(()),
-                batch = subscription.next(settings.batch_size.get()) => batch?,
-            };
-            self.process(&subscription, batch).await?;
+        // Events that are left at shutdown, or when the subscription fails, return to the queue.
+        let mut set_aside = SetAside::default();
+        // A batch after the stop would also acknowledge events that were left unhandled.
+        while !self.stop.is_cancelled() {
+            // In random order: many events that were set aside do not hold up new ones.
+            tokio::select! {
+                () = self.stop.cancelled() => {}
+                () = set_aside.is_due() => self.retry(&subscription, &mut set_aside).await?,
+                batch = subscription.next(settings.batch_size.get()) => {
+                    self.process(&subscription, &mut set_aside, batch?).await?;
+                }
+            }
         }
+        Ok(())
     }
 
     /// Deserializes a batch and processes it, in as many transactions as its cost requires.
     async fn process(
         &self,
         subscription: &Subscription,
+        set_aside: &mut SetAside,
         batch: Vec<Incoming>,
     ) -> Result<(), BrokerError> {
         let mut events = Vec::with_capacity(batch.len());
@@ -169,13 +186,11 @@ impl Consumer {
                 }
             }
         }
-        let mut remaining = events.as_slice();
         // Events that are left at shutdown return to the queue.
-        while !remaining.is_empty() && !self.stop.is_cancelled() {
-            let (next, rest) =
-                remaining.split_at(transaction_size(remaining, self.handler.max_batch_cost()));
-            self.process_together(subscription, next).await?;
-            remaining = rest;
+        while !events.is_empty() && !self.stop.is_cancelled() {
+            let mut next = set_aside.add_behind_others(events);
+            events = next.split_off(transaction_size(&next, self.handler.max_batch_cost()));
+            self.process_together(subscription, set_aside, next).await?;
         }
         Ok(())
     }
@@ -183,33 +198,49 @@ impl Consumer {
     async fn process_together(
         &self,
         subscription: &Subscription,
-        events: &[Delivered],
+        set_aside: &mut SetAside,
+        mut events: Vec<Delivered>,
     ) -> Result<(), BrokerError> {
         let Some(last) = events.last() else { return Ok(()) };
-        match self.handle(events).await {
-            Ok(()) => subscription.ack_up_to(last.delivery_tag).await,
+        match self.handle(&events).await {
+            Ok(()) if set_aside.is_empty() => subscription.ack_up_to(last.delivery_tag).await,
+            Ok(()) => {
+                for event in &events {
+                    subscription.ack(event.delivery_tag).await?;
+                }
+                Ok(())
+            }
             Err(Unhandled::ShuttingDown) => Ok(()),
             Err(Unhandled::Failed(error)) if events.len() == 1 => {
                 self.record_failure(last, &error);
-                self.requeue(subscription, &[last]).await
+                self.requeue(subscription, &events).await
+            }
+            Err(Unhandled::Locked) if events.len() == 1 => {
+                self.set_aside(set_aside, events.remove(0));
+                Ok(())
             }
             // One event failed the batch. On their own, the others succeed.
-            Err(Unhandled::Failed(_)) => self.process_individually(subscription, events).await,
+            Err(Unhandled::Failed(_) | Unhandled::Locked) => {
+                self.process_individually(subscription, set_aside, events).await
+            }
         }
     }
 
     async fn process_individually(
         &self,
         subscription: &Subscription,
-        events: &[Delivered],
+        set_aside: &mut SetAside,
+        events: Vec<Delivered>,
     ) -> Result<(), BrokerError> {
         let mut failed = Vec::new();
         for event in events {
-            match self.handle(std::slice::from_ref(event)).await {
+            let Some(event) = set_aside.add_if_behind_another(event) else { continue };
+            match self.handle(std::slice::from_ref(&event)).await {
                 Ok(()) => subscription.ack(event.delivery_tag).await?,
                 Err(Unhandled::ShuttingDown) => return Ok(()),
+                Err(Unhandled::Locked) => self.set_aside(set_aside, event),
                 Err(Unhandled::Failed(error)) => {
-                    self.record_failure(event, &error);
+                    self.record_failure(&event, &error);
                     failed.push(event);
                 }
             }
@@ -222,7 +253,7 @@ impl Consumer {
     async fn requeue(
         &self,
         subscription: &Subscription,
-        failed: &[&Delivered],
+        failed: &[Delivered],
     ) -> Result<(), BrokerError> {
         let Some(delivery_count) = failed.iter().map(|event| event.delivery_count).max() else {
             return Ok(());
@@ -264,6 +295,9 @@ impl Consumer {
         loop {
             let Err(error) = self.run_transaction(events).await else { return Ok(()) };
             timeouts += u32::from(timed_out(error.0.as_ref()));
+            if lock_timed_out(error.0.as_ref()) {
+                return Err(Unhandled::Locked);
+            }
             if error.0.kind() != ErrorKind::Unavailable || timeouts >= MAX_TIMEOUTS {
                 return Err(Unhandled::Failed(error));
             }
@@ -279,6 +313,7 @@ impl Consumer {
         let mut conn = self.inbox.pool.get().await?;
         let events: Vec<_> = events.iter().map(|event| &event.event).collect();
         conn.transaction(async |conn| {
+            conn.batch_execute(LIMIT_LOCK_WAIT).await?;
             let ids = events.iter().map(|event| event.id).collect();
             let mut new = self.inbox.insert_new(conn, ids).await?;
             let events = events.iter().copied();

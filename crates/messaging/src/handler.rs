@@ -61,6 +61,7 @@ impl Failure for ForeignEvent {
 /// An event that a handler has read, with the attributes that a consumer uses.
 pub(crate) struct ReadEvent {
     pub(crate) id: Uuid,
+    pub(crate) subject: String,
     pub(crate) time: Timestamp,
     pub(crate) traceparent: Option<String>,
     pub(crate) cost: usize,
@@ -107,6 +108,7 @@ impl<H: Handler> AnyHandler for H {
         let envelope: Envelope<H::Event> = serde_json::from_slice(body)?;
         Ok(ReadEvent {
             id: envelope.id,
+            subject: envelope.subject.clone(),
             time: envelope.time,
             traceparent: envelope.traceparent.clone(),
             cost: H::cost(&envelope.data),
