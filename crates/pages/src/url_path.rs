@@ -9,25 +9,7 @@ macro_rules! path {
 }
 
 #[doc(hidden)]
-pub fn join(segments: &[&str]) -> String {
-    segments.iter().map(|segment| encode(segment)).collect::<Vec<_>>().join("/")
-}
-
-/// A dot segment cannot be encoded: URL parsers remove it, and with `..` also the segment before it. In its place
-/// stands a NUL, which no identifier has.
-fn encode(segment: &str) -> String {
-    if matches!(segment, "." | "..") {
-        return "%00".to_owned();
-    }
-    let encoded = segment.bytes().map(|byte| {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            char::from(byte).to_string()
-        } else {
-            format!("%{byte:02X}")
-        }
-    });
-    encoded.collect()
-}
+pub use platform::url_path::join;
 
 /// Whether a browser takes the text for a path of this site, and a header can hold it.
 pub fn is_own_path(text: &str) -> bool {
@@ -49,12 +31,5 @@ mod tests {
         for other in foreign.into_iter().chain(control) {
             assert!(!is_own_path(other), "{other:?}");
         }
-    }
-
-    #[test]
-    fn segments_are_encoded() {
-        assert_eq!(path!("v1", "orders", "A/B ä?"), "v1/orders/A%2FB%20%C3%A4%3F");
-        assert_eq!(path!("v1", "orders", "..", "returnable"), "v1/orders/%00/returnable");
-        assert_eq!(path!("v1", "orders", ".", "..."), "v1/orders/%00/...");
     }
 }

@@ -20,6 +20,7 @@ pub mod shares;
 pub mod shopper_proof;
 pub mod signing;
 pub mod telemetry;
+pub mod url_path;
 
 mod cli;
 mod client;
