@@ -1,10 +1,10 @@
 //! The terms of a quote, and their changes. A quote token contains the terms that the shopper saw.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use domain::returns::{IneligibleCode, RefundType, UnitId};
+use domain::returns::{IneligibleCode, MAX_UNITS, RefundType, UnitId};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
@@ -40,11 +40,11 @@ pub(crate) struct UnitTerms {
 }
 
 impl QuoteTerms {
-    /// Parses a quote token.
+    /// Parses a quote token. No return has more than [`MAX_UNITS`].
     pub(crate) fn parse(text: &str) -> Result<Self, &'static str> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok();
-        let terms = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        terms.ok_or("is not a valid quote")
+        let terms: Option<Self> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        terms.filter(|terms| terms.units.len() <= MAX_UNITS).ok_or("is not a valid quote")
     }
 
     /// The quote token with these terms.
@@ -62,9 +62,10 @@ impl QuoteTerms {
         };
         let costs = [self, current].map(|it| json!(it.return_shipping_cost_cents));
         compare(None, "return_shipping_cost_cents", costs);
-        let ids: BTreeSet<_> = self.units.iter().chain(&current.units).map(|it| &it.id).collect();
+        let units = [self, current].map(Self::units_by_id);
+        let ids: BTreeSet<_> = units.iter().flat_map(BTreeMap::keys).copied().collect();
         for id in ids {
-            let terms = [self, current].map(|it| it.units.iter().find(|it| it.id == *id));
+            let terms = units.each_ref().map(|units| units.get(id).copied());
             let values =
                 |of: fn(&UnitTerms) -> Value| terms.map(|terms| terms.map_or(Value::Null, of));
             compare(Some(id), "refund_amount_cents", values(|it| json!(it.refund_amount_cents)));
@@ -72,5 +73,56 @@ impl QuoteTerms {
             compare(Some(id), "ineligible", values(|it| json!(it.ineligible)));
         }
         changes
+    }
+    fn units_by_id(&self) -> BTreeMap<&UnitId, &UnitTerms> {
+        self.units.iter().map(|unit| (&unit.id, unit)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terms(units: usize) -> QuoteTerms {
+        let unit = |unit| UnitTerms {
+            id: UnitId {
+                order_identifier: "1001".to_owned(),
+                order_line_item_identifier: "L1".to_owned(),
+                unit,
+            },
+            refund_type: RefundType::Refund,
+            refund_amount_cents: 100,
+            ineligible: None,
+        };
+        let units = (1..).take(units).map(unit).collect();
+        QuoteTerms { return_shipping_cost_cents: 0, units }
+    }
+
+    #[test]
+    fn a_quote_has_at_most_the_units_of_a_return() {
+        let largest = terms(MAX_UNITS);
+        assert_eq!(QuoteTerms::parse(&largest.to_token()), Ok(largest));
+        let too_large = terms(MAX_UNITS + 1).to_token();
+        assert_eq!(QuoteTerms::parse(&too_large), Err("is not a valid quote"));
+    }
+
+    #[test]
+    fn units_that_are_only_in_one_of_the_terms_are_changes() {
+        let (quoted, current) = (terms(1), terms(2));
+        assert_eq!(quoted.changes(&quoted), []);
+        let changes = quoted.changes(&current);
+        assert_eq!(
+            changes,
+            current
+                .changes(&quoted)
+                .into_iter()
+                .map(|change| {
+                    let QuoteChange { unit, field, quoted, current } = change;
+                    QuoteChange { unit, field, quoted: current, current: quoted }
+                })
+                .collect::<Vec<_>>()
+        );
+        let units: BTreeSet<_> = changes.iter().filter_map(|change| change.unit.as_ref()).collect();
+        assert_eq!(units.into_iter().map(|id| id.unit).collect::<Vec<_>>(), [2]);
     }
 }
