@@ -121,19 +121,25 @@ fn parse(text: &str) -> anyhow::Result<HashMap<String, String>> {
     Ok(values)
 }
 
-/// Resolves single quotes and backslashes as a shell does.
+/// Resolves quotes and backslashes as a shell does. Nothing is expanded.
 fn unquote(word: &str) -> Option<String> {
     let mut value = String::new();
-    let mut is_quoted = false;
-    let mut chars = word.chars();
+    let mut quote = None;
+    let mut chars = word.chars().peekable();
     while let Some(next) = chars.next() {
-        match next {
-            '\'' => is_quoted = !is_quoted,
-            '\\' if !is_quoted => value.push(chars.next()?),
+        match (quote, next) {
+            (Some(open), _) if next == open => quote = None,
+            (None, '\'' | '"') => quote = Some(next),
+            (None, '\\') => value.push(chars.next()?),
+            // Before other characters, a backslash between double quotes stands for itself.
+            (Some('"'), '\\') => {
+                let escaped = chars.next_if(|next| matches!(next, '"' | '\\' | '$' | '`'));
+                value.push(escaped.unwrap_or('\\'));
+            }
             _ => value.push(next),
         }
     }
-    (!is_quoted).then_some(value)
+    quote.is_none().then_some(value)
 }
 
 /// Reads a text file; `-` is standard input.
@@ -234,6 +240,23 @@ mod tests {
     #[test]
     fn a_line_without_a_setting_is_an_error() {
         assert_eq!(parse("# x\n\nA=1\nB\n").unwrap_err().to_string(), "line 4 is not NAME=VALUE");
-        assert_eq!(parse("A='1\n").unwrap_err().to_string(), "line 1 is not NAME=VALUE");
+        for open in ["A='1\n", "A=\"1\n", "A=\"1'\n", "A=1\\\n"] {
+            assert_eq!(parse(open).unwrap_err().to_string(), "line 1 is not NAME=VALUE", "{open}");
+        }
+    }
+
+    #[test]
+    fn values_are_quoted_as_in_a_shell() {
+        for (line, value) in [
+            (r#"export A="http://auth.example:8080""#, "http://auth.example:8080"),
+            (r#"A="o'k""#, "o'k"),
+            (r#"A='say "yes"'"#, r#"say "yes""#),
+            (r#"A=1' 2'" 3"\ 4"#, "1 2 3 4"),
+            (r#"A="\"\\\$\`\n\'""#, r#""\$`\n\'"#),
+            (r#"A='\"'"#, r#"\""#),
+            (r#"A="""#, ""),
+        ] {
+            assert_eq!(parse(line).unwrap()["A"], value, "{line}");
+        }
     }
 }
