@@ -56,8 +56,9 @@ pub(crate) async fn list(
     Ok(Discrepancies { discrepancies: found.into_iter().map(Into::into).collect(), next })
 }
 
-/// Resolves a discrepancy, of the merchant if one is given. The same decision again changes nothing. A
-/// refund can still be assigned after its discrepancy was resolved with only a note.
+/// Resolves a discrepancy, of the merchant if one is given. The same decision again changes nothing, and one
+/// with another note is refused. A refund can still be assigned after its discrepancy was resolved with only a
+/// note.
 #[tracing::instrument(skip_all, fields(position))]
 pub(crate) async fn resolve(
     app: &App,
@@ -72,7 +73,10 @@ pub(crate) async fn resolve(
             let missing = || Error::NoDiscrepancy(position);
             let found = discrepancy_search::find(conn, merchant, position).await?;
             let found = found.ok_or_else(missing)?;
-            if decision.is_made(&found) {
+            if let Some(made) = decision.made(&found) {
+                if made.note != decision.note {
+                    return Err(Error::AlreadyResolved(position, made.by.clone()));
+                }
                 return Ok(found.into());
             }
             let resolution = DiscrepancyResolution {
@@ -92,11 +96,12 @@ pub(crate) async fn resolve(
 }
 
 impl Decision {
-    /// Whether the discrepancy needs no change: it was resolved, and the refund was assigned to this
-    /// return if the decision names one.
-    fn is_made(&self, found: &Recorded) -> bool {
-        let Some(resolution) = &found.resolution else { return false };
-        self.rma_identifier.is_none() || resolution.rma_identifier == self.rma_identifier
+    /// The resolution after which this decision has nothing to change: the refund was assigned to its return
+    /// if it names one.
+    fn made<'a>(&self, found: &'a Recorded) -> Option<&'a DiscrepancyResolution> {
+        found.resolution.as_ref().filter(|resolution| {
+            self.rma_identifier.is_none() || resolution.rma_identifier == self.rma_identifier
+        })
     }
 }
 

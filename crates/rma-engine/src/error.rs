@@ -25,6 +25,8 @@ pub(crate) enum Error {
     NoDiscrepancy(i64),
     #[error("there is no deep link {0}")]
     NoDeepLink(Uuid),
+    #[error("discrepancy {0} was resolved already by {1} with another note")]
+    AlreadyResolved(i64, String),
     #[error("refund {0} does not wait for a return")]
     RefundMatched(String),
     #[error(transparent)]
@@ -94,9 +96,11 @@ impl Failure for Error {
             Self::Invalid(_) => ErrorKind::Invalid,
             Self::Malformed(_) => ErrorKind::Malformed,
             Self::StaffOnly => ErrorKind::Denied,
-            Self::Conflict(_) | Self::UnitHeld | Self::RefundMatched(_) | Self::Refused(..) => {
-                ErrorKind::Conflict
-            }
+            Self::Conflict(_)
+            | Self::UnitHeld
+            | Self::AlreadyResolved(..)
+            | Self::RefundMatched(_)
+            | Self::Refused(..) => ErrorKind::Conflict,
             Self::ConcurrentInsert => ErrorKind::Unavailable,
             Self::BatchTooLarge => ErrorKind::TooLarge,
             Self::Internal(_) | Self::Seal(_) | Self::Serialize(_) => ErrorKind::Internal,

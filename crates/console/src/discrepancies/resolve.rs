@@ -41,7 +41,8 @@ struct DiscrepancyDetailsPage {
 struct ResolveFields {
     note: Field,
     rma_identifier: Field,
-    /// The reason why the discrepancy was not resolved.
+    /// The reason why nothing was changed. The form then shows the note, also if another person resolved the
+    /// discrepancy meanwhile.
     problem: Option<String>,
 }
 

@@ -92,7 +92,7 @@ pub(crate) async fn list_discrepancies(
     request_body(content = Decision, example = json!({ "note": "The merchant mistyped the RMA", "rma_identifier": "RMA-0123456789ABCDEF" })),
     responses(
         (status = 200, description = "The discrepancy; the same decision again changes nothing", body = RecordedDiscrepancy),
-        (status = 409, description = "The refund was matched already", body = ErrorBody),
+        (status = 409, description = "The refund was matched already, or the discrepancy was resolved with another note", body = ErrorBody),
     ),
 )]
 #[post("/v1/discrepancies/{position}/resolve")]

@@ -101,6 +101,12 @@ async fn operators_and_the_merchants_own_people_resolve_a_discrepancy() {
     assert_eq!(resolved["resolution"]["by"], "olga@backhaul.example");
     let again = resolve("ada@acme.example", Some("acme"), "manage").await;
     assert_eq!(again, (StatusCode::OK, resolved));
+    let other = json!({ "note": "the merchant says no" });
+    let token = app.issuer.token_of("ada@acme.example", Some("acme"), "manage");
+    let (status, refusal) = app.send(Method::POST, &path, &token, NO_HEADERS, Some(&other)).await;
+    assert_eq!(status, StatusCode::CONFLICT, "{refusal}");
+    let message = refusal["message"].as_str().unwrap();
+    assert!(message.contains("was resolved already by olga@backhaul.example"), "{message}");
 
     mistyped(&app, "acme", "B").await;
     let path = format!("/v1/discrepancies/{}/resolve", newest(&app).await["position"]);
@@ -133,6 +139,8 @@ async fn a_refund_can_be_assigned_after_its_discrepancy_was_resolved_with_a_note
     assert_eq!(last["detail"]["earlier_resolution"]["note"], "nobody knows");
     // The same decision changes nothing, and the refund cannot be assigned to another return.
     assert_eq!(app.post(&path, "acme", &assignment).await, (StatusCode::OK, assigned));
+    let noted = json!({ "note": "found it again", "rma_identifier": rma });
+    assert_eq!(app.post(&path, "acme", &noted).await.0, StatusCode::CONFLICT);
     let other = json!({ "note": "no, this one", "rma_identifier": "RMA-OTHER" });
     let (status, refusal) = app.post(&path, "acme", &other).await;
     assert_eq!(status, StatusCode::CONFLICT);
