@@ -28,6 +28,7 @@ pub const SUBSCRIPTIONS: [(&str, &[&str]); 5] = [
             "merchant.changed.v1",
             "token.revoked.v1",
             "order.stored.v1",
+            "order.stored_in_bulk.v1",
             "unit.received.v1",
             "exchange.placed.v1",
             "exchange.failed.v1",

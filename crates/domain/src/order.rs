@@ -34,8 +34,11 @@ pub use message::{OrderMessage, OrderPolicy, OrderSnapshot};
 pub use model::{Order, OrderStatus};
 pub use outcome::{OrderOutcome, OrderVersion, RefundVersion};
 pub use refund::{IGNORE_REFUND, Refund, RefundLine};
-pub use schema::{ReturnsPortalOrder, ReturnsPortalOrderMessage, message_schema, stored_schema};
-pub use stored::OrderStored;
+pub use schema::{
+    ReturnsPortalOrder, ReturnsPortalOrderMessage, message_schema, stored_in_bulk_schema,
+    stored_schema,
+};
+pub use stored::{OrderStored, OrderStoredInBulk};
 
 #[cfg(test)]
 mod tests;

@@ -22,10 +22,11 @@ const DELIVERY_LIMIT: i32 = 5;
 const EVENTS_EXCHANGE: &str = "backhaul.events";
 
 /// The services that publish each event.
-const PUBLISHERS: [(&str, &[&str]); 13] = [
+const PUBLISHERS: [(&str, &[&str]); 14] = [
     ("merchant.changed.v1", &["auth"]),
     ("token.revoked.v1", &["auth"]),
     ("order.stored.v1", &["order-intake"]),
+    ("order.stored_in_bulk.v1", &["order-intake"]),
     ("return.confirmed.v1", &["rma-engine"]),
     ("exchange.placed.v1", &["exchange"]),
     ("exchange.failed.v1", &["exchange"]),

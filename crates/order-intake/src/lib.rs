@@ -2,8 +2,8 @@
 //!
 //! The service owns the newest snapshot of every order, every refund ever published, the numbers of
 //! orders that merchants sent, and the erasures of shoppers' data. It consumes
-//! `merchant.changed`, `token.revoked` and `shopper.erasure_confirmed`, and publishes `order.stored` and
-//! `shopper.erased`.
+//! `merchant.changed`, `token.revoked` and `shopper.erasure_confirmed`, and publishes `order.stored`,
+//! `order.stored_in_bulk` and `shopper.erased`.
 //!
 //! An order that got a 200 response is stored, and if it changed, its event is in the outbox. A
 //! message is stored as a whole or not at all. Memory use is bounded by the settings.

@@ -7,7 +7,9 @@ use chrono::{DateTime, Utc};
 use domain::access::MerchantId;
 use domain::json::{Document, FieldError, JsonValue, ValidationError};
 use domain::merchant::Merchant;
-use domain::order::{OrderMessage, OrderOutcome, OrderPolicy, OrderSnapshot, OrderStored};
+use domain::order::{
+    OrderMessage, OrderOutcome, OrderPolicy, OrderSnapshot, OrderStored, OrderStoredInBulk,
+};
 use platform::http::JsonSource;
 use platform::{ErrorKind, Failure, Problem};
 use serde::{Deserialize, Serialize};
@@ -19,6 +21,9 @@ use crate::merchant_activity::MerchantActivity;
 use crate::rejected_order::rejections;
 use crate::write_batch::{Publication, Published};
 use crate::writer::{self, PublishError};
+
+/// The largest number of units in a message whose orders do not go to the queue for bulk.
+const MAX_UNITS: i64 = 50;
 
 /// The result of each order of a message.
 #[derive(Debug, Serialize, ToSchema)]
@@ -117,12 +122,20 @@ fn serialize(
     message: &[u8],
     received_at: DateTime<Utc>,
 ) -> Result<Vec<Published>, Problem> {
+    let units: i64 =
+        snapshots.iter().flat_map(|it| &it.order.items).map(|line| line.quantity).sum();
+    let in_bulk = units > MAX_UNITS;
     let mut orders = Vec::with_capacity(snapshots.len());
     for (snapshot, document) in snapshots.into_iter().zip(order_documents(message)?) {
         let stored =
             OrderStored { merchant: merchant.clone(), order: snapshot.order, is_reset: false };
-        let event = app.outbox.serialize(received_at, &stored)?;
-        let snapshot = OrderSnapshot { order: stored.order, ..snapshot };
+        let stored = OrderStoredInBulk(stored);
+        let event = if in_bulk {
+            app.outbox.serialize(received_at, &stored)?
+        } else {
+            app.outbox.serialize(received_at, &stored.0)?
+        };
+        let snapshot = OrderSnapshot { order: stored.0.order, ..snapshot };
         orders.push(Published { snapshot, document: document.get().to_owned(), event });
     }
     Ok(orders)

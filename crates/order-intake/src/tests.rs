@@ -35,9 +35,10 @@ struct TestApp {
 
 /// The service of all tests that need none of their own.
 static SHARED: SharedService = SharedService::new(&QUEUES);
-const QUEUES: [&str; 1] = [STORED];
+const QUEUES: [&str; 2] = [STORED, STORED_IN_BULK];
 /// The queue of rma-engine for stored orders.
 const STORED: &str = "rma-engine.order.stored.v1";
+const STORED_IN_BULK: &str = "rma-engine.order.stored_in_bulk.v1";
 
 impl TestApp {
     /// Uses the service that all tests share.

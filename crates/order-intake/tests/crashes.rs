@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot continue should panic")]
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
@@ -135,28 +136,30 @@ impl TestApp {
         rows.unwrap().into_iter().map(|row| row.identifier).collect()
     }
 
-    /// The ids of the events that a consumer receives, by order.
+    /// The ids of the events that the consumers receive, by order.
     async fn events(&self, expected: usize) -> BTreeMap<String, BTreeSet<String>> {
         let tasks = Tasks::default();
         let settings = self.namespace.settings();
         let topology = Topology::backhaul(&self.namespace.name);
         let connection = BrokerConnection::start(&settings.url, &topology, "consumer", &tasks);
-        let queue = topology.subscription_queue("rma-engine", "order.stored.v1");
-        let mut received: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+        let received = RefCell::new(BTreeMap::<String, BTreeSet<_>>::new());
+        let is_complete = || received.borrow().len() >= expected;
         // A subscription that fails on a busy machine is opened again and gets its messages again.
-        let listening = async {
-            while received.len() < expected {
+        let listen = async |event_type: &str| {
+            let queue = topology.subscription_queue("rma-engine", event_type);
+            while !is_complete() {
                 let Ok(mut subscription) = Subscription::open(&connection, &queue, 500).await
                 else {
                     continue;
                 };
-                while received.len() < expected {
+                while !is_complete() {
                     let Ok(batch) = subscription.next(500).await else { break };
                     for incoming in &batch {
                         let event: Envelope<OrderStored> =
                             serde_json::from_slice(&incoming.body).unwrap();
                         let order = event.data.order.identifier;
-                        received.entry(order).or_default().insert(event.id.to_string());
+                        let id = event.id.to_string();
+                        received.borrow_mut().entry(order).or_default().insert(id);
                     }
                     let last = batch.last().unwrap().delivery_tag;
                     if subscription.ack_up_to(last).await.is_err() {
@@ -165,10 +168,16 @@ impl TestApp {
                 }
             }
         };
+        let listening = async {
+            tokio::select! {
+                () = listen("order.stored.v1") => {}
+                () = listen("order.stored_in_bulk.v1") => {}
+            }
+        };
         if tokio::time::timeout(TIMEOUT, listening).await.is_err() {
-            eprintln!("only {} of {expected} orders were announced", received.len());
+            eprintln!("only {} of {expected} orders were announced", received.borrow().len());
         }
-        received
+        received.into_inner()
     }
 }
 

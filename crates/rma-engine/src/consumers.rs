@@ -1,12 +1,15 @@
 //! Handlers for the events of other services. Each event is handled in the transaction that adds it
 //! to the inbox.
 
+use std::marker::PhantomData;
+
 use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::erasure::ShopperErased;
+use domain::event::Event;
 use domain::exchange::{ExchangeFailed, ExchangePlaced, ExchangeUndeliverable};
-use domain::order::{OrderLine, OrderStored};
+use domain::order::{OrderLine, OrderStored, OrderStoredInBulk};
 use domain::warehouse::UnitReceived;
 use messaging::{Broker, Envelope, HandleError, Handler, Outbox, consume, remove_erased_events};
 use platform::{Clock, Process, Service as _};
@@ -27,13 +30,20 @@ pub(crate) fn start(app: &App, broker: &Broker, process: &Process) {
         outbox: app.outbox.clone(),
         clock: app.clock.clone(),
     };
-    consume(broker, App::NAME, process, Orders(deps()));
+    consume(broker, App::NAME, process, Orders::<OrderStored>(deps(), PhantomData));
+    consume(broker, App::NAME, process, Orders::<OrderStoredInBulk>(deps(), PhantomData));
     consume(broker, App::NAME, process, Receipts(deps()));
     consume(broker, App::NAME, process, PlacedExchanges(deps()));
     consume(broker, App::NAME, process, FailedExchanges(deps()));
     consume(broker, App::NAME, process, UndeliverableExchanges(deps()));
     consume(broker, App::NAME, process, Erasures(deps()));
-    remove_erased_events(broker, App::NAME, process, ErasedSnapshots);
+    remove_erased_events(broker, App::NAME, process, ErasedSnapshots::<OrderStored>(PhantomData));
+    remove_erased_events(
+        broker,
+        App::NAME,
+        process,
+        ErasedSnapshots::<OrderStoredInBulk>(PhantomData),
+    );
     remove_erased_events(broker, App::NAME, process, ErasedReceipts);
 }
 
@@ -54,18 +64,19 @@ struct HandlerDeps {
     clock: Clock,
 }
 
-struct Orders(HandlerDeps);
+/// Projects orders from the queue of their event.
+struct Orders<E>(HandlerDeps, PhantomData<fn(E)>);
 
-impl Handler for Orders {
-    type Event = OrderStored;
+impl<E: Event + AsRef<OrderStored>> Handler for Orders<E> {
+    type Event = E;
 
     /// Approximate bytes of the new shipped units. An order of a few kilobytes may have ten thousand
     /// units, and each takes hundreds of bytes plus its identifiers. The size of stored units is
     /// limited when they are read.
     const MAX_BATCH_COST: usize = 64_000_000;
 
-    fn cost(stored: &OrderStored) -> usize {
-        let order = &stored.order;
+    fn cost(stored: &E) -> usize {
+        let order = &stored.as_ref().order;
         let of_line = |line: &OrderLine| {
             let units = usize::try_from(line.quantity_shipped).unwrap_or_default();
             units * (320 + order.identifier.len() + line.identifier.len())
@@ -76,7 +87,7 @@ impl Handler for Orders {
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[&Envelope<OrderStored>],
+        events: &[&Envelope<E>],
     ) -> Result<(), HandleError> {
         let HandlerDeps { deliveries, clock, .. } = &self.0;
         let stored = erasing::without_erased(conn, events).await?;

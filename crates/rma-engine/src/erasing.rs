@@ -10,6 +10,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
+use std::marker::PhantomData;
 
 use delivery::{Deliveries, ErasedMessages};
 use diesel_async::AsyncPgConnection;
@@ -17,6 +18,7 @@ use domain::erasure::{
     ERASED, ErasureConfirmed, ErasureCounts, KeptReturn, ReturnsErased, ShopperErased, erase,
     erase_order,
 };
+use domain::event::Event;
 use domain::order::OrderStored;
 use domain::returns::RmaStatus;
 use domain::warehouse::UnitReceived;
@@ -155,17 +157,17 @@ async fn apply(
 }
 
 /// Snapshots from before the erasure of their order.
-pub(crate) struct ErasedSnapshots;
+pub(crate) struct ErasedSnapshots<E>(pub(crate) PhantomData<fn(E)>);
 
-impl ErasedEvents for ErasedSnapshots {
-    type Event = OrderStored;
+impl<E: Event + AsRef<OrderStored>> ErasedEvents for ErasedSnapshots<E> {
+    type Event = E;
 
     async fn are_erased(
         &self,
         conn: &mut AsyncPgConnection,
-        events: &[Envelope<OrderStored>],
+        events: &[Envelope<E>],
     ) -> Result<Vec<bool>, DatabaseError> {
-        let keys: Vec<_> = events.iter().map(|event| key(&event.data)).collect();
+        let keys: Vec<_> = events.iter().map(|event| key(event.data.as_ref())).collect();
         let erased = erased_orders::find(conn, &keys).await?;
         Ok(events.iter().map(|event| is_erased(&erased, event)).collect())
     }
@@ -175,20 +177,23 @@ fn key(stored: &OrderStored) -> ResourceKey<'_> {
     (stored.merchant.as_str(), stored.order.identifier.as_str())
 }
 
-fn is_erased(erased: &HashMap<ResourceKey<'_>, i64>, event: &Envelope<OrderStored>) -> bool {
-    erased.get(&key(&event.data)).is_some_and(|until| event.sequence_number() < *until)
+fn is_erased<E: AsRef<OrderStored>>(
+    erased: &HashMap<ResourceKey<'_>, i64>,
+    event: &Envelope<E>,
+) -> bool {
+    erased.get(&key(event.data.as_ref())).is_some_and(|until| event.sequence_number() < *until)
 }
 
 /// The snapshots of a batch. Those from before the erasure of their order are erased, because events of
 /// different types may overtake each other. The caller has locked nothing yet.
-pub(crate) async fn without_erased<'e>(
+pub(crate) async fn without_erased<'e, E: AsRef<OrderStored>>(
     conn: &mut AsyncPgConnection,
-    events: &[&'e Envelope<OrderStored>],
+    events: &[&'e Envelope<E>],
 ) -> Result<Vec<Cow<'e, OrderStored>>, Error> {
-    let keys: Vec<_> = events.iter().map(|event| key(&event.data)).collect();
+    let keys: Vec<_> = events.iter().map(|event| key(event.data.as_ref())).collect();
     let erased = erased_orders::find(conn, &keys).await?;
-    let snapshot = |event: &&'e Envelope<OrderStored>| {
-        let stored = &event.data;
+    let snapshot = |event: &&'e Envelope<E>| {
+        let stored = event.data.as_ref();
         Ok::<_, Error>(if is_erased(&erased, event) {
             Cow::Owned(OrderStored { order: erase_order(&stored.order)?, ..stored.clone() })
         } else {

@@ -1,5 +1,5 @@
 //! The rma-engine service owns returns, the shipped units of orders, the timeline of each return
-//! and the list of discrepancies. It consumes `order.stored.v1`, `unit.received.v1`,
+//! and the list of discrepancies. It consumes `order.stored.v1`, `order.stored_in_bulk.v1`, `unit.received.v1`,
 //! `exchange.placed.v1`, `exchange.failed.v1`, `exchange.undeliverable.v1`, `shopper.erased.v1`,
 //! `merchant.changed.v1` and `token.revoked.v1`, publishes `return.confirmed.v1`, `exchange.renamed.v1`,
 //! `returns.erased.v1` and `shopper.erasure_confirmed.v1`, and sends merchants an RMA message for each

@@ -31,7 +31,7 @@ use diesel::QueryableByName;
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _, SimpleAsyncConnection as _};
 use domain::event::Event;
 use domain::merchant::Merchant;
-use domain::order::{Order, OrderStored};
+use domain::order::{Order, OrderStored, OrderStoredInBulk};
 use messaging::Envelope;
 use platform::{Clock, Service as _};
 use reqwest::{Method, StatusCode};

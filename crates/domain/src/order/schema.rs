@@ -16,7 +16,7 @@ use utoipa::{PartialSchema, ToSchema};
 use super::customer::{CUSTOMER_ALIAS, Customer};
 use super::limits::MAX_OPAQUE;
 use super::model::Order;
-use super::stored::OrderStored;
+use super::stored::{OrderStored, OrderStoredInBulk};
 use crate::event::Event as _;
 use crate::schema::json_schema;
 
@@ -67,6 +67,11 @@ pub fn message_schema() -> Value {
 /// The schema of the event `order.stored.v1`.
 pub fn stored_schema() -> Value {
     json_schema::<OrderStored>(OrderStored::TYPE)
+}
+
+/// The schema of the event `order.stored_in_bulk.v1`.
+pub fn stored_in_bulk_schema() -> Value {
+    json_schema::<OrderStoredInBulk>(OrderStoredInBulk::TYPE)
 }
 
 fn as_sent(name: &str, mut schema: RefOr<Schema>) -> RefOr<Schema> {

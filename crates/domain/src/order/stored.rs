@@ -1,4 +1,4 @@
-//! The event that an order was stored.
+//! The events that an order was stored.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -19,10 +19,36 @@ pub struct OrderStored {
     pub is_reset: bool,
 }
 
+impl AsRef<OrderStored> for OrderStored {
+    fn as_ref(&self) -> &OrderStored {
+        self
+    }
+}
+
 impl Event for OrderStored {
     const TYPE: &'static str = "order.stored.v1";
 
     fn subject(&self) -> String {
         format!("{}/{}", self.merchant, self.order.identifier)
+    }
+}
+
+/// [`OrderStored`] of a message with many units: an import, or an order of a company. It has a queue of its own, so
+/// that a shopper's order does not wait behind those of other merchants.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(transparent)]
+pub struct OrderStoredInBulk(pub OrderStored);
+
+impl AsRef<OrderStored> for OrderStoredInBulk {
+    fn as_ref(&self) -> &OrderStored {
+        &self.0
+    }
+}
+
+impl Event for OrderStoredInBulk {
+    const TYPE: &'static str = "order.stored_in_bulk.v1";
+
+    fn subject(&self) -> String {
+        self.0.subject()
     }
 }

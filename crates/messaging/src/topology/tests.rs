@@ -134,6 +134,7 @@ fn a_service_declares_what_it_consumes_and_where_its_events_go() {
             "order-intake.shopper.erasure_confirmed.v1",
             "order-intake.token.revoked.v1",
             "rma-engine.order.stored.v1",
+            "rma-engine.order.stored_in_bulk.v1",
             "rma-engine.shopper.erased.v1",
         ])
     );

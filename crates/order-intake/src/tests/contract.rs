@@ -2,7 +2,9 @@
 
 use chrono::DateTime;
 use domain::json::{Document, object};
-use domain::order::{OrderMessage, OrderPolicy, message_schema, stored_schema};
+use domain::order::{
+    OrderMessage, OrderPolicy, message_schema, stored_in_bulk_schema, stored_schema,
+};
 use testkit::check_contract;
 
 use super::*;
@@ -23,6 +25,8 @@ fn the_schemas_are_up_to_date() {
     let message = pretty(&message_schema());
     check_contract("messages/returns-portal-order.schema.json", &message);
     check_contract("events/order-stored.schema.json", &pretty(&stored_schema()));
+    let in_bulk = pretty(&stored_in_bulk_schema());
+    check_contract("events/order-stored_in_bulk.schema.json", &in_bulk);
 }
 
 #[test]

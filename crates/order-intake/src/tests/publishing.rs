@@ -35,6 +35,37 @@ async fn orders_are_stored_and_their_events_reach_the_queue() {
 }
 
 #[tokio::test]
+async fn orders_of_a_message_with_many_units_have_a_queue_of_their_own() {
+    let app = TestApp::start().await;
+    let order = |identifier: &str, units: i64| {
+        let mut order = sample_orders(1).remove(0);
+        order["identifier"] = json!(identifier);
+        let line = &mut order["items"][0];
+        line["quantity"] = json!(units);
+        line["quantity_shipped"] = json!(0);
+        line["quantity_canceled"] = json!(0);
+        line["refunds"] = json!([]);
+        order["items"] = json!([line]);
+        order["refunds"] = json!([]);
+        order
+    };
+    for orders in [vec![order("S", 50)], vec![order("L", 51)], vec![order("A", 25), order("B", 26)]]
+    {
+        let (status, response) = app.publish("acme", &order_message(&orders)).await;
+        assert_eq!(status, StatusCode::OK, "{response}");
+    }
+    let listener = app.service.listener(&QUEUES).await;
+    let identifiers = |events: Vec<Value>| -> Vec<_> {
+        events.iter().map(|event| event["data"]["order"]["identifier"].clone()).collect()
+    };
+    let stored = app.service.events_in(&listener, STORED, 1).await;
+    assert_eq!(identifiers(stored), ["S"]);
+    let stored = app.service.events_in(&listener, STORED_IN_BULK, 3).await;
+    assert_eq!(stored[0]["type"], "order.stored_in_bulk.v1");
+    assert_eq!(identifiers(stored), ["L", "A", "B"]);
+}
+
+#[tokio::test]
 async fn one_invalid_order_rejects_the_whole_message_with_all_errors() {
     let app = TestApp::start().await;
     let mut orders = sample_orders(4);

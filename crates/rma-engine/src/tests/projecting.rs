@@ -132,6 +132,24 @@ async fn the_newest_snapshot_is_stored_in_any_order_of_arrival() {
 }
 
 #[tokio::test]
+async fn an_order_of_a_bulk_is_projected_and_never_replaces_a_newer_snapshot() {
+    let app = TestApp::start().await;
+    let in_bulk = |order: &Order| {
+        let merchant = "acme".parse().unwrap();
+        OrderStoredInBulk(OrderStored { merchant, order: order.clone(), is_reset: false })
+    };
+    let newest = later(&order("A", 3), 60);
+    app.store("acme", &newest).await;
+    app.publish_event(in_bulk(&order("A", 1))).await;
+    // The queue is handled in order.
+    let last = order("B", 2);
+    app.publish_event(in_bulk(&last)).await;
+    app.projected("acme", &last).await;
+    assert_eq!(eligibility(&app, "A").await.len(), 3);
+    assert_eq!(eligibility(&app, "B").await.len(), 2);
+}
+
+#[tokio::test]
 async fn the_later_event_wins_for_the_same_updated_at() {
     let app = TestApp::start().await;
     let whole = order("A", 2);
