@@ -119,7 +119,6 @@ pub(crate) async fn change_password(
         .await
 }
 
-/// Replaces the recovery codes.
 pub(crate) async fn replace_recovery_codes(
     app: &App,
     signed_in: &SignedIn,

@@ -257,7 +257,6 @@ mod tests {
         passwords.run(CALLER, || ()).await.unwrap();
     }
 
-    /// Polls a future once.
     fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         match std::pin::Pin::new(future).poll(&mut context) {

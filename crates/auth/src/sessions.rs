@@ -218,7 +218,6 @@ pub(crate) async fn end(
         .await
 }
 
-/// Ends all sessions of a person.
 pub(crate) async fn end_all(app: &App, actor: &str, person: &Person) -> Result<(), Error> {
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| ended_sessions::end_all(app, conn, actor, person, None).await)

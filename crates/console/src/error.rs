@@ -40,7 +40,6 @@ pub(crate) enum PageError {
     Internal,
 }
 
-/// The response of a page.
 pub(crate) type PageResult = Result<HttpResponse, PageError>;
 
 impl From<ApiError> for PageError {

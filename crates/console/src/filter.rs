@@ -12,7 +12,6 @@ use crate::{
     time_field::{input_value, parse_time, rfc3339},
 };
 
-/// A condition of a filter.
 pub(crate) struct Condition {
     /// The name in the URL.
     pub(crate) name: &'static str,

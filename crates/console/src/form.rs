@@ -9,7 +9,6 @@ use serde_json::{Map, Number, Value, json};
 
 use crate::error::{error_below, sentence};
 
-/// An input of a form.
 #[derive(Debug)]
 pub(crate) struct Input {
     /// The name in the form.

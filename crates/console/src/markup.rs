@@ -59,7 +59,6 @@ impl Markup {
     }
 }
 
-/// A text.
 pub(crate) fn text(text: impl Display) -> Markup {
     let Ok(escaped) = filters::escape(text, filters::Html);
     Markup(escaped.to_string())

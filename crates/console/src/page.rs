@@ -101,7 +101,6 @@ impl Page {
     }
 }
 
-/// A template as a response.
 pub(crate) fn html(template: &impl Template) -> PageResult {
     html_with(StatusCode::OK, template)
 }

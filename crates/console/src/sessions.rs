@@ -41,7 +41,6 @@ pub(crate) async fn load(
     Part::new(list.map(|list| list.records))
 }
 
-/// Ends one session.
 pub(crate) async fn end(signed_in: &SignedIn, id: &str) -> Result<(), ApiError> {
     delete(signed_in, &path!("v1", "sessions", id)).await
 }

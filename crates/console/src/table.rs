@@ -5,7 +5,6 @@ use askama::Template;
 
 use crate::markup::Markup;
 
-/// A table with its cells.
 #[derive(Template)]
 #[template(path = "table.html")]
 pub(crate) struct Table {

@@ -83,7 +83,6 @@ struct MessageCopy {
     body: String,
 }
 
-/// A listener of one service.
 struct Listener {
     service: ApiClient,
     merchant: Option<MerchantId>,

@@ -141,7 +141,6 @@ pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<(
     }
 }
 
-/// A return and its timeline.
 async fn with_timeline(client: &ApiClient, rma: &str) -> anyhow::Result<Value> {
     let found = client.get(&["v1", "returns", rma]).await?;
     let path = ["v1", "returns", rma, "timeline"];

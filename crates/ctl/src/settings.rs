@@ -75,7 +75,6 @@ impl Settings {
         Ok(Self { environment, file, checkout: checkout.map(Path::to_owned) })
     }
 
-    /// Reads a settings file.
     pub fn read(file: &Path) -> anyhow::Result<HashMap<String, String>> {
         let text = fs::read_to_string(file).map_err(anyhow::Error::from);
         text.and_then(|text| parse(&text))

@@ -74,7 +74,6 @@ pub(crate) async fn respond_and_close(mut stream: TcpStream, response: &[u8]) ->
     request
 }
 
-/// Reads a request with its body.
 pub(crate) async fn read_request(stream: &mut TcpStream) -> String {
     let mut read = Vec::new();
     let mut missing = usize::MAX;

@@ -114,7 +114,6 @@ fn cursor(position: i64) -> String {
     URL_SAFE_NO_PAD.encode(position.to_string())
 }
 
-/// The position in a cursor.
 pub(crate) fn position(cursor: &str) -> Option<i64> {
     let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
     std::str::from_utf8(&bytes).ok()?.parse().ok()

@@ -14,7 +14,6 @@ use crate::{
     topology::{Exchange, short},
 };
 
-/// A message to publish.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// The empty name is the default exchange, whose routing key is a queue name.

@@ -34,7 +34,6 @@ impl Failure for NoSuchOrder {
     }
 }
 
-/// Lists orders.
 pub(crate) async fn list(
     app: &App,
     request: &HttpRequest,

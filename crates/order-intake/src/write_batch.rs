@@ -39,7 +39,6 @@ impl Job for Publication {
     }
 }
 
-/// A published order.
 #[derive(Debug)]
 pub(crate) struct Published {
     pub(crate) snapshot: OrderSnapshot,

@@ -93,7 +93,6 @@ pub struct Batches<H: BatchHandler> {
 }
 
 impl<H: BatchHandler> Batches<H> {
-    /// Starts to process requests.
     pub fn start(name: &'static str, process: &Process, handler: H) -> Arc<Self> {
         let batches = Arc::new(Self {
             handler,

@@ -57,7 +57,6 @@ pub(crate) struct Portal {
     pub(crate) gift_card: Option<GiftCard>,
 }
 
-/// A reason for a return.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Reason {
     pub(crate) code: String,

@@ -33,7 +33,6 @@ const SCRIPT: &str = include_str!("../assets/portal.js");
 static STYLE_URL: LazyLock<String> = LazyLock::new(|| asset_url(STYLE, "portal.css"));
 static SCRIPT_URL: LazyLock<String> = LazyLock::new(|| asset_url(SCRIPT, "portal.js"));
 
-/// A step of a return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Step {
     Find,

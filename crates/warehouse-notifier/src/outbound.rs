@@ -116,7 +116,6 @@ pub(crate) async fn change(
         .await
 }
 
-/// Shows a shipment.
 pub(crate) async fn show(
     app: &App,
     merchant: &MerchantId,

@@ -46,7 +46,6 @@ pub(crate) async fn find(
     Ok(RecordPage { records: found.into_iter().map(RecordView::from).collect(), next })
 }
 
-/// The position in a cursor.
 pub(crate) fn read_cursor(cursor: &str) -> Result<RecordPosition, BadCursor> {
     let (merchant, rest) = cursor.split_once('/').ok_or(BadCursor)?;
     let (kind, number) = rest.split_once('/').ok_or(BadCursor)?;

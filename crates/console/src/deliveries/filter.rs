@@ -21,7 +21,6 @@ pub(crate) const OUTCOMES: [(&str, &str); 11] = [
     ("token_refused", "no token from the merchant"),
 ];
 
-/// An outcome in words.
 pub(crate) fn outcome_words(outcome: &str) -> &str {
     OUTCOMES.iter().find(|(name, _)| *name == outcome).map_or(outcome, |(_, words)| words)
 }

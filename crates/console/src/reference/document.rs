@@ -86,7 +86,6 @@ pub(super) struct Summary {
     pub(super) path: String,
 }
 
-/// An operation on its page.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Operation {
     #[serde(rename = "operationId")]

@@ -58,7 +58,6 @@ fn subject(order: &str, error: &FieldError) -> String {
     subject
 }
 
-/// Validates an order.
 pub(crate) fn check(raw: &RawOrder, policy: OrderPolicy) -> CheckedOrder {
     let line = raw.line;
     let order = raw.bytes.as_slice();

@@ -101,7 +101,6 @@ pub(crate) fn derived_headers(
     .into()
 }
 
-/// Parses logged headers.
 pub(crate) fn parse_headers(log: &str) -> impl Iterator<Item = (String, String)> {
     let lines = log.lines().filter_map(|line| line.split_once(": "));
     lines.map(|(name, value)| (name.to_owned(), value.to_owned()))

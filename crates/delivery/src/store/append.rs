@@ -22,7 +22,6 @@ use uuid::Uuid;
 
 use super::new_id;
 
-/// A message to deliver.
 #[derive(Clone, Debug)]
 pub struct NewMessage {
     pub merchant: MerchantId,

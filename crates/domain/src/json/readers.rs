@@ -193,7 +193,6 @@ pub fn object<T>(
     }
 }
 
-/// Any value.
 pub fn any(field: Field<'_>) -> Option<Value> {
     Some(field.value().to_value())
 }

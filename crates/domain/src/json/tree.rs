@@ -11,7 +11,6 @@ type Count = u32;
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tree {
-    /// The body.
     body: Box<str>,
     /// Concatenated strings that are not slices of `body`: those with escapes, and all strings of a
     /// document that was not parsed from a text.

@@ -12,7 +12,6 @@ use strum::IntoStaticStr;
 
 use super::{from_json, to_json};
 
-/// Decision about a confirmation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub(crate) enum ConfirmationDecision {

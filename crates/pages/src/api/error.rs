@@ -25,7 +25,6 @@ pub struct ErrorBody {
     pub rest: serde_json::Map<String, serde_json::Value>,
 }
 
-/// One error of a 422 response.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct FieldError {
     pub field: String,

@@ -47,7 +47,6 @@ where
     }
 }
 
-/// An item of a [`List`].
 pub trait FromListItem: Sized {
     fn from_item(item: String) -> Result<Self, String>;
 }

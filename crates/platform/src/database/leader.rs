@@ -15,7 +15,6 @@ const MIN_PAUSE: Duration = Duration::from_millis(5);
 /// A leader that finds no work for a while polls more rarely: its interval grows up to this many times.
 const MAX_SLOWDOWN: u32 = 10;
 
-/// Result of one poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PollOutcome {
     /// The poll found work, and there may be more. The next poll follows at once.

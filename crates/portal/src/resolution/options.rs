@@ -20,7 +20,6 @@ pub(super) enum Exchange {
     Shown(Pickers),
 }
 
-/// An item and its resolutions.
 #[derive(Debug)]
 pub(super) struct ItemOptions {
     /// The number on the page, for the ids of fields.

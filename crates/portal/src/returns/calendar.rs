@@ -13,7 +13,6 @@ use crate::{App, error::PageError, hosts, page::Page, visit::Proven};
 /// The longest line in bytes, without the line break.
 const MAX_LINE_BYTES: usize = 75;
 
-/// An event of one day.
 struct Event<'a> {
     uid: String,
     made_at: DateTime<Utc>,

@@ -31,7 +31,6 @@ struct Entry {
     refunds: Vec<ReturnRefund>,
 }
 
-/// A refund that belongs to a return.
 struct ReturnRefund {
     /// Several identifiers only if the messages of a batch are too large.
     identifiers: Vec<String>,

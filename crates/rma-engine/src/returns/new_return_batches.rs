@@ -22,7 +22,6 @@ use crate::returns::{NewReturn, assess_and_create, orders_of};
 use crate::shoppers::view::ReturnView;
 use crate::store::orders::RowLock;
 
-/// A return to create.
 pub(crate) struct ReturnJob {
     merchant: Arc<Merchant>,
     actor: String,

@@ -21,7 +21,6 @@ use crate::returns::{lock, refused};
 use crate::store;
 use crate::store::timeline::{self, NewEntry};
 
-/// One receiving request.
 pub(crate) struct ReceivingRequest<'a> {
     pub(crate) receipt: Option<Receipt>,
     /// Whether receiving ends with this request.

@@ -19,7 +19,6 @@ use crate::return_changes::ReturnChanges;
 use crate::returns::parcels::{Reported, ReportedReturns};
 use crate::store;
 
-/// A report to apply.
 pub(crate) struct ReportJob {
     merchant: Arc<Merchant>,
     actor: String,

@@ -11,7 +11,6 @@ use platform::Timestamp;
 use platform::database::{DatabaseError, column, prepared, sql};
 use serde_json::Value;
 
-/// A recorded discrepancy.
 #[derive(Debug)]
 pub(crate) struct Recorded {
     pub(crate) merchant: MerchantId,

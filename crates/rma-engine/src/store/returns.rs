@@ -22,7 +22,6 @@ pub(crate) async fn lock(
 }
 
 platform::rows! {
-    /// A return that was requested.
     pub(crate) struct RequestedReturn {
         pub(crate) merchant: String,
         /// `NULL` if there is no such return, if another transaction has locked it, or if the documents are too large

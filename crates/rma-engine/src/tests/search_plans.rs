@@ -39,7 +39,6 @@ fn rows() -> i64 {
     testkit::fill_rows().max(10_000)
 }
 
-/// A database with filled tables.
 async fn filled() -> testkit::Database {
     let database = testkit::Database::create(App::migrations()).await;
     database.execute_raw(&fill(rows())).await;

@@ -41,7 +41,6 @@ pub(crate) fn show_new(
     }
 }
 
-/// The view of a stored shipment.
 pub(crate) fn show_stored(stored: &StoredShipment, parts: &[AsnPart]) -> ShipmentView {
     let StoredShipment { shipment_type, header, created_at, updated_at, .. } = stored;
     ShipmentView { updated_at: *updated_at, ..show_new(shipment_type, header, parts, *created_at) }

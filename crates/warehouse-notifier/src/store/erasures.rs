@@ -36,7 +36,6 @@ pub(crate) async fn numbers(
 }
 
 platform::rows! {
-    /// A locked outbound shipment.
     pub(crate) struct LockedShipment {
         pub(crate) asn_number: String,
         header: String,
@@ -112,7 +111,6 @@ pub(crate) async fn received_units(
 }
 
 platform::rows! {
-    /// A locked inbound ASN.
     pub(crate) struct LockedAsn {
         pub(crate) asn_number: String,
         header: String,

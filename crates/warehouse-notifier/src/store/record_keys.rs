@@ -40,7 +40,6 @@ pub(crate) async fn insert(
     Ok(())
 }
 
-/// A record that was found.
 pub(crate) struct FoundRecord {
     pub(crate) merchant: MerchantId,
     pub(crate) record: Record,

@@ -77,7 +77,6 @@ impl Validation {
     }
 }
 
-/// Reads a client of a merchant.
 fn read_client(body: &Object<'_>) -> Option<()> {
     let name = body.required("name", text(1..=200));
     let scopes = body.required("scopes", array(1..=Scope::ALL.len(), variant::<Scope>));

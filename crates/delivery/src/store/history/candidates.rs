@@ -12,7 +12,6 @@ use crate::store::ordering_key::messages_of_key;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     Messages,
-    /// Failed attempts.
     Failed,
     /// Attempts after which a delivery was dead.
     Dead,

@@ -3,7 +3,6 @@
 use super::*;
 use crate::store::{due_endpoints, endpoints_after, retry_now, take_wake_ups};
 
-/// Appends a message for one merchant.
 async fn append_for(conn: &mut AsyncPgConnection, now: Timestamp, merchant: &str) -> Uuid {
     let message = NewMessage { merchant: merchant.parse().unwrap(), ..message(None) };
     super::super::append(conn, now, &[message]).await.unwrap()[0]

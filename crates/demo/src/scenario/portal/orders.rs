@@ -24,7 +24,6 @@ impl Buyer {
     }
 }
 
-/// A line of an order.
 pub(super) struct Line {
     sku: &'static str,
     quantity: i64,

@@ -151,7 +151,6 @@ fn rejected(rma: &str, minutes: i64) -> UnitReceived {
     UnitReceived { reject_reason, received_at, ..receiving::received(rma, Uuid::new_v4()) }
 }
 
-/// A return that was erased.
 async fn erased_return(app: &TestApp) -> String {
     app.store("acme", &bodies_order("A")).await;
     let rma = app.start_return(&refund_of("A", &[1])).await;
