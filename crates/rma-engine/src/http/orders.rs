@@ -36,6 +36,6 @@ pub(crate) async fn show_order(
     let wanted = [identifier.as_str()].into();
     let id = &merchant.identifier;
     let order_units = OrderUnits::load(&conn, id, &wanted, RowLock::None).await?;
-    reserve_for_response(&head, order_units.bytes())?;
+    reserve_for_response(&head, order_units.response_bytes())?;
     budgeted_response(&head, &view::load(&mut conn, id, &order_units, &identifier).await?)
 }

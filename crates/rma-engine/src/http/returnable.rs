@@ -87,7 +87,7 @@ pub(crate) async fn show_returnable(
     let order_units = OrderUnits::load(&conn, &merchant.identifier, &wanted, RowLock::None).await?;
     // The handler still holds its connection, so the pool size limits how many orders are loaded
     // before their memory is reserved.
-    reserve_for_response(&head, order_units.bytes())?;
+    reserve_for_response(&head, order_units.response_bytes())?;
     let limit = query.limit.or(shopper.is_some().then(UnitLimit::default));
     if let Some(UnitLimit(limit)) = limit {
         let page = (query.after.unwrap_or(0), limit);

@@ -134,8 +134,8 @@ impl OrderUnits {
         }
     }
 
-    /// Approximate size in bytes.
-    pub(crate) fn bytes(&self) -> usize {
+    /// Approximate size of these orders and held units, for `reserve_for_response`.
+    pub(crate) fn response_bytes(&self) -> usize {
         let held = |(id, holder): (&UnitId, &Holder)| {
             let UnitId { order_identifier, order_line_item_identifier, .. } = id;
             let names = [order_identifier, order_line_item_identifier, &holder.rma_identifier];

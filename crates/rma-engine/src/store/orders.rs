@@ -135,8 +135,9 @@ platform::rows! {
     }
 }
 
-/// Finds orders with their merchants; unknown keys are skipped. Keys must be sorted, as for [`lock_stored`].
-/// `(SELECT $1)` hides the length of the arrays from the planner, which keeps the plan.
+/// Finds orders with their merchants. Leaves out unknown ones; with [`RowLock::UpdateOrSkip`] also locked ones,
+/// and all if together they exceed [`MAX_REQUEST_BATCH_BYTES`]. For `OFFSET 0` see
+/// [`held`](super::units::held). `(SELECT $1)` hides the length of the arrays from the planner, which keeps the plan.
 pub(crate) async fn find(
     mut conn: &AsyncPgConnection,
     keys: &BTreeSet<ResourceKey<'_>>,
