@@ -68,8 +68,8 @@ pub(crate) struct NewRefund<'a> {
 
 /// The refund of a line. The digest is computed once for all lines of the refund.
 #[derive(Clone, Copy)]
-struct Owner<'a> {
-    refund: &'a str,
+struct RefundOfLine<'a> {
+    identifier: &'a str,
     digest: Digest,
 }
 
@@ -92,7 +92,7 @@ pub(crate) struct WriteBatch<'a> {
 struct Staged<'a> {
     orders: BTreeMap<Key<'a>, (&'a Published, Timestamp)>,
     refunds: BTreeMap<Key<'a>, (RefundVersion, Timestamp)>,
-    refund_lines: BTreeMap<Key<'a>, Owner<'a>>,
+    refund_lines: BTreeMap<Key<'a>, RefundOfLine<'a>>,
     events: Vec<&'a SerializedEvent>,
 }
 
@@ -148,7 +148,7 @@ impl<'a> WriteBatch<'a> {
                 let key = (merchant, identifier);
                 let staged =
                     current.refund_lines.get(&key).or_else(|| self.staged.refund_lines.get(&key));
-                let staged = staged.map(|owner| owner.digest);
+                let staged = staged.map(|refund| refund.digest);
                 staged.or_else(|| self.stored.refund_lines.get(&key).copied())
             },
             publication.policy,
@@ -178,10 +178,10 @@ impl<'a> WriteBatch<'a> {
     /// The lines of the new refunds, sorted by key, each with the digest of its refund.
     pub(crate) fn new_refund_lines(&self) -> impl Iterator<Item = (Key<'a>, Digest)> {
         let all = self.staged.refund_lines.iter();
-        let new = all.filter(|((merchant, _), owner)| {
-            !self.stored.refunds.contains_key(&(*merchant, owner.refund))
+        let new = all.filter(|((merchant, _), refund)| {
+            !self.stored.refunds.contains_key(&(*merchant, refund.identifier))
         });
-        new.map(|(key, owner)| (*key, owner.digest))
+        new.map(|(key, refund)| (*key, refund.digest))
     }
 
     /// The events to publish, in the order of the changes.
@@ -212,10 +212,10 @@ impl<'a> Staged<'a> {
                 }
                 for refund in &snapshot.order.refunds {
                     let digest = Digest::of_text(&refund.identifier);
-                    let owner = Owner { refund: &refund.identifier, digest };
+                    let refund_of_line = RefundOfLine { identifier: &refund.identifier, digest };
                     for line in &refund.refund_line_items {
                         let key = (merchant.as_str(), line.identifier.as_str());
-                        self.refund_lines.entry(key).or_insert(owner);
+                        self.refund_lines.entry(key).or_insert(refund_of_line);
                     }
                 }
                 self.events.push(event);

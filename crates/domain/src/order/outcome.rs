@@ -36,7 +36,7 @@ pub struct OrderVersion {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RefundVersion {
     /// The digest of the order's identifier.
-    pub order: Digest,
+    pub order_digest: Digest,
     /// The digest of the refund without its `rma_identifier`.
     pub digest: Digest,
 }
@@ -55,12 +55,12 @@ impl OrderSnapshot {
         let outcome = self.outcome(stored);
         let must_be_future = policy.strict_refund_dates && outcome == OrderOutcome::Stored;
         let mut errors = Vec::new();
-        let order = LazyCell::new(|| Digest::of_text(&self.order.identifier));
+        let order_digest = LazyCell::new(|| Digest::of_text(&self.order.identifier));
         let refunds = self.order.refunds.iter().zip(&self.refund_digests).enumerate();
         for (index, (refund, digest)) in refunds {
             let field = format!("$.returns_portal_order.orders[{}].refunds[{index}]", self.index);
             match refund_by(&refund.identifier) {
-                Some(stored) if stored.order != *order => {
+                Some(stored) if stored.order_digest != *order_digest => {
                     let detail = "a refund of another order has the same identifier";
                     errors.push(FieldError::invalid(format!("{field}.identifier"), detail));
                 }
@@ -90,9 +90,10 @@ impl OrderSnapshot {
 
     /// The versions of the refunds by identifier.
     pub fn refund_versions(&self) -> impl Iterator<Item = (&str, RefundVersion)> {
-        let order = LazyCell::new(|| Digest::of_text(&self.order.identifier));
+        let order_digest = LazyCell::new(|| Digest::of_text(&self.order.identifier));
         self.order.refunds.iter().zip(&self.refund_digests).map(move |(refund, digest)| {
-            (refund.identifier.as_str(), RefundVersion { order: *order, digest: *digest })
+            let version = RefundVersion { order_digest: *order_digest, digest: *digest };
+            (refund.identifier.as_str(), version)
         })
     }
 
@@ -114,7 +115,7 @@ fn duplicate_lines<'a>(
     let own = Digest::of_text(&refund.identifier);
     let lines = refund.refund_line_items.iter().enumerate();
     let duplicates =
-        lines.filter(|(_, line)| refund_of(&line.identifier).is_some_and(|owner| owner != own));
+        lines.filter(|(_, line)| refund_of(&line.identifier).is_some_and(|other| other != own));
     let error = |index: usize| {
         let field = format!("{field}.refund_line_items[{index}].identifier");
         FieldError::invalid(field, "a line of another refund has the same identifier")

@@ -20,8 +20,8 @@ platform::rows! {
         position: i64,
         updated_at: Option<Timestamp>,
         digest: Option<Vec<u8>>,
-        /// The order of a refund, or the refund of a line.
-        owner: Option<Vec<u8>>,
+        /// The digest of the identifier of a refund's order, or of a line's refund.
+        parent_digest: Option<Vec<u8>>,
     }
 }
 
@@ -41,16 +41,17 @@ pub(crate) async fn load_stored<'a>(
         let digest = |bytes: Option<Vec<u8>>| {
             bytes.as_deref().map(Digest::try_from).transpose().map_err(unreadable)
         };
-        match (row.kind, row.updated_at, digest(row.digest)?, digest(row.owner)?) {
+        match (row.kind, row.updated_at, digest(row.digest)?, digest(row.parent_digest)?) {
             (ORDER, Some(updated_at), Some(digest), _) => {
                 let key = at(orders, row.position)?;
                 stored.orders.insert(key, OrderVersion { updated_at, digest });
             }
-            (REFUND, _, Some(digest), Some(order)) => {
-                stored.refunds.insert(at(refunds, row.position)?, RefundVersion { order, digest });
+            (REFUND, _, Some(digest), Some(order_digest)) => {
+                let version = RefundVersion { order_digest, digest };
+                stored.refunds.insert(at(refunds, row.position)?, version);
             }
-            (REFUND_LINE, _, _, Some(refund)) => {
-                stored.refund_lines.insert(at(refund_lines, row.position)?, refund);
+            (REFUND_LINE, _, _, Some(refund_digest)) => {
+                stored.refund_lines.insert(at(refund_lines, row.position)?, refund_digest);
             }
             (kind, ..) => {
                 let case = format!("a stored row of kind {kind} has no digest");

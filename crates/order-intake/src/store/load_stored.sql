@@ -1,4 +1,6 @@
-SELECT 1 AS kind, position, updated_at, digest, NULL AS owner
+-- Loads the versions of stored orders ($1 merchants, $2 identifiers), refunds ($3, $4) and refund lines ($5, $6).
+-- position: the place of the key in its arrays. parent_digest: the order of a refund, the refund of a line.
+SELECT 1 AS kind, position, updated_at, digest, NULL AS parent_digest
 FROM unnest($1, $2) WITH ORDINALITY AS requested (merchant, identifier, position), LATERAL (
     SELECT updated_at, digest FROM orders
     WHERE merchant = requested.merchant AND identifier = requested.identifier LIMIT 1

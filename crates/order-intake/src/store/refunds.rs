@@ -48,18 +48,18 @@ impl<'a> RefundRows<'a> {
         self.refunds.is_empty() && self.lines.is_empty()
     }
 
-    /// `$18` to `$25`.
+    /// `$18` to `$22` are the refunds and `$23` to `$25` their lines, in the column order of `insert_refunds.sql`.
     pub(super) fn parameters<'r>(&'r self) -> impl Parameters<'r> {
         let Self { refunds, lines } = self;
         (
             column(refunds, |it| it.key.0),
             column(refunds, |it| it.key.1),
-            column(refunds, |it| it.version.order.as_bytes().to_vec()),
+            column(refunds, |it| it.version.order_digest.as_bytes().to_vec()),
             column(refunds, |it| it.version.digest.as_bytes().to_vec()),
             column(refunds, |it| it.received_at),
             column(lines, |((merchant, _), _)| *merchant),
             column(lines, |((_, identifier), _)| *identifier),
-            column(lines, |(_, refund)| refund.as_bytes().to_vec()),
+            column(lines, |(_, refund_digest)| refund_digest.as_bytes().to_vec()),
         )
     }
 }

@@ -104,9 +104,11 @@ const UPSERT_ORDERS: &str = include_str!("upsert_orders.sql");
 /// that the new snapshot may lack. `xmax` is 0 for an order that was inserted, and has no such lines. The condition
 /// of the `DELETE` is evaluated once: a plan that was made while the table was empty would read the whole table.
 const WRITE_LINES: &str = include_str!("write_lines.sql");
-/// Rows that an upsert may overwrite.
+/// Stored orders that the upsert may overwrite: those that are not newer.
 const REPLACES_OLDER: &str =
     "orders.updated_at <= excluded.updated_at AND orders.digest <> excluded.digest";
+/// Stored orders that the upsert may overwrite: those that are as they were read. `$15` are their merchants, `$16` their
+/// digests.
 const REPLACES_READ: &str = "(orders.merchant, orders.digest) IN (SELECT * FROM unnest($15, $16))";
 /// Every order was written.
 const ORDERS_COMPLETE: &str = "(SELECT count(*) FROM stored) = cardinality($5)";

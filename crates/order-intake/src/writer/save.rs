@@ -37,7 +37,7 @@ pub(super) async fn write_optimistic(
     Ok(results)
 }
 
-/// Loads the stored state, decides and queued: two round trips for any number of orders. The write is
+/// Loads the stored state, decides and writes: two round trips for any number of orders. The write is
 /// one atomic statement.
 pub(super) async fn write_checked(
     conn: &AsyncPgConnection,
