@@ -79,21 +79,21 @@ impl Writer {
     async fn store_batch(&mut self, mut queued: QueuedJobs) {
         // The same orders may still be locked, and would delay this batch too.
         if self.pool.has_owner_transactions() {
-            queued = self.put_aside_locked(queued).await;
+            queued = self.return_locked_to_requests(queued).await;
         }
         match self.store_together(&publications(&queued)).await {
             Ok(results) => self.finish(queued, results),
             Err(error) => {
                 if lock_timed_out(&error) {
-                    queued = self.put_aside_locked(queued).await;
+                    queued = self.return_locked_to_requests(queued).await;
                 }
                 self.store_individually(queued, error).await;
             }
         }
     }
 
-    /// Leaves publications with locked orders to their requests. Returns the others.
-    async fn put_aside_locked(&mut self, queued: QueuedJobs) -> QueuedJobs {
+    /// Gives publications with locked orders back to their requests, which store them alone. Returns the others.
+    async fn return_locked_to_requests(&mut self, queued: QueuedJobs) -> QueuedJobs {
         let mut is_locked = Vec::new();
         {
             let publications = publications(&queued);
