@@ -50,9 +50,13 @@ where
 }
 
 impl Pool {
-    /// Runs a transaction that may wait for locked rows of one owner: one at a time for each owner, and a few for
-    /// all. A transaction that waited too long for a lock starts again, until its time is over.
-    pub async fn transaction_of<R, E, F>(&self, owner: &str, run: F) -> Result<R, E>
+    /// Runs a transaction that may wait for locked rows. `run` is called again after each lock timeout, so it must
+    /// have no effect outside the transaction.
+    ///
+    /// Transactions with the same key run one after the other, and those of all keys on a few connections. The key
+    /// (the owner) is usually the merchant; in auth it can be the id of a client or an e-mail address, and operators
+    /// without a merchant share the empty key.
+    pub async fn transaction_of<R, E, F>(&self, key: &str, run: F) -> Result<R, E>
     where
         for<'r> F: AsyncFn(&'r mut AsyncPgConnection) -> Result<R, E>
             + RepeatableFunction<&'r mut AsyncPgConnection, Result<R, E>>
@@ -61,14 +65,14 @@ impl Pool {
         E: From<DatabaseError> + From<diesel::result::Error> + std::error::Error + Send + 'static,
         R: Send,
     {
-        self.transaction_in(&self.owner_transactions.normal, owner, run).await
+        self.transaction_in(&self.owner_transactions.normal, key, run).await
     }
 
-    /// Runs such a transaction in one of these slots.
+    /// Runs a transaction as [`Self::transaction_of`], in one of these slots.
     pub(crate) async fn transaction_in<R, E, F>(
         &self,
         slots: &Arc<Slots>,
-        owner: &str,
+        key: &str,
         run: F,
     ) -> Result<R, E>
     where
@@ -81,7 +85,7 @@ impl Pool {
     {
         let deadline = Instant::now() + TIMEOUT;
         while Instant::now() < deadline {
-            let Ok(Ok(_slot)) = timeout_at(deadline, slots.acquire(owner)).await else { break };
+            let Ok(Ok(_slot)) = timeout_at(deadline, slots.acquire(key)).await else { break };
             let mut conn = self.get().await?;
             let attempt = conn.transaction(async |conn| {
                 conn.batch_execute(LIMIT_LOCK_WAIT).await?;
