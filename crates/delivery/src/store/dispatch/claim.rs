@@ -58,7 +58,7 @@ platform::rows! {
         /// Queued, or postponed because its message is missing.
         is_changed: bool,
         /// Number of due deliveries, also of those that did not fit into the batch.
-        due: i64,
+        due_count: i64,
         /// None for a delivery behind another, and for one whose message is missing.
         #[diesel(embed)]
         content: Option<Content>,
@@ -118,7 +118,7 @@ pub(crate) async fn claim_due(
     .load(conn)
     .await?;
     let is_batch_full =
-        <[_]>::first(&due).is_some_and(|first| usize::try_from(first.due) != Ok(due.len()));
+        <[_]>::first(&due).is_some_and(|first| usize::try_from(first.due_count) != Ok(due.len()));
     let mut claims = ClaimedBatch { is_batch_full, ..ClaimedBatch::default() };
     let mut to_block = Vec::new();
     for mut due in due {
@@ -149,7 +149,7 @@ pub(crate) async fn claim_due(
 
 /// `due` reads only the rows that it returns: a long backlog of one endpoint costs nothing.
 ///
-/// `due` looks for earlier deliveries of the ordering key with ORDER BY, because only the index on
+/// It looks for earlier deliveries of the ordering key with ORDER BY, because only the index on
 /// ordering keys has that order. An index on the merchant alone would read all its deliveries.
 ///
 /// `rounds` numbers the deliveries of each endpoint, and the batch takes one of each endpoint in a round, in

@@ -1,8 +1,9 @@
 -- Marks due deliveries as queued and returns them with their messages.
 -- $1: the time. $2: the end of the lease. $7: maximum bytes of the batch.
+-- `deliveries` has only unsettled rows, so any earlier row of the ordering key blocks.
 -- Each endpoint: $3 merchant, $4 kind, $5 time before which none of its deliveries is due, $6 maximum messages.
 WITH due AS (
-    SELECT due.*, requested.position FROM unnest($3, $4, $5, $6) WITH ORDINALITY
+    SELECT ready_delivery.*, requested.position FROM unnest($3, $4, $5, $6) WITH ORDINALITY
     AS requested (merchant, kind, none_due_before, max_messages, position),
     LATERAL (
         SELECT *, (
@@ -15,10 +16,10 @@ WITH due AS (
         AND ready.state = 'ready'
         AND ready.next_attempt_at >= requested.none_due_before AND ready.next_attempt_at <= $1
         ORDER BY ready.next_attempt_at LIMIT requested.max_messages
-    ) AS due
+    ) AS ready_delivery
 ), rounds AS (
     SELECT *, row_number() OVER (PARTITION BY merchant, kind ORDER BY next_attempt_at, id) AS round,
-    count(*) OVER () AS due
+    count(*) OVER () AS due_count
     FROM due
 ), sized AS (
     SELECT rounds.*, message.version, message.event, message.body, message.traceparent,
@@ -44,5 +45,5 @@ WITH due AS (
 )
 SELECT id, merchant, kind, next_attempt_at, sequence, replay_number, attempts, releases,
 is_behind_another, id IN (SELECT id FROM claimed UNION ALL SELECT id FROM postponed) AS is_changed,
-due, version, event, body, traceparent
+due_count, version, event, body, traceparent
 FROM candidates ORDER BY round, position
