@@ -216,7 +216,7 @@ impl Consumer {
                 self.requeue(subscription, &events).await
             }
             Err(Unhandled::Locked) if events.len() == 1 => {
-                self.set_aside(set_aside, events.remove(0));
+                self.wait_for_lock(set_aside, events.remove(0));
                 Ok(())
             }
             // One event failed the batch. On their own, the others succeed.
@@ -238,7 +238,7 @@ impl Consumer {
             match self.handle(std::slice::from_ref(&event)).await {
                 Ok(()) => subscription.ack(event.delivery_tag).await?,
                 Err(Unhandled::ShuttingDown) => return Ok(()),
-                Err(Unhandled::Locked) => self.set_aside(set_aside, event),
+                Err(Unhandled::Locked) => self.wait_for_lock(set_aside, event),
                 Err(Unhandled::Failed(error)) => {
                     self.record_failure(&event, &error);
                     failed.push(event);

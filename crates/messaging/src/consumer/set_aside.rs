@@ -77,7 +77,8 @@ impl SetAside {
 }
 
 impl Consumer {
-    pub(super) fn set_aside(&self, set_aside: &mut SetAside, event: Delivered) {
+    /// Sets an event aside until the row that it needs is no longer locked.
+    pub(super) fn wait_for_lock(&self, set_aside: &mut SetAside, event: Delivered) {
         let queue = &self.inbox.queue;
         tracing::warn!(queue, event.id = %event.event.id, "event waits for a locked row");
         set_aside.add(event);

@@ -153,6 +153,8 @@ impl Relay {
         confirmed.iter().for_each(|row| self.confirmed.push(row));
         self.record_published(&confirmed);
         self.confirmed.move_all(conn).await?;
+        // After a rejected or unroutable event the cursor stays, and another replica may take over; the confirmed
+        // events are already moved.
         check_queued(&outcomes)?;
         let sequences: Vec<_> = rows.iter().map(|row| row.sequence).collect();
         self.cursor.advance(&sequences, Instant::now());
