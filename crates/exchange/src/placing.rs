@@ -1,7 +1,7 @@
 //! Places exchange orders: checks stock and prices again, then decides a confirmed return in one transaction.
 //!
 //! Invariant: a confirmation is decided once, and its events are written in the same transaction. A
-//! replica leases the confirmations it works on; if it dies, another claims them when the lease expires.
+//! replica leases the confirmations it works on; if it dies, another leases them when the lease expires.
 //!
 //! See docs/decisions/exchange-orders.md.
 
@@ -52,12 +52,6 @@ pub(crate) struct Placer {
     pub(crate) decision_permits: Semaphore,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
-    Worked,
-    Idle,
-}
-
 impl Placer {
     pub(crate) async fn run(self, stop: CancellationToken) {
         let placer = Arc::new(self);
@@ -89,7 +83,7 @@ impl Placer {
         }
     }
 
-    /// Claims as many confirmations as fit, or waits for a finished task or a new confirmation.
+    /// Leases as many confirmations as fit, or waits for a finished task or a new confirmation.
     async fn run_once(
         self: &Arc<Self>,
         tasks: &mut PlacingTasks,
@@ -97,7 +91,7 @@ impl Placer {
     ) -> Result<(), DatabaseError> {
         let capacity = tasks.capacity();
         if let Some(capacity) = &capacity
-            && self.lease(tasks, capacity).await? == Step::Worked
+            && self.lease(tasks, capacity).await? > 0
         {
             return Ok(());
         }
@@ -110,22 +104,23 @@ impl Placer {
         }
     }
 
+    /// Leases waiting confirmations and starts a task for each. Returns their number.
     async fn lease(
         self: &Arc<Self>,
         tasks: &mut PlacingTasks,
         capacity: &Capacity,
-    ) -> Result<Step, DatabaseError> {
+    ) -> Result<usize, DatabaseError> {
         let now = self.clock.now();
         let leased = {
             let mut conn = self.pool.get().await?;
             confirmations::lease_waiting(&mut conn, now, self.settings.lease, capacity).await?
         };
-        let step = if leased.is_empty() { Step::Idle } else { Step::Worked };
+        let number = leased.len();
         for leased in leased {
             let placer = self.clone();
             tasks.begin(leased, async move |leased| placer.place(&leased).await);
         }
-        Ok(step)
+        Ok(number)
     }
 
     async fn place(&self, leased: &LeasedConfirmation) -> Result<(), DatabaseError> {

@@ -83,7 +83,7 @@ platform::rows! {
     }
 }
 
-/// Leases waiting confirmations, up to the capacity in number and bytes.
+/// Leases waiting confirmations, up to the capacity in number and bytes. Merchants take turns.
 ///
 /// Confirmations of one original order wait for the first of them, until there is an exchange order
 /// and the others can be rejected. Rows that cannot be parsed are marked unreadable.
@@ -94,8 +94,9 @@ pub(crate) async fn lease_waiting(
     capacity: &Capacity,
 ) -> Result<Vec<LeasedConfirmation>, DatabaseError> {
     let until = now + TimeDelta::from_std(lease).unwrap_or(TimeDelta::MAX);
-    let lease = sql(LEASE_WAITING, (now, until, capacity.slots, capacity.bytes, &capacity.busy));
-    let rows: Vec<LeasedRow> = lease.load(conn).await?;
+    let statement =
+        sql(LEASE_WAITING, (now, until, capacity.slots, capacity.bytes, &capacity.busy));
+    let rows: Vec<LeasedRow> = statement.load(conn).await?;
     let mut leased = Vec::with_capacity(rows.len());
     for row in rows {
         match from_json(&row.document) {

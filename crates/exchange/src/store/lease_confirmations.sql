@@ -3,13 +3,13 @@
 WITH RECURSIVE merchants (merchant) AS (
     (SELECT merchant FROM confirmations WHERE state = 'waiting' ORDER BY merchant LIMIT 1)
     UNION ALL
-    SELECT next.merchant FROM merchants, LATERAL (
+    SELECT next_merchant.merchant FROM merchants, LATERAL (
         SELECT merchant FROM confirmations
         WHERE state = 'waiting' AND merchant > merchants.merchant
         ORDER BY merchant LIMIT 1
-    ) AS next
-), next AS (
-    SELECT next.* FROM merchants, LATERAL (
+    ) AS next_merchant
+), candidates AS (
+    SELECT leasable.* FROM merchants, LATERAL (
         SELECT own.merchant, own.position, octet_length(own.document) AS bytes, ordered.has_order
         FROM confirmations AS own, LATERAL (SELECT (
             SELECT true FROM exchange_orders AS orders WHERE orders.merchant = own.merchant
@@ -24,15 +24,15 @@ WITH RECURSIVE merchants (merchant) AS (
         ))
         ORDER BY own.position LIMIT (SELECT GREATEST($3 / count(*), 1) FROM merchants)
         FOR UPDATE OF own SKIP LOCKED
-    ) AS next
+    ) AS leasable
 ), ranked AS (
-    SELECT position, bytes, has_order, random() AS luck,
+    SELECT position, bytes, has_order, random() AS random_order,
     row_number() OVER (PARTITION BY merchant ORDER BY position) + (
-        SELECT count(*) FROM unnest($5) AS busy (merchant) WHERE busy.merchant = next.merchant
-    ) AS turn FROM next
+        SELECT count(*) FROM unnest($5) AS busy (merchant) WHERE busy.merchant = candidates.merchant
+    ) AS turn FROM candidates
 ), weighed AS (
-    SELECT position, has_order, sum(bytes) OVER (ORDER BY turn, luck) - bytes AS bytes_before
-    FROM (SELECT * FROM ranked ORDER BY turn, luck LIMIT $3) AS first
+    SELECT position, has_order, sum(bytes) OVER (ORDER BY turn, random_order) - bytes AS bytes_before
+    FROM (SELECT * FROM ranked ORDER BY turn, random_order LIMIT $3) AS first
 ), leased AS (
     UPDATE confirmations SET leased_until = $2 WHERE position = ANY (
         ARRAY (SELECT position FROM weighed WHERE bytes_before < $4)
