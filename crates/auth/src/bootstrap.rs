@@ -33,8 +33,8 @@ struct Configured {
     secret: SecretString,
 }
 
-/// Creates or updates the configured clients as soon as the database is reachable. The service is not
-/// ready before that.
+/// Creates the configured clients as soon as the database is reachable. The service is not ready before that. A
+/// client that exists is not updated; only its secret is replaced if it differs.
 pub(crate) fn start(process: &Process, settings: &Bootstrap) {
     let Bootstrap { client_id, client_secret, portal_client_id, portal_client_secret } =
         settings.clone();
@@ -55,7 +55,8 @@ pub(crate) fn start(process: &Process, settings: &Bootstrap) {
     }
 }
 
-/// Starts a task that creates or updates the client. The service is ready when the task is done.
+/// Starts a task that creates the client, or replaces the secret of an existing one. The service is ready when the task
+/// is done.
 fn start_creating(process: &Process, client: Configured) {
     let done = Arc::new(AtomicBool::new(false));
     let is_done = done.clone();
@@ -71,7 +72,7 @@ fn start_creating(process: &Process, client: Configured) {
     let clock = process.clock.clone();
     process.tasks.spawn(client.name, |stop| async move {
         let mut backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(5));
-        while let Err(error) = ensure(&pool, &clock, &client).await {
+        while let Err(error) = create_or_replace_secret(&pool, &clock, &client).await {
             tracing::warn!(error = chain(&error), "creating the {} failed", client.name);
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -83,7 +84,11 @@ fn start_creating(process: &Process, client: Configured) {
     });
 }
 
-async fn ensure(pool: &Pool, clock: &Clock, client: &Configured) -> Result<(), Error> {
+async fn create_or_replace_secret(
+    pool: &Pool,
+    clock: &Clock,
+    client: &Configured,
+) -> Result<(), Error> {
     let now = clock.now();
     let mut conn = pool.get().await?;
     conn.transaction(async |conn| {

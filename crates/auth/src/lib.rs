@@ -75,7 +75,7 @@ pub struct App {
     client_cache: ClientCache,
     brute_force: BruteForceGuard,
     /// The tokens that each client revoked.
-    revocations: PerMinute<String>,
+    revocation_limit: PerMinute<String>,
     passwords: Passwords,
     session_tokens: SessionTokens,
     /// The OpenID provider, if there is one.
@@ -145,7 +145,7 @@ impl Service for App {
             sealer,
             client_cache: ClientCache::new(),
             brute_force,
-            revocations: PerMinute::new(tokens::MAX_REVOCATIONS_PER_MINUTE),
+            revocation_limit: PerMinute::new(tokens::MAX_REVOCATIONS_PER_MINUTE),
             passwords: Passwords::new(settings.people.password_hashers),
             session_tokens: SessionTokens::new(),
             oidc,

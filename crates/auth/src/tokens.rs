@@ -257,7 +257,7 @@ async fn known_id(app: &App, id: Option<&str>) -> Option<String> {
 pub(crate) async fn revoke(app: &App, client: &Client, token: &str) -> Result<(), OauthError> {
     let claims = if_valid(app.verifier.read(token).await)?;
     let Some(claims) = claims.filter(|claims| has_access(client, claims)) else { return Ok(()) };
-    let counted = app.revocations.take(&client.id, app.clock.now());
+    let counted = app.revocation_limit.take(&client.id, app.clock.now());
     counted.map_err(OauthError::TooManyRevocations)?;
     let revoked = async {
         let now = app.clock.now();
