@@ -34,7 +34,7 @@ pub(crate) enum Error {
     #[error("{0}")]
     Malformed(&'static str),
     #[error("this needs a token of the merchant or of an operator")]
-    StaffOnly,
+    PortalRefused,
     #[error("{}", .0.message)]
     Conflict(Box<ReturnConflict>),
     /// One message for all failures, so that a caller learns nothing about the order.
@@ -95,7 +95,7 @@ impl Failure for Error {
             Self::TooManyLookups(_) => ErrorKind::Limited,
             Self::Invalid(_) => ErrorKind::Invalid,
             Self::Malformed(_) => ErrorKind::Malformed,
-            Self::StaffOnly => ErrorKind::Denied,
+            Self::PortalRefused => ErrorKind::Denied,
             Self::Conflict(_)
             | Self::UnitHeld
             | Self::AlreadyResolved(..)

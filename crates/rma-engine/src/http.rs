@@ -99,7 +99,7 @@ fn budgeted_response<T: Serialize>(
 }
 
 /// Rejects portals, which act for shoppers.
-fn check_staff(caller: &Caller) -> Result<(), Error> {
+fn reject_portal(caller: &Caller) -> Result<(), Error> {
     let is_staff = caller.is_operator() || caller.claims.merchant.is_some();
-    if is_staff { Ok(()) } else { Err(Error::StaffOnly) }
+    if is_staff { Ok(()) } else { Err(Error::PortalRefused) }
 }

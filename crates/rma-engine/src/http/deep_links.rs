@@ -13,7 +13,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 use uuid::Uuid;
 
-use super::{check_staff, merchant_of, readable_merchant};
+use super::{merchant_of, readable_merchant, reject_portal};
 use crate::App;
 use crate::shoppers::deep_links::{self, DeepLink, NewDeepLink, RecordedLink, RecordedLinks};
 
@@ -37,7 +37,7 @@ pub(crate) async fn create_deep_link(
     Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
-    check_staff(&caller)?;
+    reject_portal(&caller)?;
     let new = body.read(object(read)).await?;
     let link = deep_links::create(&app, &merchant, caller.actor(), &new).await?;
     Ok(HttpResponse::build(StatusCode::CREATED).json(link))
@@ -67,7 +67,7 @@ pub(crate) async fn list_deep_links(
     query: Query<DeepLinkQuery>,
 ) -> Result<web::Json<RecordedLinks>, Problem> {
     let merchant = readable_merchant(&app, &caller)?;
-    check_staff(&caller)?;
+    reject_portal(&caller)?;
     Ok(web::Json(deep_links::list(&app, &merchant, &query.order_identifier).await?))
 }
 
@@ -89,7 +89,7 @@ pub(crate) async fn revoke_deep_link(
     id: web::Path<Uuid>,
 ) -> Result<web::Json<RecordedLink>, Problem> {
     let merchant = merchant_of(&app, &caller, Scope::Returns)?;
-    check_staff(&caller)?;
+    reject_portal(&caller)?;
     Ok(web::Json(deep_links::revoke(&app, &merchant, caller.actor(), *id).await?))
 }
 

@@ -12,7 +12,7 @@ use platform::identity::Caller;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::{budgeted_response, check_staff, listed_merchant};
+use super::{budgeted_response, listed_merchant, reject_portal};
 use crate::App;
 use crate::discrepancies::{self, Decision, Discrepancies};
 use crate::store::discrepancy_search::{DiscrepancySearch, DiscrepancyState};
@@ -102,7 +102,7 @@ pub(crate) async fn resolve_discrepancy(
     Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<web::Json<RecordedDiscrepancy>, Problem> {
     caller.require_any(&[Scope::Manage, Scope::Returns])?;
-    check_staff(&caller)?;
+    reject_portal(&caller)?;
     let merchant = app.merchants.listed_for(&caller, None)?;
     let decision = body.read(object(read_decision)).await?;
     let actor = caller.actor();

@@ -16,7 +16,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{
-    READERS, budgeted_response, check_staff, idempotency_key, json_for, merchant_or_shopper,
+    READERS, budgeted_response, idempotency_key, json_for, merchant_or_shopper, reject_portal,
 };
 use crate::App;
 use crate::error::Error;
@@ -92,7 +92,7 @@ fn check_request(
     shopper: Option<&ProvenOrders>,
 ) -> Result<(), Problem> {
     if request.staff_override.is_some() {
-        check_staff(&requester.caller)?;
+        reject_portal(&requester.caller)?;
     }
     shopper.map_or(Ok(()), |shopper| Ok(request::check(request, shopper)?))
 }
