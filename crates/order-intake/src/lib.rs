@@ -178,7 +178,7 @@ impl App {
             .u64_observable_gauge("order_write_queue_depth")
             .with_description("Orders queued for a transaction; a large order counts as several")
             .with_callback(move |gauge| {
-                gauge.observe(queue.depth().try_into().unwrap_or(u64::MAX), &[]);
+                gauge.observe(queue.queued_weight().try_into().unwrap_or(u64::MAX), &[]);
             })
             .build();
     }

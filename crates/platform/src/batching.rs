@@ -184,8 +184,8 @@ impl<H: BatchHandler> Batches<H> {
     }
 
     /// The weight of the queued requests.
-    pub fn queued(&self) -> usize {
-        self.queue.depth()
+    pub fn queued_weight(&self) -> usize {
+        self.queue.queued_weight()
     }
 }
 

@@ -142,7 +142,7 @@ impl<J: Job, A> JobQueue<J, A> {
     }
 
     /// The weight of all queued jobs.
-    pub fn depth(&self) -> usize {
+    pub fn queued_weight(&self) -> usize {
         self.lock().weight
     }
 

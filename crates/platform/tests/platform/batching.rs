@@ -129,7 +129,7 @@ async fn send(requests: &[Request]) -> (Vec<String>, Vec<Transaction>) {
         wait_for_batches(2).await;
         let queued = async {
             testkit::eventually("all are queued", TIMEOUT, async || {
-                (batches.queued() == requests.len()).then_some(())
+                (batches.queued_weight() == requests.len()).then_some(())
             })
             .await;
             open.send(true).unwrap();

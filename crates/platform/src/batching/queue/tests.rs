@@ -56,7 +56,7 @@ async fn a_batch_takes_queued_jobs_up_to_its_limit() {
     assert_eq!(names(&jobs.take_batch()), ["c"]);
     assert_eq!(names(&jobs.take_batch()), ["d"]);
     assert_eq!(names(&jobs.take_batch()), ["e"]);
-    assert_eq!((jobs.take_batch().len(), jobs.depth()), (0, 0));
+    assert_eq!((jobs.take_batch().len(), jobs.queued_weight()), (0, 0));
 }
 
 #[tokio::test]
@@ -139,7 +139,7 @@ async fn abandoned_jobs_are_dropped() {
     gone.abort();
     yield_now().await;
     assert_eq!(names(&jobs.take_batch()), ["waiting"]);
-    assert_eq!(jobs.depth(), 0);
+    assert_eq!(jobs.queued_weight(), 0);
 }
 
 #[tokio::test]
