@@ -72,20 +72,20 @@ pub(crate) async fn search(
     let is_by_identifier = texts.iter().any(|(_, column)| column.ends_with("_identifier"))
         || search.tracking_number.is_some();
     let mut conditions = String::new();
-    let mut of_units = String::new();
+    let mut unit_conditions = String::new();
     let mut fixed = Vec::new();
     let mut prefix_range = None;
     for (place, (_, column)) in (1..).zip(&texts) {
         let condition = format!(" AND {column} = ${place}");
         match *column {
             "prefix_of_identifier" => prefix_range = Some(range_of_prefix(place)),
-            "order_identifier" | "tracking_number" => of_units.push_str(&condition),
+            "order_identifier" | "tracking_number" => unit_conditions.push_str(&condition),
             "status" if search.email.is_some() => conditions.push_str(&condition),
             column if !is_by_identifier => fixed.push((column, format!("${place}"))),
             _ => conditions.push_str(&condition),
         }
     }
-    let source = source(prefix_range, &of_units, merchant.is_some(), &mut conditions);
+    let source = source(prefix_range, &unit_conditions, merchant.is_some(), &mut conditions);
     if search.email.is_some() {
         // The condition of the index.
         conditions.push_str(" AND customer_email IS NOT NULL");
@@ -118,19 +118,19 @@ pub(crate) async fn search(
 /// The returns to search: those of a prefix, or those with the units of a filter.
 fn source(
     prefix_range: Option<String>,
-    of_units: &str,
+    unit_conditions: &str,
     is_of_merchant: bool,
     conditions: &mut String,
 ) -> String {
     match prefix_range {
         // The identifiers are random, so few begin with the same text.
-        Some(range) if of_units.is_empty() => format!(
+        Some(range) if unit_conditions.is_empty() => format!(
             "(SELECT * FROM returns WHERE {range} ORDER BY rma_identifier, merchant \
              LIMIT {MAX_OF_PREFIX}) AS returns"
         ),
         range => {
             conditions.extend(range.map(|range| format!(" AND {range}")));
-            returns_with(of_units, is_of_merchant)
+            returns_of_units(unit_conditions, is_of_merchant)
         }
     }
 }
@@ -140,17 +140,17 @@ fn range_of_prefix(place: usize) -> String {
     format!("rma_identifier >= ${place} AND rma_identifier < ${place} || chr(1114111)")
 }
 
-/// The returns, or those with units that match the conditions. `LATERAL` reads only the returns of these units:
-/// PostgreSQL would read all returns by time if it took an order for a frequent one. The merchant is the first
+/// The returns, or those with units that match the conditions. `LATERAL` reads only the returns of these units: with a
+/// join, PostgreSQL reads all returns by time if it overestimates the rows of an order. The merchant is the first
 /// parameter, if there is one.
-fn returns_with(of_units: &str, has_merchant: bool) -> String {
-    if of_units.is_empty() {
+fn returns_of_units(unit_conditions: &str, has_merchant: bool) -> String {
+    if unit_conditions.is_empty() {
         return "returns".to_owned();
     }
     let of_merchant = if has_merchant { " AND merchant = $1" } else { "" };
     format!(
         "(SELECT DISTINCT rma_identifier AS rma, merchant AS owner FROM return_units \
-         WHERE true{of_units}{of_merchant}) AS unit, LATERAL ( \
+         WHERE true{unit_conditions}{of_merchant}) AS unit, LATERAL ( \
              SELECT * FROM returns WHERE rma_identifier = unit.rma AND merchant = unit.owner LIMIT 1 \
          ) AS returns"
     )
