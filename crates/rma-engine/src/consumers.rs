@@ -92,7 +92,7 @@ impl<E: Event + AsRef<OrderStored>> Handler for Orders<E> {
         let HandlerDeps { deliveries, clock, .. } = &self.0;
         let stored = erasing::without_erased(conn, events).await?;
         let snapshots = events.iter().zip(&stored).map(|(event, stored)| Snapshot {
-            stored,
+            event: stored,
             sequence: event.sequence_number(),
             stored_at: event.time,
         });

@@ -3,9 +3,9 @@
 //!
 //! Invariant: a repeated snapshot changes nothing, and a late snapshot only adds refunds that no other snapshot
 //! had. A snapshot replaces the stored one only if it is not older, or if an operator reset the order after it.
-//! A snapshot from the future never replaces one of a later event. A refund is applied only once, whichever
-//! snapshot contains it. Among snapshots with the same `updated_at` the event with the higher sequence number
-//! is newer, whichever replica handles it first.
+//! A snapshot from the future (its `updated_at` is later than its event) never replaces one of a later event. A refund
+//! is applied only once, whichever snapshot contains it. Among snapshots with the same `updated_at` the event with the
+//! higher sequence number is newer, whichever replica handles it first.
 
 pub(crate) mod order;
 
@@ -52,7 +52,7 @@ pub(crate) async fn project(
         }
         let has_changes = |it: &Snapshot<'_>| {
             it.stored_at < stored.stored_at
-                || stored.shipped_units.new_refunds(&it.stored.order).next().is_some()
+                || stored.shipped_units.new_refunds(&it.event.order).next().is_some()
         };
         snapshots.retain(|it| !it.is_older_than(stored.version) || has_changes(it));
     }
@@ -100,12 +100,12 @@ fn by_order<'a>(
 ) -> BTreeMap<ResourceKey<'a>, Vec<Snapshot<'a>>> {
     let mut orders: BTreeMap<ResourceKey<'_>, Vec<_>> = BTreeMap::new();
     for snapshot in snapshots {
-        let OrderStored { merchant, order, .. } = snapshot.stored;
+        let OrderStored { merchant, order, .. } = snapshot.event;
         orders.entry((merchant.as_str(), order.identifier.as_str())).or_default().push(snapshot);
     }
     for snapshots in orders.values_mut() {
         snapshots.sort_by_key(Snapshot::version);
-        if snapshots.iter().any(|it| it.stored.is_reset || it.is_from_the_future()) {
+        if snapshots.iter().any(|it| it.event.is_reset || it.is_from_the_future()) {
             snapshots.sort_by_key(|it| it.sequence);
         }
     }
@@ -156,7 +156,7 @@ impl<'a> ProjectionBatch<'a> {
         for projection in &mut self.projections {
             for snapshot in projection.snapshots.clone() {
                 let applied = projection.apply(snapshot, held, &mut returns);
-                let OrderStored { merchant, order, .. } = snapshot.stored;
+                let OrderStored { merchant, order, .. } = snapshot.event;
                 // Refunds of earlier snapshots of the batch that this snapshot corrects.
                 let is_corrected = |it: &Discrepancy| match it {
                     Discrepancy::RefundOfUnknownReturn {
@@ -184,7 +184,7 @@ impl<'a> ProjectionBatch<'a> {
         let mut named = Vec::new();
         for projection in &self.projections {
             for snapshot in &projection.snapshots {
-                let OrderStored { merchant, order, .. } = snapshot.stored;
+                let OrderStored { merchant, order, .. } = snapshot.event;
                 let refunds = projection.unapplied_refunds(snapshot);
                 if !refunds.is_empty() && projection.stored_version.is_some() {
                     orders.push((merchant.as_str(), order.identifier.as_str()));
@@ -203,7 +203,7 @@ impl<'a> ProjectionBatch<'a> {
         let mut changed = Rows::default();
         for projection in &self.projections {
             let Some(newest) = projection.snapshots.last() else { continue };
-            let Snapshot { stored: OrderStored { merchant, order, .. }, sequence, .. } = newest;
+            let Snapshot { event: OrderStored { merchant, order, .. }, sequence, .. } = newest;
             let units = &projection.shipped_units;
             let stored_at = projection.stored_at;
             if projection.is_late(newest) {
@@ -219,7 +219,7 @@ impl<'a> ProjectionBatch<'a> {
             return Err(Error::ConcurrentInsert);
         }
         for OrderProjection { snapshots, corrected, .. } in &self.projections {
-            let Some(Snapshot { stored: OrderStored { merchant, order, .. }, .. }) =
+            let Some(Snapshot { event: OrderStored { merchant, order, .. }, .. }) =
                 snapshots.last()
             else {
                 continue;

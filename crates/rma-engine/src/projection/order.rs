@@ -16,19 +16,19 @@ use crate::store::units::{Held, is_held};
 /// A snapshot with the sequence number and the time of its event at order-intake.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Snapshot<'a> {
-    pub(crate) stored: &'a OrderStored,
+    pub(crate) event: &'a OrderStored,
     pub(crate) sequence: i64,
     pub(crate) stored_at: Timestamp,
 }
 
 impl Snapshot<'_> {
     pub(crate) fn version(&self) -> SnapshotVersion {
-        (self.stored.order.updated_at, self.sequence)
+        (self.event.order.updated_at, self.sequence)
     }
 
     /// Whether the merchant's time was ahead of ours. An operator may have reset the order since.
     pub(crate) fn is_from_the_future(&self) -> bool {
-        self.stored.order.updated_at > self.stored_at
+        self.event.order.updated_at > self.stored_at
     }
 
     /// Whether a stored snapshot of this version is newer. A snapshot from the future does not replace one
@@ -39,7 +39,7 @@ impl Snapshot<'_> {
 
     /// Whether this is a reset of the order after a snapshot of this version.
     pub(crate) fn resets(&self, stored: SnapshotVersion) -> bool {
-        self.stored.is_reset && self.sequence > stored.1
+        self.event.is_reset && self.sequence > stored.1
     }
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct OrderProjection<'a> {
     /// At least one, oldest first.
     pub(crate) snapshots: Vec<Snapshot<'a>>,
     pub(crate) shipped_units: ShippedUnits,
-    /// SnapshotVersion of the stored snapshot; `None` for a new order.
+    /// Version of the stored snapshot; `None` for a new order.
     pub(crate) stored_version: Option<SnapshotVersion>,
     /// Time of the first event about the order.
     pub(crate) stored_at: Timestamp,
@@ -72,7 +72,7 @@ impl<'a> OrderProjection<'a> {
 
     /// New refunds, and unmatched refunds whose return the snapshot corrects.
     pub(crate) fn unapplied_refunds(&self, snapshot: &Snapshot<'a>) -> Vec<&'a Refund> {
-        let order = &snapshot.stored.order;
+        let order = &snapshot.event.order;
         let new = self.shipped_units.new_refunds(order);
         if self.is_late(snapshot) {
             return new.collect();
@@ -89,7 +89,7 @@ impl<'a> OrderProjection<'a> {
         held: &Held,
         returns: &mut AffectedReturns,
     ) -> AppliedSnapshot<'a> {
-        let OrderStored { merchant, order, .. } = snapshot.stored;
+        let OrderStored { merchant, order, .. } = snapshot.event;
         let mut applied = AppliedSnapshot::default();
         let found = &mut applied.discrepancies;
         if !self.is_late(&snapshot) {

@@ -160,7 +160,7 @@ impl TestEngine {
             .filter_map(|operation| match operation {
                 Operation::Project(stored, sequence) => {
                     let stored_at = stored.order.updated_at;
-                    Some(Snapshot { stored, sequence: *sequence, stored_at })
+                    Some(Snapshot { event: stored, sequence: *sequence, stored_at })
                 }
                 _ => None,
             })
