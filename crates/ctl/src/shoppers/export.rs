@@ -15,32 +15,33 @@ use crate::settings::Settings;
 
 /// Prints one JSON document: orders, returns with their timelines, discrepancies, exchange orders, reports of the
 /// warehouse and messages to the merchant, and a list of the personal data in them.
-pub(super) async fn run(orders: &ApiClient, email: &str) -> anyhow::Result<()> {
+pub(super) async fn run(intake: &ApiClient, email: &str) -> anyhow::Result<()> {
     let settings = Settings::load()?;
-    let [returns, exchange, warehouse] =
-        [RETURNS, EXCHANGE, WAREHOUSE].map(|service| orders.at_service(service, &settings));
-    let returns = returns?;
+    let [rma_engine, exchange, warehouse] =
+        [RETURNS, EXCHANGE, WAREHOUSE].map(|service| intake.at_service(service, &settings));
+    let rma_engine = rma_engine?;
     let exchange = exchange?;
     let warehouse = warehouse?;
     let query = [("customer_email", email)];
-    let found = orders.list(&["v1", "orders"], "orders", &query, usize::MAX).await?;
-    let names: Vec<_> =
+    let found = intake.list(&["v1", "orders"], "orders", &query, usize::MAX).await?;
+    let order_identifiers: Vec<_> =
         items(&found, "/orders").iter().map(|order| text_at(order, "/identifier")).collect();
     let mut document = Export::default();
-    document.returns_of(&returns, ("email", email)).await?;
-    for order in &names {
-        document.returns_of(&returns, ("order_identifier", order)).await?;
-        document.discrepancies_of(&returns, ("order_identifier", order)).await?;
+    document.returns_of(&rma_engine, ("email", email)).await?;
+    for order in &order_identifiers {
+        document.returns_of(&rma_engine, ("order_identifier", order)).await?;
+        document.discrepancies_of(&rma_engine, ("order_identifier", order)).await?;
         document.exchange_orders_of(&exchange, order).await?;
         document.messages_of(&warehouse, &format!("order:{order}"), |_| true).await?;
     }
     let rmas: Vec<_> =
         document.returns.iter().map(|it| text_at(it, "/return/rma_identifier")).collect();
     for rma in &rmas {
-        document.discrepancies_of(&returns, ("rma_identifier", rma)).await?;
+        document.discrepancies_of(&rma_engine, ("rma_identifier", rma)).await?;
     }
-    let names: HashSet<_> = names.iter().chain(&rmas).map(String::as_str).collect();
-    document.reports_of(&warehouse, &names).await?;
+    let identifiers: HashSet<_> =
+        order_identifiers.iter().chain(&rmas).map(String::as_str).collect();
+    document.reports_of(&warehouse, &identifiers).await?;
     document.print(email, &found)
 }
 
@@ -164,12 +165,12 @@ impl Export {
     async fn reports_of(
         &mut self,
         client: &ApiClient,
-        names: &HashSet<&str>,
+        identifiers: &HashSet<&str>,
     ) -> anyhow::Result<()> {
         let mut asns = BTreeSet::new();
         let mut shipments = BTreeSet::new();
-        for name in names {
-            let query = [("order_identifier", *name)];
+        for identifier in identifiers {
+            let query = [("order_identifier", *identifier)];
             let path = ["v1", "warehouse_records"];
             let found = client.list(&path, "records", &query, usize::MAX).await?;
             for record in items(&found, "/records") {
@@ -183,10 +184,10 @@ impl Export {
             }
         }
         for asn in &asns {
-            self.asn(client, asn, names).await?;
+            self.asn(client, asn, identifiers).await?;
         }
         for number in &shipments {
-            self.shipment(client, number, names).await?;
+            self.shipment(client, number, identifiers).await?;
         }
         Ok(())
     }
@@ -195,9 +196,9 @@ impl Export {
         &mut self,
         client: &ApiClient,
         number: &str,
-        names: &HashSet<&str>,
+        identifiers: &HashSet<&str>,
     ) -> anyhow::Result<()> {
-        let is_named = |report: &Value| is_report_about(report, names);
+        let is_named = |report: &Value| is_report_about(report, identifiers);
         let asn = client.get(&["v1", "inbound_asns", number]).await?;
         let is_of_shopper = |line: &&Value| is_named(&asn) || is_named(line);
         self.inbound_lines.extend(items(&asn, "/lines").iter().filter(is_of_shopper).cloned());
@@ -218,10 +219,10 @@ impl Export {
         &mut self,
         client: &ApiClient,
         number: &str,
-        names: &HashSet<&str>,
+        identifiers: &HashSet<&str>,
     ) -> anyhow::Result<()> {
         let shipment = client.get(&["v1", "outbound_shipments", number]).await?;
-        if !is_report_about(&shipment, names) {
+        if !is_report_about(&shipment, identifiers) {
             return Ok(());
         }
         for part in items(&shipment, "/messages") {
