@@ -16,7 +16,7 @@ use crate::{
     Page, PageResult, Section, SignedIn,
     filter::{Condition, Filter, Kind},
     html,
-    listing::{PAGE, Records},
+    record_list::{PAGE, Records},
 };
 
 /// A record as auth describes it.

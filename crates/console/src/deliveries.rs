@@ -16,9 +16,9 @@ use crate::{
     error::sentence,
     filter::Filter,
     html,
-    listing::{Records, Sorted, load, merchant_filter},
     lookup::spellings,
     markup::{badge, link, text, text_or_dash},
+    record_list::{Records, Sorted, load, merchant_filter},
     states::Shown as _,
     table::{Columns, Table},
 };

@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use crate::{
     Notice, Page, PageError, PageResult, Posted, Section, SignedIn, error, html, html_with,
-    listing::indented, states::Shown as _, table::Table,
+    record_list::indented, states::Shown as _, table::Table,
 };
 
 use attempts::Attempt;

@@ -14,8 +14,8 @@ use crate::{
     error::sentence,
     filter::{Condition, Options, or_any},
     list::List,
-    listing::words,
     markup::{Markup, link, or_dash, text},
+    record_list::words,
     table::Table,
 };
 

@@ -17,7 +17,7 @@ use pages::api::Service;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::{Page, PageResult, Section, SignedIn, html, listing::indented, parts::each};
+use crate::{Page, PageResult, Section, SignedIn, html, parts::each, record_list::indented};
 
 use schedule::{RetryRow, retry_rows};
 

@@ -18,8 +18,8 @@ use crate::{
     filter::{Condition, or_any},
     html,
     list::{List, ListView},
-    listing::{Listed, Records, load, merchant_filter},
     markup::{link, text, text_or_dash},
+    record_list::{Listed, Records, load, merchant_filter},
     states::Shown as _,
     table::Table,
 };

@@ -8,7 +8,7 @@ use pages::form::Fields;
 
 use crate::{
     SignedIn,
-    listing::{ORDER, Order, Sorted, query_string},
+    record_list::{ORDER, Order, Sorted, query_string},
     time_field::{input_value, parse_time, rfc3339},
 };
 
@@ -278,7 +278,7 @@ impl Filter {
             let mut others = self.url_pairs();
             others.retain(|(other, _)| *other != name);
             Chip {
-                text: format!("{}: {value}", crate::listing::words(name)),
+                text: format!("{}: {value}", crate::record_list::words(name)),
                 url: with_query(&self.path, &query_string(&others)),
             }
         };

@@ -19,9 +19,9 @@ use crate::{
     deliveries::{Entry, Found, Search},
     endpoint_health::{attention, state_badge},
     html,
-    listing::Records,
     markup::{link, text},
     parts::{Loaded, each},
+    record_list::Records,
     table::Table,
 };
 

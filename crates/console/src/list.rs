@@ -12,7 +12,7 @@ use crate::{
     Page, PageError, PageResult, Section, SignedIn,
     filter::{Condition, Filter},
     html,
-    listing::{Listed, PAGE, Records, Sorted, load, merchant_filter},
+    record_list::{Listed, PAGE, Records, Sorted, load, merchant_filter},
     table::Table,
 };
 

@@ -12,8 +12,8 @@ use serde::Deserialize;
 
 use crate::{
     Page, PageError, PageResult, Section, SignedIn, html,
-    listing::{load, merchant_filter},
     notice::redirect,
+    record_list::{load, merchant_filter},
     table::Table,
 };
 use hits::{Found, Hit, groups};

@@ -13,10 +13,10 @@ use crate::{
     Page, PageError, PageResult, Section, SignedIn,
     filter::{Condition, Filter},
     html,
-    listing::{PAGE, Records},
     markup::{badge, link, text},
     merchant::Merchant,
     notice::redirect,
+    record_list::{PAGE, Records},
     table::Table,
 };
 

@@ -21,7 +21,7 @@ use crate::{
     Page, PageResult, Section, SignedIn,
     exchange_orders::{self, exchange_order_table},
     html,
-    listing::{Records, found, load},
+    record_list::{Records, found, load},
     table::Table,
     warehouse::find_records,
 };

@@ -19,9 +19,9 @@ use crate::{
     Page, PageResult, Section, SignedIn,
     endpoint_health::{attention, state_badge, worst_of},
     home, html,
-    listing::Records,
     markup::{link, text},
     parts::{Loaded, each},
+    record_list::Records,
     replays::{ReplayEntry, name_clients},
     table::Table,
 };

@@ -20,9 +20,9 @@ use crate::{
     Page, PageResult, Section, SignedIn,
     filter::{Condition, Filter},
     html,
-    listing::{PAGE, Records},
     markup::{badge, link, text},
     person::Role,
+    record_list::{PAGE, Records},
     table::Table,
 };
 

@@ -13,8 +13,8 @@ use futures_util::future::join_all;
 use pages::api::{ApiError, Part, RawResponse, Service};
 
 use crate::{
-    Page, PageError, PageResult, Posted, Section, SignedIn, html, listing::indented, person::Role,
-    rejected,
+    Page, PageError, PageResult, Posted, Section, SignedIn, html, person::Role,
+    record_list::indented, rejected,
 };
 use document::{Document, Operation, TagGroup};
 use prose::{Paragraph, paragraphs};

@@ -26,8 +26,8 @@ use crate::{
     error::sentence,
     filter::{Condition, Filter, or_any},
     html,
-    listing::{PAGE, Records},
     markup::{badge, link, text},
+    record_list::{PAGE, Records},
     states::Shown as _,
     table::{Columns, Table},
 };

@@ -21,7 +21,7 @@ use crate::{
     actors::ClientNames,
     exchange_orders::{self, exchange_order_table},
     html,
-    listing::{Records, amount, load},
+    record_list::{Records, amount, load},
     states::Shown as _,
     table::Table,
 };

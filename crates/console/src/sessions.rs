@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
-use crate::{SignedIn, listing::Records};
+use crate::{SignedIn, record_list::Records};
 
 /// A session as auth describes it.
 #[derive(Deserialize)]

@@ -13,8 +13,8 @@ use domain::{
 };
 
 use crate::{
-    listing::words,
     markup::{Markup, badge},
+    record_list::words,
 };
 
 /// A state, or a record in a state, as pages show it.

@@ -21,9 +21,9 @@ use crate::{
     deliveries::Entry,
     filter::Condition,
     list::List,
-    listing::{Records, load, query_string},
     markup::{badge, link, text},
     notice::redirect,
+    record_list::{Records, load, query_string},
     states::Shown as _,
     table::Table,
 };

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::Entry;
 use crate::{
     PageError, SignedIn,
-    listing::{Order, Records},
+    record_list::{Order, Records},
 };
 
 /// The number of deliveries on a page.

@@ -8,8 +8,8 @@ use uuid::Uuid;
 use crate::{
     Page, SignedIn,
     deliveries::Entry,
-    listing::Records,
     markup::{badge, link, text},
+    record_list::Records,
     states::Shown as _,
     table::Table,
 };

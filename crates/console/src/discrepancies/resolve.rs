@@ -21,7 +21,7 @@ use crate::{
     Notice, Page, PageError, PageResult, Posted, Section, SignedIn,
     error::sentence,
     html,
-    listing::{Records, load, words},
+    record_list::{Records, load, words},
     rejected,
 };
 

@@ -16,8 +16,8 @@ use crate::{
     Page, PageResult, Section, SignedIn,
     actors::ClientNames,
     html,
-    listing::{amount, indented, load, words},
     markup::{badge, text},
+    record_list::{amount, indented, load, words},
     states::Shown as _,
     table::Table,
 };

@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use pages::api::Part;
 use serde::{Deserialize, de::IgnoredAny};
 
-use crate::listing::Records;
+use crate::record_list::Records;
 
 /// The facts that decide which steps of the onboarding are done.
 pub(super) struct Facts {

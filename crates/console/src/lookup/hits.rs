@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use crate::{
     Page,
-    listing::words,
     markup::{badge, link, or_dash},
+    record_list::words,
     states::{Shown as _, order_tone},
     table::Table,
     warehouse::place,

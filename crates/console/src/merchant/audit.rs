@@ -10,7 +10,7 @@ use crate::{
     audit::{AuditRecord, load_records, read_filter},
     filter::Filter,
     html,
-    listing::Records,
+    record_list::Records,
 };
 
 #[derive(Template)]

@@ -17,9 +17,9 @@ use crate::{
     Notice, Page, PageError, PageResult, Posted, SignedIn,
     confirm::{ConfirmPage, RotateForm, SecretPage},
     html,
-    listing::{PAGE, Records},
     markup::{Markup, badge, button, code, or_dash, row, text},
     person::NoFields,
+    record_list::{PAGE, Records},
     table::Table,
 };
 

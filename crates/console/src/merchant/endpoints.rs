@@ -13,9 +13,8 @@ use crate::{
     Page, PageError, PageResult, SignedIn,
     endpoint_health::{self, p95, success_rate},
     error::sentence,
-    html,
-    listing::Records,
-    parts,
+    html, parts,
+    record_list::Records,
     states::Shown as _,
 };
 

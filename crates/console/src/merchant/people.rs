@@ -7,8 +7,8 @@ use futures_util::future::join;
 use super::{After, Frame, Merchant, Tab, page_of};
 use crate::{
     Page, PageResult, SignedIn, html,
-    listing::Records,
     people::{load_people, people_table},
+    record_list::Records,
     table::Table,
 };
 

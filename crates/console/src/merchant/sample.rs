@@ -20,7 +20,7 @@ use super::{
     page, require_manage,
     set_endpoint::EndpointPath,
 };
-use crate::{Page, PageError, PageResult, Posted, error::sentence, html, listing::indented};
+use crate::{Page, PageError, PageResult, Posted, error::sentence, html, record_list::indented};
 
 /// The service waits for the endpoint up to half of its own time for a request.
 const DEADLINE: Duration = Duration::from_secs(25);

@@ -23,9 +23,9 @@ use crate::{
     confirm::ConfirmPage,
     form::{Form, Input, null_if_empty},
     html, html_with,
-    listing::Records,
     markup::{button, or_dash, row, text, text_or_dash},
     person::NoFields,
+    record_list::Records,
     rejected,
     table::Table,
 };

@@ -6,8 +6,8 @@ use pages::text::money;
 use super::document::{Address, Customer, Document};
 use crate::{
     Page,
-    listing::{indented, query_string, web_url},
     markup::{link, outside, text, text_or_dash},
+    record_list::{indented, query_string, web_url},
     states::order_tone,
     table::Table,
 };

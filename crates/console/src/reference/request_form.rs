@@ -10,7 +10,7 @@ use super::{
     prose::{Paragraph, paragraphs},
     schema::{Schemas, plain},
 };
-use crate::listing::indented;
+use crate::record_list::indented;
 
 const BODY: &str = "body";
 const CONFIRM: &str = "confirm";

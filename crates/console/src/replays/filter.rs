@@ -3,7 +3,7 @@
 use api::delivery::{Filter, State};
 use chrono::{DateTime, Utc};
 
-use crate::{deliveries::outcome_words, listing::query_string};
+use crate::{deliveries::outcome_words, record_list::query_string};
 
 /// The filter in words. A replay leaves out deliveries created after it started; the words do not
 /// repeat that.

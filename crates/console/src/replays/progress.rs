@@ -46,7 +46,7 @@ pub(super) fn replay_url(replays: &[ReplayEntry]) -> Option<String> {
 }
 
 fn own_url(service: Service, id: Uuid, also: &str) -> String {
-    match crate::listing::query_string(&[("also", also)]) {
+    match crate::record_list::query_string(&[("also", also)]) {
         query if query.is_empty() => format!("/replays/{service}/{id}"),
         query => format!("/replays/{service}/{id}?{query}"),
     }

@@ -17,7 +17,7 @@ use crate::{
     Page, SignedIn,
     actors::ClientNames,
     error::sentence,
-    listing::{Records, load, web_url, words},
+    record_list::{Records, load, web_url, words},
 };
 
 #[derive(Debug, Deserialize)]

@@ -6,8 +6,8 @@ use pages::path;
 use super::active_units;
 use crate::{
     Page,
-    listing::{amount, web_url, words},
     markup::{Markup, badge, link, outside, text},
+    record_list::{amount, web_url, words},
     states::Shown as _,
     table::Table,
 };

@@ -15,8 +15,8 @@ use crate::{
     filter::Condition,
     html,
     list::List,
-    listing::{Records, load, words},
     markup::{badge, link, text},
+    record_list::{Records, load, words},
     table::Table,
 };
 

@@ -21,8 +21,8 @@ use super::{
 use crate::{
     Page, PageResult, Section, SignedIn, html,
     list::List,
-    listing::{Records, load},
     markup::{Markup, badge, link, or_dash, text, text_or_dash},
+    record_list::{Records, load},
     table::Table,
 };
 

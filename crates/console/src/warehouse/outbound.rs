@@ -14,8 +14,8 @@ use super::{ASN_CONDITIONS, list, load_messages, look_up_asn, record_url};
 use crate::{
     Page, PageResult, Section, SignedIn, html,
     list::List,
-    listing::{load, words},
     markup::{link, text},
+    record_list::{load, words},
     states::Shown as _,
     table::Table,
 };

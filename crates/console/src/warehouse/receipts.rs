@@ -10,8 +10,8 @@ use crate::{
     Page, PageResult, SignedIn,
     filter::Condition,
     list::List,
-    listing::indented,
     markup::{Markup, badge, details, link, or_dash, text},
+    record_list::indented,
     table::Table,
 };
 
