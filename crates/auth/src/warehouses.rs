@@ -1,4 +1,4 @@
-//! Warehouse records of merchants.
+//! Warehouses of merchants.
 //!
 //! See docs/decisions/warehouse-records.md.
 

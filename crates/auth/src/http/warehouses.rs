@@ -1,4 +1,4 @@
-//! Warehouse records of merchants, for operators and for the merchants themselves.
+//! Warehouses of merchants, for operators and for the merchants themselves.
 
 use actix_web::{HttpRequest, HttpResponse, delete, get, put, web};
 use domain::{

@@ -1,4 +1,4 @@
-//! Tests of warehouse records.
+//! Tests of warehouses.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Warehouse records: the warehouses of a merchant, whose identifiers and addresses fill reports.
+//! The warehouses of a merchant, whose identifiers and addresses fill reports.
 
 use std::collections::BTreeMap;
 

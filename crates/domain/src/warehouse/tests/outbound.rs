@@ -98,7 +98,7 @@ fn the_published_schemas_require_the_same_fields() {
         jsonschema::is_valid(schema, &changed(sample.clone(), &[(pointer, None)]))
     };
     let report = json_schema::<OutboundShipment>("Report");
-    // A warehouse record can have these fields instead of the report.
+    // A warehouse can have these fields instead of the report.
     let is_of_record = |pointer: &str| {
         pointer.starts_with("/from/")
             || pointer.starts_with("/to/") && !pointer.contains("address/")
@@ -302,7 +302,7 @@ fn check_locations(changes: &[(&str, Value)], expected: Result<(&str, &str, &str
 }
 
 #[test]
-fn warehouse_records_fill_the_locations_of_a_report() {
+fn warehouses_fill_the_locations_of_a_report() {
     let (from, to) = (json!({ "warehouse": "reno" }), json!({ "warehouse": "reno" }));
     let freight = |from: &Value, to: &Value, expected| {
         let changes =
