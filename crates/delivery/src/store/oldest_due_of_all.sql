@@ -1,3 +1,5 @@
+-- Finds the oldest delivery of each of the first 2,000 endpoints, if it is due at $1, and the 1,000 oldest due ones of
+-- all. One step of the recursion skips to the next endpoint in the index.
 WITH RECURSIVE endpoints (merchant, kind, due_at, number) AS (
     (SELECT merchant, kind, next_attempt_at, 1 FROM deliveries WHERE state = 'ready'
     ORDER BY merchant, kind, next_attempt_at LIMIT 1)

@@ -1,3 +1,5 @@
+-- Returns the orders of the merchant $1 that led to the order $2 through exchanges, oldest first, up to 100. `seen`
+-- ends a cycle.
 WITH RECURSIVE chain AS (
     SELECT $2 COLLATE "C" AS original_order_id, 0 AS back,
         ARRAY[$2 COLLATE "C"] AS seen

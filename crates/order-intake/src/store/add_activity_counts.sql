@@ -1,3 +1,5 @@
+-- Adds to the counts of the merchant $1, by hour ($2): $3 received, $4 changed and $5 rejected orders. Deletes counts
+-- that are two days older than the newest of these hours or the database's clock, whichever is earlier.
 WITH deleted AS (
     DELETE FROM order_counts WHERE merchant = $1
         AND hour < LEAST((SELECT max(hour) FROM unnest($2) AS new (hour)), now())

@@ -1,3 +1,5 @@
+-- Counts a batch of the erasure $1, with $2 orders and $3 events in which data was replaced. After the last batch the
+-- erasure waits for the confirmations of the other services.
 UPDATE erasures SET batches = batches + 1, erased_orders = erased_orders + $2,
     erased_events = erased_events + $3,
     state = CASE WHEN EXISTS (

@@ -1,3 +1,5 @@
+-- Returns the positions of those of the orders ($1 merchants, $2 identifiers) that another transaction has locked: they
+-- exist, and FOR SHARE skips them. The statement holds a weak lock on the free ones until its transaction ends.
 WITH requested AS MATERIALIZED (
     SELECT merchant, identifier, position
     FROM unnest($1, $2) WITH ORDINALITY AS keys (merchant, identifier, position)

@@ -1,3 +1,4 @@
+-- Finds the units of orders ($1 merchants, $2 identifiers) that are in a return that is not canceled.
 SELECT units.* FROM unnest($1, $2) AS requested (merchant, order_identifier), LATERAL (
     SELECT merchant, rma_identifier, order_identifier, line_identifier, unit
     FROM return_units AS own WHERE own.merchant = requested.merchant

@@ -1,3 +1,6 @@
+-- Inserts receipts and returns the ids of the stored ones. Each receipt: $1 merchant, $2 ASN number, $3 unit
+-- identifier, $4 id, $5 line identifier, $6 message, $7 rejected, $8 time. One receipt of each unit is stored: an
+-- accepted one before a rejected one, then the first. It replaces a stored rejection if the unit is accepted now.
 INSERT INTO receipts AS stored (merchant, asn_number, unit_identifier, id,
     line_identifier, message, rejected, received_at)
 SELECT DISTINCT ON (merchant, asn_number, unit_identifier)

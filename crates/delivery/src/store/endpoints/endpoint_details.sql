@@ -1,3 +1,5 @@
+-- Returns the details of endpoints ($1 merchants, $2 kinds) at the time $4. `waiting` counts ready and blocked
+-- deliveries, up to $3. The columns of an endpoint without an attempt, or without a sample, are NULL.
 SELECT given.merchant, given.kind, (
     SELECT count(*) FROM (
         (SELECT 1 FROM deliveries AS row WHERE row.merchant = given.merchant

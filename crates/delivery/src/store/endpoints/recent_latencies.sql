@@ -1,3 +1,5 @@
+-- Returns the latency counts of endpoints ($1 merchants, $2 kinds) in the newest hour of each that has any, and in the
+-- hour before.
 SELECT given.merchant, given.kind,
 recent.hour, recent.bucket, recent.attempts, recent.delivered
 FROM unnest($1, $2) AS given (merchant, kind), LATERAL (

@@ -1,3 +1,5 @@
+-- Inserts or replaces the windows and the health of endpoints ($1 merchants, $2 kinds; $3 to $13: the other columns in
+-- the order of the list).
 INSERT INTO delivery_endpoints AS endpoint
 (merchant, kind, window_size, slow_start_threshold, window_acks, failed_probes, not_before,
 last_success_at, last_success_status, last_failure_at,

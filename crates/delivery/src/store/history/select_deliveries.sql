@@ -1,3 +1,5 @@
+-- A part of the statement of search.rs: the deliveries $1 with their unsettled rows and their last attempts. The
+-- filters follow.
 SELECT m.*,
 CASE row.state WHEN 'ready' THEN row.next_attempt_at END AS next_attempt_at, row.attempts,
 row.replay_number, last.*
