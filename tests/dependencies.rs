@@ -22,7 +22,7 @@ const ALLOWED: [(&str, &[&str]); 20] = [
     ("rma-engine", &["api", "delivery", "domain", "merchants", "messaging", "platform"]),
     ("exchange", &["api", "delivery", "domain", "merchants", "messaging", "platform"]),
     ("warehouse-notifier", &["api", "delivery", "domain", "merchants", "messaging", "platform"]),
-    ("pages", &["domain", "platform"]),
+    ("pages", &["platform"]),
     ("console", &["api", "domain", "pages", "platform"]),
     ("portal", &["domain", "pages", "platform"]),
     ("sandbox", &["domain", "platform"]),
