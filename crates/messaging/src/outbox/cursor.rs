@@ -79,7 +79,7 @@ impl RelayCursor {
     }
 
     /// Advances after a poll whose rows were moved to the published events. The start moves back if a full poll
-    /// found a row that no poll had skipped: all numbers are lower after a restore from a backup.
+    /// found a row that no poll had skipped: rows restored from the backup have lower numbers.
     pub(super) fn advance(&mut self, sequences: &[i64], now: Instant) {
         let Some(last) = sequences.iter().copied().max() else { return };
         let next = last.saturating_add(1);
@@ -180,7 +180,7 @@ mod tests {
         let mut cursor =
             RelayCursor { start: Some(900_000), skipped: BTreeMap::new(), full_poll_at: at(5) };
         assert_eq!(poll(&mut cursor, at(1), &[]).0, Poll::From(900_000));
-        // All numbers are lower after a restore from a backup.
+        // Rows restored from the backup have lower numbers.
         assert_eq!(poll(&mut cursor, at(5), &[10_100]).0, Poll::Full);
         assert_eq!(poll(&mut cursor, at(6), &[10_101]).0, Poll::From(10_101));
     }

@@ -19,8 +19,8 @@ const MOVE: &str = include_str!("move_published_events.sql");
 /// Events that the broker confirmed and that are still in the outbox, as far as this process knows.
 ///
 /// The relay keeps them until they are moved: while a move fails (a full disk, a standby, a lock on the
-/// published events) it repeats only the move and publishes nothing again. A restored database uses sequence
-/// numbers again, so the events are compared by id too.
+/// published events) it repeats only the move and publishes nothing again. Until the restore check has run, sequence
+/// numbers may repeat, so the events are compared by id too.
 #[derive(Default)]
 pub(super) struct ConfirmedEvents {
     sequences: Vec<i64>,
