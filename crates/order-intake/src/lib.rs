@@ -1,9 +1,9 @@
 //! The gateway that merchants publish orders to.
 //!
 //! The service owns the newest snapshot of every order, every refund ever published, the numbers of
-//! orders that merchants sent, and the erasures of shoppers' data. It consumes
-//! `merchant.changed`, `token.revoked` and `shopper.erasure_confirmed`, and publishes `order.stored`,
-//! `order.stored_in_bulk` and `shopper.erased`.
+//! orders that merchants sent, and the erasures of shoppers' data. It consumes `merchant.changed.v1`,
+//! `token.revoked.v1` and `shopper.erasure_confirmed.v1`, and publishes `order.stored.v1`, `order.stored_in_bulk.v1`
+//! and `shopper.erased.v1`.
 //!
 //! An order that got a 200 response is stored, and if it changed, its event is in the outbox. A
 //! message is stored as a whole or not at all. Memory use is bounded by the settings.
