@@ -34,7 +34,7 @@ impl Rma {
     }
 
     /// Receives a unit that the warehouse identifies by line, SKU or UPC. It counts as the first
-    /// matching unit that has not arrived, or as an overage if there is none.
+    /// matching unit that has not arrived, or as one more than expected if there is none.
     pub fn receive_unit(
         &mut self,
         received: &UnitReceived,
