@@ -77,7 +77,7 @@ pub(crate) fn badge(tone: &str, name: impl Display) -> Markup {
     text(name).classed(format!("badge {tone}").trim_end())
 }
 
-/// A link that looks like a button. Screen readers also tell `about`.
+/// A link that looks like a button. Screen readers also read out `about`.
 pub(crate) fn button(url: impl Display, name: &str, about: impl Display) -> Markup {
     let url = text(url);
     let about = text(about).classed("visually-hidden");

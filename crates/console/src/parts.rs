@@ -12,8 +12,8 @@ pub(crate) struct Loaded<T> {
     pub(crate) missing: Vec<Service>,
 }
 
-/// Calls several services. A service that does not have this operation yet counts as missing, and so
-/// does one that rejects the call for now.
+/// Calls several services. A service that does not have this operation yet, or that rejects the request, counts as
+/// missing.
 pub(crate) async fn each<T: DeserializeOwned>(
     api: &Caller,
     services: &[Service],

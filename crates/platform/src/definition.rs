@@ -86,7 +86,7 @@ impl Definition {
         if faults.is_empty() { Ok(()) } else { Err(faults) }
     }
 
-    /// A service with tables needs `database.url`, and another one may not have it.
+    /// A service with tables needs `database.url`; a service without tables must not have it.
     pub(crate) fn check_database_url(&self, settings: &database::Settings) -> anyhow::Result<()> {
         let name = self.name;
         let has_tables = !(self.migrations)().is_empty();

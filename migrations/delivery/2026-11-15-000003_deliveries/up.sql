@@ -1,7 +1,7 @@
 -- Messages to merchants. `deliveries` holds the messages that are not settled yet; it is small and
 -- changes often. `delivery_messages` and `delivery_attempts` are the history: rows are written once,
--- except that a shopper's data is erased, and whole days are dropped. Both are partitioned by id: ids are UUIDs of version 7, which begin
--- with their time of creation.
+-- except that a shopper's data is erased, and whole days are dropped. Both are partitioned by id: ids are
+-- UUIDs of version 7, which begin with their time of creation.
 CREATE TABLE delivery_messages (
     id UUID PRIMARY KEY,
     merchant TEXT NOT NULL,

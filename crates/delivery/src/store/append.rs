@@ -53,8 +53,8 @@ pub struct NewDelivery {
 static INSERT_MESSAGES: LazyLock<String> =
     LazyLock::new(|| format!(include_str!("insert_messages.sql"), sequence_floor = SEQUENCE_FLOOR));
 
-/// A query in SQL that locks the counter of an ordering key, for a batch that appends to the key later. It finds nothing
-/// if another transaction, for example a replay, has locked the counter: a batch must not wait for it.
+/// A query in SQL that locks the counter of an ordering key, for a batch that appends to the key later. It finds
+/// nothing if another transaction, for example a replay, has locked the counter: a batch must not wait for it.
 pub fn lock_free_counter(merchant: &str, ordering_key: &str) -> String {
     format!(
         "SELECT true AS is_free FROM delivery_ordering_keys AS counter \

@@ -30,7 +30,7 @@ pub(super) struct ItemSummary {
 
 impl Summary {
     pub(super) fn new(page: &Page, request: &Request, quote: &Quote) -> Self {
-        // Nobody gets the amounts of a return that is not possible.
+        // A giftee sees no amounts, and an impossible return has none.
         let is_shown = quote.possible && !request.is_gift;
         Self {
             items: request.items.iter().map(|item| summary(page, item, quote)).collect(),

@@ -38,7 +38,8 @@ impl RequestedReturn {
 
 /// Locks the named returns and the returns with units in the parcels, in the order of their keys. Canceled units
 /// do not count. In a batch, returns are skipped that are locked, or whose messages have a locked counter, and
-/// documents of more than [`MAX_REQUEST_BATCH_BYTES`] together are not loaded. See [`held`](super::units::held) for `OFFSET 0`.
+/// documents of more than [`MAX_REQUEST_BATCH_BYTES`] together are not loaded. See [`held`](super::units::held) for
+/// `OFFSET 0`.
 pub(crate) async fn lock_requested(
     mut conn: &AsyncPgConnection,
     named: &[ResourceKey<'_>],
