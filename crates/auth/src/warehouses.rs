@@ -1,6 +1,6 @@
 //! Warehouses of merchants.
 //!
-//! See docs/decisions/warehouse-records.md.
+//! See docs/decisions/merchant-warehouses.md.
 
 use domain::merchant::Merchant;
 use domain::warehouse::{MAX_WAREHOUSES, Warehouse};
