@@ -107,8 +107,8 @@ const WRITE_LINES: &str = include_str!("write_lines.sql");
 /// Stored orders that the upsert may overwrite: those that are not newer.
 const REPLACES_OLDER: &str =
     "orders.updated_at <= excluded.updated_at AND orders.digest <> excluded.digest";
-/// Stored orders that the upsert may overwrite: those that are as they were read. `$15` are their merchants, `$16` their
-/// digests.
+/// Stored orders that the upsert may overwrite: those that are as they were read. `$15` are the merchants and `$16`
+/// the digests.
 const REPLACES_READ: &str = "(orders.merchant, orders.digest) IN (SELECT * FROM unnest($15, $16))";
 /// Every order was written.
 const ORDERS_COMPLETE: &str = "(SELECT count(*) FROM stored) = cardinality($5)";

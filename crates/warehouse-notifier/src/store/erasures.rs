@@ -201,8 +201,8 @@ platform::rows! {
     }
 }
 
-/// Applies `erase` to the receipts of inbound ASNs, or to those from before a time, and returns the number of those that
-/// changed. An ASN may have thousands of receipts of other shoppers, which are read in parts and not locked. A
+/// Applies `erase` to the receipts of inbound ASNs, or to those from before a time, and returns the number of those
+/// that changed. An ASN may have thousands of receipts of other shoppers, which are read in parts and not locked. A
 /// receipt that another one replaces meanwhile is newer, and stays.
 pub(crate) async fn erase_receipts(
     conn: &mut AsyncPgConnection,
