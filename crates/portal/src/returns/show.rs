@@ -96,7 +96,8 @@ impl ReturnPage {
         let needs_drop_off = rma.needs_drop_off() && !is_received;
         let title = page.t1("return-code-title", "rma", &rma.rma_identifier);
         Self {
-            is_new,
+            // A return can be canceled before the page is loaded again.
+            is_new: is_new && rma.is_open(),
             url,
             needs_drop_off,
             code: needs_drop_off.then(|| qr::svg(&rma.rma_identifier, &title)).flatten(),
@@ -187,6 +188,18 @@ mod tests {
         assert!(!page.contains("<b>Tee"), "{page}");
         // The script says so when the page cannot be refreshed.
         assert!(page.contains("data-stale=\"Not refreshed since {time} UTC.\""), "{page}");
+    }
+
+    #[test]
+    fn a_return_that_was_closed_meanwhile_is_not_confirmed() {
+        use domain::returns::RmaStatus;
+        let mut new = rma(&[json!({})]);
+        assert!(rendered(new.clone(), true).contains("Your return is confirmed"));
+        for closed in [RmaStatus::Canceled, RmaStatus::Refunded] {
+            new.status = closed;
+            let page = rendered(new.clone(), true);
+            assert!(page.contains("<h1>Return RMA-1") && !page.contains("is confirmed"), "{page}");
+        }
     }
 
     #[test]
