@@ -68,6 +68,7 @@ async fn show_check(
     let items = basket::load(&visit, &draft).await;
     if let Some(rma) = visit.shopper.confirmed(draft.digest())
         && sent.fields.text("more") != rma
+        && !confirmed::is_canceled(&visit, rma).await
     {
         return confirmed::show(&visit, &draft, rma, matches!(items, Ok(Some(_))));
     }

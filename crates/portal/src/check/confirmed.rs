@@ -2,12 +2,13 @@
 
 use actix_web::HttpResponse;
 use askama::Template;
+use domain::returns::RmaStatus;
 
 use crate::{
     draft::ReturnDraft,
     error::PageError,
     page::{Page, Step, html},
-    returns::return_url,
+    returns::{Return, return_url},
     visit::Visit,
 };
 
@@ -21,6 +22,13 @@ struct ConfirmedPage {
     is_possible: bool,
     form_method: &'static str,
     hidden: Vec<(&'static str, String)>,
+}
+
+/// Whether a confirmed return was canceled since, for example by the shop. Its items can then be chosen again. An
+/// unknown state counts as not canceled.
+pub(super) async fn is_canceled(visit: &Visit, rma: &str) -> bool {
+    let found = Return::load(visit, rma).await;
+    found.is_ok_and(|found| found.status == RmaStatus::Canceled)
 }
 
 /// Shows the return of these choices, and asks before it leads to one more. The confirmation names the return: after

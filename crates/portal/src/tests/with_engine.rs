@@ -17,7 +17,9 @@ use pages::api::Service;
 use serde_json::{Value, json};
 
 use super::{App, Shown, assert_contains, sealer};
-use crate::{access, merchant::Portals, order::tests::unit, routes};
+use crate::{
+    access, cookie::tests::proof, draft::ReturnDraft, merchant::Portals, order::tests::unit, routes,
+};
 use platform::Clock;
 
 /// The merchant's settings, the units of every order, and the requests for returns.
@@ -30,6 +32,8 @@ struct Engine {
     returns: Vec<Value>,
     /// The idempotency keys of the returns.
     keys: Vec<String>,
+    /// Whether the shop has canceled the returns.
+    is_canceled: bool,
 }
 
 type Shared = web::Data<Mutex<Engine>>;
@@ -117,6 +121,15 @@ async fn create(engine: Shared, request: HttpRequest, body: web::Json<Value>) ->
     engine.lock().unwrap().create(key, body.into_inner())
 }
 
+async fn show(engine: Shared, rma: web::Path<String>) -> HttpResponse {
+    let status = if engine.lock().unwrap().is_canceled { "CANCELED" } else { "CREATED" };
+    HttpResponse::Ok().json(json!({
+        "rma_identifier": *rma, "status": status, "created_at": "2026-11-16T08:30:00Z",
+        "return_method": "mail-back", "return_shipping_cost_cents": 500, "currency": "EUR",
+        "is_cancelable": false, "units": [],
+    }))
+}
+
 /// A browser. Its tabs share the cookie.
 struct Browser {
     engine: Shared,
@@ -138,6 +151,7 @@ impl Browser {
                 .route("/v1/orders/{order}/returnable", web::get().to(returnable))
                 .route("/v1/returns/quote", web::post().to(quote))
                 .route("/v1/returns", web::post().to(create))
+                .route("/v1/returns/{rma}", web::get().to(show))
         });
         let server = server.workers(1).bind(("127.0.0.1", 0)).unwrap();
         let url = format!("http://{}", server.addrs()[0]).parse().unwrap();
@@ -327,6 +341,24 @@ async fn back_after_the_confirmation_says_that_the_withdrawal_was_received() {
     assert_contains(&page, &["Confirm withdrawal"]);
     let (_, location, _) = browser.get("/acme/withdraw/confirm?order=W-2").await;
     assert_eq!(location, "/acme/withdraw?order=W-2");
+}
+
+#[actix_web::test]
+async fn items_of_a_return_that_the_shop_canceled_can_be_returned_again() {
+    let mut browser = Browser::start(&METHODS, &[unit("1", 1)]).await;
+    browser.begin("Ada", "W-1").await;
+    let query = "i=W-1~1~1~SMALL~refund&method=mail-back";
+    let mut shopper = super::shopper();
+    shopper.add(proof("W-1", "2026-11-16T09:30:00Z"));
+    shopper.remember(ReturnDraft::parse(query).unwrap().digest(), "RMA-7");
+    browser.cookie = Some(shopper.cookie(&browser.app.sealer).unwrap());
+    let path = format!("/acme/check?{query}");
+    let (_, _, page) = browser.get(&path).await;
+    assert_contains(&page, &["You confirmed this: RMA-7"]);
+    browser.engine.lock().unwrap().is_canceled = true;
+    let (status, _, page) = browser.get(&path).await;
+    assert_eq!(status, StatusCode::OK, "{page}");
+    assert_contains(&page, &["Confirm the return"]);
 }
 
 #[actix_web::test]
