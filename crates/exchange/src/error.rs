@@ -18,6 +18,8 @@ pub(crate) enum Error {
         "the exchange order for order {order} is {state}: only an undeliverable one can be abandoned"
     )]
     NotUndeliverable { order: String, state: &'static str },
+    #[error("the exchange order for order {order} was abandoned already by {by} with another note")]
+    AlreadyAbandoned { order: String, by: String },
     #[error("the exchange order for order {0} is being replayed")]
     BeingReplayed(String),
     #[error("return {rma} of order {order} cannot be exchanged: {cause}")]
@@ -42,7 +44,9 @@ impl Failure for Error {
                 _ => ErrorKind::BadGateway,
             },
             Self::NoExchange(_) => ErrorKind::Missing,
-            Self::NotUndeliverable { .. } | Self::BeingReplayed(_) => ErrorKind::Conflict,
+            Self::NotUndeliverable { .. }
+            | Self::AlreadyAbandoned { .. }
+            | Self::BeingReplayed(_) => ErrorKind::Conflict,
             Self::Unplaceable { .. } => ErrorKind::Invalid,
             Self::Database(error) => error.kind(),
         }

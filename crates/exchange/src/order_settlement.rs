@@ -18,7 +18,7 @@ use platform::{Clock, Timestamp, database::DatabaseError};
 
 use crate::App;
 use crate::error::Error;
-use crate::store::orders::{self, Settled};
+use crate::store::orders::{self, Locked, Settled};
 
 #[derive(Clone)]
 pub(crate) struct OrderSettlement {
@@ -111,7 +111,8 @@ impl OrderSettlement {
 /// Abandons an undeliverable exchange order: its delivery is deleted and its units are refunded.
 ///
 /// The row stays, so that the original order gets no second exchange order: the merchant may have
-/// processed the first one. Abandoning an abandoned order changes nothing, also not its note.
+/// processed the first one. Abandoning an abandoned order with the same note changes nothing, and with another
+/// note is refused.
 #[tracing::instrument(skip_all, fields(merchant = %merchant, order.id = original_order_id))]
 pub(crate) async fn abandon(
     app: &App,
@@ -123,11 +124,18 @@ pub(crate) async fn abandon(
         .transaction_of(merchant.as_str(), async |conn| {
             let now = app.order_settlement.clock.now();
             let named = || original_order_id.to_owned();
-            let (state, delivery) = orders::lock(conn, merchant, original_order_id)
-                .await?
-                .ok_or_else(|| Error::NoExchange(named()))?;
+            let locked = orders::lock(conn, merchant, original_order_id).await?;
+            let Locked { state, delivery, abandonment: earlier } =
+                locked.ok_or_else(|| Error::NoExchange(named()))?;
             match state {
-                State::Abandoned => return Ok(()),
+                State::Abandoned => {
+                    return match earlier {
+                        Some(earlier) if earlier.note != abandonment.note => {
+                            Err(Error::AlreadyAbandoned { order: named(), by: earlier.by })
+                        }
+                        _ => Ok(()),
+                    };
+                }
                 State::Undeliverable | State::AlreadyExists => {}
                 other => {
                     return Err(Error::NotUndeliverable { order: named(), state: other.as_str() });

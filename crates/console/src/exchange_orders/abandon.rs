@@ -33,7 +33,7 @@ struct AbandonPage {
 #[derive(Debug, Default)]
 struct AbandonFields {
     note: Field,
-    /// The reason why the exchange order was not abandoned.
+    /// The reason why nothing was changed.
     problem: Option<String>,
 }
 
@@ -44,7 +44,8 @@ struct AbandonForm {
 }
 
 impl AbandonFields {
-    /// The form with the reason why the exchange order was not abandoned.
+    /// The form with the reason why nothing was changed. It keeps the note, also if another person abandoned the
+    /// exchange order meanwhile.
     fn rejected(note: &str, error: ApiError) -> Result<Self, ApiError> {
         let mut fields = Self { note: Field::new(note), problem: None };
         match error {

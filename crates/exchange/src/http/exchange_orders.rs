@@ -112,7 +112,7 @@ pub(crate) struct NewAbandonment {
 ///
 /// The exchange order must be `undeliverable` or `already_exists`. The delivery can no longer be replayed,
 /// and the units are refunded. The note says why and is stored with the operator. Repeating the request
-/// changes nothing.
+/// with the same note changes nothing.
 #[utoipa::path(
     tag = "exchange orders",
     params(
@@ -122,7 +122,7 @@ pub(crate) struct NewAbandonment {
     request_body(content = NewAbandonment, example = json!({ "note": "The merchant cannot exchange gift cards" })),
     responses(
         (status = 200, description = "The abandoned exchange order", body = Details),
-        (status = 409, description = "The exchange order is not undeliverable, or is being replayed", body = ErrorBody),
+        (status = 409, description = "The exchange order is not undeliverable, is being replayed, or was abandoned with another note", body = ErrorBody),
     ),
     security(("bearer" = ["operator"])),
 )]

@@ -105,22 +105,39 @@ platform::rows! {
     struct LockedRow {
         state: String,
         delivery: Uuid,
+        abandoned_by: Option<String>,
+        abandon_note: Option<String>,
     }
 }
 
-/// Locks an exchange order until the transaction ends, and returns its state and delivery.
+/// An exchange order that is locked until the transaction ends.
+pub(crate) struct Locked {
+    pub(crate) state: State,
+    pub(crate) delivery: Uuid,
+    pub(crate) abandonment: Option<Abandonment>,
+}
+
+/// Locks an exchange order until the transaction ends.
 pub(crate) async fn lock(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     original_order_id: &str,
-) -> Result<Option<(State, Uuid)>, DatabaseError> {
+) -> Result<Option<Locked>, DatabaseError> {
     let lock = sql(
-        "SELECT state, delivery FROM exchange_orders \
+        "SELECT state, delivery, abandoned_by, abandon_note FROM exchange_orders \
          WHERE merchant = $1 AND original_order_id = $2 FOR NO KEY UPDATE",
         (merchant.as_str(), original_order_id),
     );
     let row: Option<LockedRow> = lock.get_result(conn).await.optional()?;
-    row.map(|row| Ok((parse(&row.state)?, row.delivery))).transpose()
+    let locked = |row: LockedRow| {
+        let decision = row.abandoned_by.zip(row.abandon_note);
+        Ok(Locked {
+            state: parse(&row.state)?,
+            delivery: row.delivery,
+            abandonment: decision.map(|(by, note)| Abandonment { by, note }),
+        })
+    };
+    row.map(locked).transpose()
 }
 
 /// Marks an exchange order as placed; `None` if it is settled already. Our identifier is used if the

@@ -86,13 +86,24 @@ async fn an_operator_abandons_an_undeliverable_order() {
     app.behave("/exchange_orders", refusing).await;
     app.wait_until_idle().await;
 
-    for note in ["sold out, says acme", "another reason"] {
-        let (status, ended) = abandon("1001", note).await;
+    for _ in 0..2 {
+        let (status, ended) = abandon("1001", "sold out, says acme").await;
         assert_eq!((status, &ended["state"]), (StatusCode::OK, &json!("abandoned")));
         assert_eq!(ended["message"]["original_order_id"], "1001");
         assert_eq!(ended["abandonment"]["note"], "sold out, says acme");
         assert!(ended["abandonment"]["by"].is_string(), "{ended}");
     }
+    let (_, ended) = app.get("/v1/exchange_orders/1001", "acme").await;
+    let (status, refusal) = abandon("1001", "another reason").await;
+    assert_eq!(status, StatusCode::CONFLICT, "{refusal}");
+    let by = ended["abandonment"]["by"].as_str().unwrap();
+    let message = refusal["message"].as_str().unwrap();
+    assert!(
+        message.ends_with(&format!("was abandoned already by {by} with another note")),
+        "{message}"
+    );
+    let (_, unchanged) = app.get("/v1/exchange_orders/1001", "acme").await;
+    assert_eq!(unchanged["abandonment"], ended["abandonment"]);
     let failed = app.failed().await;
     assert_eq!((reason(&failed), failed.items.len()), (FailureReason::Abandoned, 1));
     assert_eq!(failed.rma_identifier, "R-1");
