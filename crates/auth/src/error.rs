@@ -71,6 +71,10 @@ pub(crate) enum Error {
     PersonNotFound(String),
     #[error("person {0} already exists")]
     PersonExists(Email),
+    /// The message is the same for all reasons. One is that a person of another merchant or an operator has the
+    /// address.
+    #[error("{0} cannot be invited to this merchant: ask an operator")]
+    NotInvitable(Email),
     #[error("person {0} is disabled")]
     PersonDisabled(Email),
     #[error("person {0} is the last active operator")]
@@ -168,6 +172,7 @@ impl Failure for Error {
             | Self::SecretStillValid { .. }
             | Self::SigningSecretInUse { .. }
             | Self::PersonExists(_)
+            | Self::NotInvitable(_)
             | Self::PersonDisabled(_)
             | Self::LastOperator(_)
             | Self::OperatorWithoutTotp(_)

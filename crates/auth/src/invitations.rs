@@ -6,6 +6,7 @@ use std::net::IpAddr;
 
 use chrono::{DateTime, Utc};
 use diesel_async::AsyncPgConnection;
+use domain::access::MerchantId;
 use serde::Serialize;
 use serde_json::json;
 use tokio::time::Instant;
@@ -13,7 +14,9 @@ use utoipa::ToSchema;
 
 pub(crate) use self::acceptance::{Acceptance, AcceptedInvitation, accept};
 use crate::{
-    App, credentials,
+    App,
+    audit::NewAuditRecord,
+    credentials,
     email::Email,
     error::Error,
     people::{self, Manager, NewPerson, PersonView},
@@ -64,7 +67,7 @@ pub(crate) async fn invite(
     manager.check_merchant(new.merchant.as_ref())?;
     let now = app.clock.now();
     let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| {
+    let invited = conn.transaction(async |conn| {
         let person = people::create(conn, new, State::Invited, now).await?;
         let invitation = create(app, conn, &person.email).await?;
         let detail = json!({
@@ -73,8 +76,34 @@ pub(crate) async fn invite(
         let record = people::record(manager.actor, "person.invited", &person, detail);
         audit::insert(conn, record, now).await?;
         Ok(InvitedPerson { person: PersonView::from(&person), invitation })
-    })
-    .await
+    });
+    match (invited.await, manager.merchant) {
+        (Err(Error::PersonExists(email)), Some(own)) => {
+            Err(refusal(app, &mut conn, manager.actor, own, email).await?)
+        }
+        (invited, _) => invited,
+    }
+}
+
+/// The refusal of an address that a person has. The managers of a merchant are not told about people of others.
+/// The audit log shows operators who tries addresses.
+async fn refusal(
+    app: &App,
+    conn: &mut AsyncPgConnection,
+    actor: &str,
+    own: &MerchantId,
+    email: Email,
+) -> Result<Error, Error> {
+    let person = stored_people::find(conn, &email).await?;
+    if person.is_some_and(|person| person.merchant.as_ref() == Some(own)) {
+        return Ok(Error::PersonExists(email));
+    }
+    let subject = format!("person/{email}");
+    let detail = json!({});
+    let action = "person.invitation_refused";
+    let record = NewAuditRecord { actor, action, subject, merchant: Some(own), detail };
+    audit::insert(conn, record, app.clock.now()).await?;
+    Ok(Error::NotInvitable(email))
 }
 
 /// Invites a person again. An earlier invitation is void; the password stays valid until the new

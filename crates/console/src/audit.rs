@@ -52,6 +52,7 @@ const ACTIONS: &[&str] = &[
     "person.accepted",
     "person.disabled",
     "person.enabled",
+    "person.invitation_refused",
     "person.invitation_renewed",
     "person.invited",
     "person.linked",

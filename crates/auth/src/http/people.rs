@@ -66,7 +66,7 @@ pub(super) fn parse_email(text: &str) -> Result<Email, Error> {
     responses(
         (status = 201, body = InvitedPerson),
         (status = 404, description = "The merchant does not exist", body = ErrorBody),
-        (status = 409, description = "A person with this e-mail address exists", body = ErrorBody),
+        (status = 409, description = "The e-mail address cannot be invited, for example because a person has it", body = ErrorBody),
     )
 )]
 #[post("/v1/people")]

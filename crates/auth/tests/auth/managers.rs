@@ -60,7 +60,22 @@ async fn a_merchant_manages_only_its_own_people() {
         assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
     }
     let own = json!({"email": "new@acme.example", "role": "merchant-viewer"});
-    assert_eq!(call(Method::POST, "/v1/people", Some(own)).await.0, StatusCode::CREATED);
+    assert_eq!(call(Method::POST, "/v1/people", Some(own.clone())).await.0, StatusCode::CREATED);
+    let (status, message) = call(Method::POST, "/v1/people", Some(own)).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    assert_eq!(message, "person new@acme.example already exists");
+    // The refusal of an address of a person elsewhere does not tell so.
+    for foreign in [&rival.email, &operator.email] {
+        let body = json!({"email": foreign, "role": "merchant-viewer"});
+        let (status, message) = call(Method::POST, "/v1/people", Some(body)).await;
+        assert_eq!(status, StatusCode::CONFLICT);
+        let neutral = format!("{foreign} cannot be invited to this merchant: ask an operator");
+        assert_eq!(message, neutral);
+        let records = app.audit_records().await;
+        let record = records.iter().find(|it| it["action"] == "person.invitation_refused").unwrap();
+        let expected = (json!(admin.email), json!(format!("person/{foreign}")));
+        assert_eq!((&record["actor"], &record["subject"]), (&expected.0, &expected.1));
+    }
     let (_, page) = app.call_as(&token, Method::GET, "/v1/people", None).await;
     let people = page["people"].as_array().unwrap();
     let emails: Vec<_> = people.iter().map(|person| person["email"].as_str().unwrap()).collect();

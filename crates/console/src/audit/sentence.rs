@@ -98,6 +98,9 @@ fn person(record: &AuditRecord, email: &str) -> Option<String> {
     Some(match record.action.as_str() {
         "person.invited" => format!("invited {email}{role}"),
         "person.created" => format!("created {email}{role}"),
+        "person.invitation_refused" => {
+            format!("tried to invite {email}{role}, which was refused")
+        }
         "person.invitation_renewed" => format!("made a new invitation link for {email}"),
         "person.accepted" => "accepted the invitation".to_owned(),
         "person.linked" => {
