@@ -3,7 +3,14 @@
 
 use std::{collections::BTreeMap, net::Ipv4Addr};
 
-use actix_web::{HttpRequest, HttpResponse, HttpServer, rt, web};
+use actix_web::{
+    HttpRequest, HttpResponse, HttpServer,
+    cookie::Cookie,
+    http::{StatusCode, header},
+    rt,
+    test::{TestRequest, call_service, init_service, read_body},
+    web,
+};
 use api::{
     delivery::{DeliveryView, EndpointView},
     orders::OrderSummary,
@@ -13,6 +20,7 @@ use pages::api::{Api, Service};
 use platform::Clock;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use url::Url;
 use uuid::Uuid;
 
 use crate::{App, Page, Section, SignedIn};
@@ -37,22 +45,49 @@ pub(crate) fn page(signed_in: &SignedIn) -> Page {
 
 /// The console with an auth whose merchant `acme` has version 2, because another person has just changed it.
 pub(crate) fn app_with_changed_merchant() -> App {
-    let auth = HttpServer::new(|| {
+    app_with_services(|_| {})
+}
+
+/// The console with such an auth and a stand-in for rma-engine, which also respond as configured.
+pub(crate) fn app_with_services(configure: fn(&mut web::ServiceConfig)) -> App {
+    let services = HttpServer::new(move || {
         let merchant = web::resource("/v1/merchants/acme")
             .route(web::get().to(show_merchant))
             .route(web::patch().to(change));
         let warehouse = web::resource("/v1/merchants/acme/warehouses/reno")
             .route(web::get().to(show_warehouse))
-            .route(web::put().to(change));
+            .route(web::put().to(change))
+            .route(web::delete().to(change));
+        let endpoint =
+            web::resource("/v1/merchants/acme/endpoints/rma").route(web::delete().to(change));
         let token = web::resource("/v1/sessions/token").route(web::post().to(issue_token));
         let client = web::resource("/v1/clients/bh_1").route(web::get().to(show_client));
-        actix_web::App::new().service(token).service(merchant).service(warehouse).service(client)
+        let app = actix_web::App::new().service(token).service(merchant).service(warehouse);
+        app.service(client).service(endpoint).configure(configure)
     });
-    let auth = auth.workers(1).bind(("127.0.0.1", 0)).unwrap();
-    let url = format!("http://{}", auth.addrs()[0]).parse().unwrap();
-    rt::spawn(auth.run());
-    let api = Api::new(BTreeMap::from([(Service::Auth, url)])).unwrap();
-    App { api, clock: Clock::system() }
+    let services = services.workers(1).bind(("127.0.0.1", 0)).unwrap();
+    let url: Url = format!("http://{}", services.addrs()[0]).parse().unwrap();
+    rt::spawn(services.run());
+    let urls = [Service::Auth, Service::RmaEngine].map(|service| (service, url.clone()));
+    App { api: Api::new(BTreeMap::from(urls)).unwrap(), clock: Clock::system() }
+}
+
+/// The response to a form of the signed-in person: its status, its `Location` and its page.
+pub(crate) async fn post(
+    app: App,
+    routes: fn(&mut web::ServiceConfig),
+    path: &str,
+    fields: &[(&str, &str)],
+) -> (StatusCode, String, String) {
+    let app = actix_web::App::new().app_data(web::Data::new(app)).configure(routes);
+    let cookie = Cookie::new("__Host-session", "s");
+    let request = TestRequest::post().uri(path).cookie(cookie).set_form(fields);
+    let response = call_service(&init_service(app).await, request.to_request()).await;
+    let location = response.headers().get(header::LOCATION).and_then(|it| it.to_str().ok());
+    let location = location.unwrap_or_default().to_owned();
+    let status = response.status();
+    let page = String::from_utf8(read_body(response).await.to_vec()).unwrap();
+    (status, location, page)
 }
 
 async fn issue_token() -> HttpResponse {

@@ -31,7 +31,7 @@ use domain::access::MerchantId;
 use domain::delivery::OUTCOMES;
 use domain::json::{FieldError, ValidationError};
 use domain::message_kind::MessageKind;
-use platform::{ErrorKind, Failure};
+use platform::{ErrorKind, Failure, database::DatabaseError};
 use utoipa_actix_web::service_config::ServiceConfig;
 use uuid::Uuid;
 
@@ -76,6 +76,8 @@ pub(crate) enum Error {
          use force to send it anyway"
     )]
     Superseded(Uuid),
+    #[error("delivery {0} was replayed since you read it: read it again")]
+    ReplayedSince(Uuid),
     #[error("delivery {0} cannot be sent now: {1}")]
     CannotRetry(Uuid, String),
     #[error("too many listeners; try again later")]
@@ -86,18 +88,29 @@ pub(crate) enum Error {
     Malformed(String),
     #[error("the sample of event {0} cannot be built")]
     BrokenSample(&'static str, #[source] serde_json::Error),
+    #[error("database")]
+    Database(#[from] DatabaseError),
+}
+
+impl From<diesel::result::Error> for Error {
+    fn from(error: diesel::result::Error) -> Self {
+        DatabaseError::from(error).into()
+    }
 }
 
 impl Failure for Error {
     fn kind(&self) -> ErrorKind {
         match self {
             Self::NoDelivery(_) | Self::NoReplay(_) | Self::NoMerchant(_) => ErrorKind::Missing,
-            Self::Pending(_) | Self::Superseded(_) | Self::CannotRetry(..) | Self::ReplayIs(..) => {
-                ErrorKind::Conflict
-            }
+            Self::Pending(_)
+            | Self::Superseded(_)
+            | Self::ReplayedSince(_)
+            | Self::CannotRetry(..)
+            | Self::ReplayIs(..) => ErrorKind::Conflict,
             Self::TooManyListeners => ErrorKind::Limited,
             Self::ListenerTooOld | Self::Malformed(_) => ErrorKind::Malformed,
             Self::BrokenSample(..) => ErrorKind::Internal,
+            Self::Database(error) => error.kind(),
         }
     }
 }

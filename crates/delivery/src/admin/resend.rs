@@ -6,9 +6,9 @@ use actix_web::{HttpResponse, post, web};
 use api::delivery::{DeliveryView, Filter, ReplayState, State, Waiting, WaitingReason};
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
+use platform::Problem;
 use platform::http::{ErrorBody, Query};
 use platform::identity::Caller;
-use platform::{Problem, database::DatabaseError};
 use serde::Deserialize;
 use utoipa::IntoParams;
 use uuid::Uuid;
@@ -28,6 +28,10 @@ pub(crate) struct ReplayOptions {
     /// Replay even if a newer message of its ordering key was delivered.
     #[serde(default)]
     force: bool,
+    /// The `replay_number` of the newest attempt that you have seen. If the delivery was replayed and attempted
+    /// since, nothing is sent.
+    #[param(minimum = 0)]
+    replay_number: Option<i32>,
 }
 
 /// Replay a delivery
@@ -38,7 +42,7 @@ pub(crate) struct ReplayOptions {
     tag = "deliveries", security(("bearer" = ["replay"])), params(("id" = Uuid, Path), ReplayOptions),
     responses(
         (status = 202, description = "The delivery is pending again", body = DeliveryView),
-        (status = 409, description = "The delivery is pending already, or superseded", body = ErrorBody),
+        (status = 409, description = "The delivery is pending already, superseded, or was replayed since `replay_number`", body = ErrorBody),
     )
 )]
 #[post("/v1/deliveries/{id}/replay")]
@@ -56,7 +60,7 @@ pub(crate) async fn replay_delivery(
         return Err(Error::Pending(id).into());
     }
     if delivery.state() != State::Pending {
-        let is_replayed = replay_settled(&deliveries, &caller, &delivery, query.force).await?;
+        let is_replayed = replay_settled(&deliveries, &caller, &delivery, &query).await?;
         delivery = find(&mut *engine.pool.get().await?, merchant.as_ref(), id).await?;
         // Another request may have replayed the delivery at the same time.
         if !is_replayed && delivery.state() != State::Pending {
@@ -70,13 +74,15 @@ pub(crate) async fn replay_delivery(
 }
 
 /// Makes a settled delivery ready and records the caller, as for a replay by filter. Returns false if the
-/// delivery is superseded or pending.
+/// delivery is superseded or pending. A delivery that was replayed since the caller read it is an error: the
+/// message may have been delivered.
 async fn replay_settled(
     deliveries: &Deliveries,
     caller: &Caller,
     delivery: &DeliveryRow,
-    force: bool,
-) -> Result<bool, Problem> {
+    options: &ReplayOptions,
+) -> Result<bool, Error> {
+    let ReplayOptions { force, replay_number: seen } = *options;
     let id = delivery.id;
     let engine = &deliveries.0;
     let now = engine.clock.now();
@@ -94,11 +100,17 @@ async fn replay_settled(
         .pool
         .transaction_of(&delivery.merchant, async |conn| {
             let superseded = Superseded::forced(force);
-            let ready = store::make_settled_ready(conn, now, &[id], superseded).await?;
-            if !ready.is_empty() {
-                store::insert_replay(conn, &replay).await?;
+            if store::make_settled_ready(conn, now, &[id], superseded).await?.is_empty() {
+                return Ok(false);
             }
-            Ok::<_, DatabaseError>(!ready.is_empty())
+            // After the row was inserted, no other replay can come between.
+            if let Some(seen) = seen
+                && store::replay_number(conn, id).await? != seen.saturating_add(1)
+            {
+                return Err(Error::ReplayedSince(id));
+            }
+            store::insert_replay(conn, &replay).await?;
+            Ok(true)
         })
         .await?;
     if is_replayed {

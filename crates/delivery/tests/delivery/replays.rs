@@ -25,6 +25,33 @@ async fn a_superseded_delivery_is_replayed_only_with_force() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_delivery_that_was_replayed_since_the_caller_read_it_is_not_sent_again() {
+    let app = TestApp::with_api(&[]).await;
+    let dead = app.append_dead(message(None, "rma.created", 1)).await;
+    let replay = async |number: i32| {
+        let path = format!("/v1/deliveries/{dead}/replay?replay_number={number}");
+        app.operator_request(Method::POST, &path, &json!({})).await
+    };
+    let read = app.get(&format!("/v1/deliveries/{dead}")).await;
+    assert_eq!(read["attempts"].as_array().unwrap().last().unwrap()["replay_number"], 0);
+    assert_eq!(replay(0).await.0, 202);
+    app.wait_until_settled(TIMEOUT).await;
+    let sent = app.received().await.len();
+    // A double click, and another person with an old page.
+    let (status, response) = replay(0).await;
+    assert_eq!(status, 409, "{response}");
+    let message = response["message"].as_str().unwrap();
+    assert!(message.ends_with("was replayed since you read it: read it again"), "{message}");
+    app.wait_until_settled(TIMEOUT).await;
+    assert_eq!(app.received().await.len(), sent);
+    assert_eq!(app.count("SELECT count(*) AS n FROM delivery_replays").await, 1);
+    assert_eq!(replay(1).await.0, 202);
+    app.wait_until_settled(TIMEOUT).await;
+    assert_eq!(app.received().await.len(), sent + 1);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_successor_that_failed_so_far_waits_for_the_replay() {
     let app = TestApp::with_api(&[]).await;
     let dead = app.append_dead(message(Some("rma:1"), "rma.created", 1)).await;

@@ -57,6 +57,14 @@ pub(crate) async fn make_settled_ready(
     Ok(ready.into_iter().map(|ready| ready.id).collect())
 }
 
+/// The replay number of an unsettled delivery: 0 for a new one, 1 for the first replay.
+pub(crate) async fn replay_number(
+    conn: &mut AsyncPgConnection,
+    id: Uuid,
+) -> Result<i32, DatabaseError> {
+    Ok(deliveries::table.find(id).select(deliveries::replay_number).first(conn).await?)
+}
+
 fn kinds_with_complete_state() -> Vec<&'static str> {
     let complete = MessageKind::ALL.into_iter().filter(|kind| kind.has_complete_state());
     complete.map(MessageKind::name).collect()
