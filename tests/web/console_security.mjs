@@ -173,5 +173,33 @@ await run({
       assert.equal(await page.getByRole("link", { name: "Reload the page" }).count(), 1);
     });
   },
+
+  "a button does not change under the mouse": async () => {
+    const { session } = await person(`mouse-${suffix}@example.com`, "operator");
+    await inWindow(session, async (page) => {
+      const path = /\/endpoints$/;
+      await page.clock.install();
+      await page.goto(`/merchants/${MERCHANT_ID}/endpoints`);
+      await page.route(path, async (route) => {
+        const response = await route.fetch();
+        const body = (await response.text()).replaceAll("Send sample", "Another action");
+        await route.fulfill({ response, body });
+      });
+      const refresh = async () => {
+        const loaded = page.waitForResponse(path);
+        await page.clock.fastForward(16_000);
+        await (await loaded).finished();
+      };
+      const button = page.locator("#endpoints button").first();
+      await button.hover();
+      // The second refresh begins after the first one was shown.
+      await refresh();
+      await refresh();
+      assert.match(await button.innerText(), /Send sample/);
+      await page.mouse.move(0, 0);
+      await refresh();
+      await page.getByRole("button", { name: /Another action/ }).first().waitFor();
+    });
+  },
 });
 await browser.close();

@@ -5,7 +5,8 @@
  * - `data-copy="ID"` on a button copies the text of the element with that id. `data-copied` and
  *   `data-not-copied` on the button translate its messages.
  * - `data-live="SECONDS"` on an element with an id replaces its content with the current one. An element
- *   that a person reads, selects or operates keeps its content. Open `details` with an id stay open. While the
+ *   that a person reads, selects or operates keeps its content, also while the mouse is on one of its buttons:
+ *   the button of a click must be the one that the person sees. Open `details` with an id stay open. While the
  *   page cannot be refreshed, it says since when. `data-stale` ("… {time} …") and `data-reload` on `main`
  *   translate that.
  * - `data-load="URL"` on an element replaces its content with that of the URL when the page is shown. Until
@@ -51,13 +52,14 @@ async function load(url = location.href) {
 }
 
 /**
- * Whether a person operates the element or selects text in it.
+ * Whether a person operates the element, is about to press one of its buttons, or selects text in it.
  * @param {Element} element
  */
 function isInUse(element) {
   const selection = getSelection();
   const selects = selection !== null && !selection.isCollapsed && selection.containsNode(element, true);
-  return selects || element.contains(document.activeElement) || element.matches(":active");
+  const points = element.querySelector("button:hover, .button:hover") !== null;
+  return selects || points || element.contains(document.activeElement) || element.matches(":active");
 }
 
 /**
