@@ -90,6 +90,11 @@ pub(crate) async fn post(
     (status, location, page)
 }
 
+/// The idempotency key of a request.
+pub(crate) fn key_of(request: &HttpRequest) -> &str {
+    request.headers().get("idempotency-key").unwrap().to_str().unwrap()
+}
+
 async fn issue_token() -> HttpResponse {
     let person = json!({ "email": "a@b.c", "name": "A", "role": "operator", "merchant": null });
     HttpResponse::Ok().json(json!({ "access_token": "t", "person": person }))

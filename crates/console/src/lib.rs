@@ -24,6 +24,7 @@ mod filter;
 #[cfg(test)]
 mod fixtures;
 mod form;
+mod form_key;
 mod home;
 mod invitation;
 mod list;

@@ -35,6 +35,8 @@ use platform::{ErrorKind, Failure, database::DatabaseError};
 use utoipa_actix_web::service_config::ServiceConfig;
 use uuid::Uuid;
 
+use replays::UnexpectedMatches;
+
 /// The routes of the API. The service must register its [`crate::Deliveries`] as app data, see
 /// `Service::share`.
 pub fn routes(config: &mut ServiceConfig<'_>) {
@@ -88,6 +90,13 @@ pub(crate) enum Error {
     Malformed(String),
     #[error("the sample of event {0} cannot be built")]
     BrokenSample(&'static str, #[source] serde_json::Error),
+    /// The response has the number of matches, too.
+    #[error("{}", .0.message)]
+    UnexpectedMatches(UnexpectedMatches),
+    #[error(transparent)]
+    Invalid(#[from] ValidationError),
+    #[error("JSON conversion failed")]
+    Json(#[from] serde_json::Error),
     #[error("database")]
     Database(#[from] DatabaseError),
 }
@@ -106,11 +115,20 @@ impl Failure for Error {
             | Self::Superseded(_)
             | Self::ReplayedSince(_)
             | Self::CannotRetry(..)
+            | Self::UnexpectedMatches(_)
             | Self::ReplayIs(..) => ErrorKind::Conflict,
+            Self::Invalid(_) => ErrorKind::Invalid,
             Self::TooManyListeners => ErrorKind::Limited,
             Self::ListenerTooOld | Self::Malformed(_) => ErrorKind::Malformed,
-            Self::BrokenSample(..) => ErrorKind::Internal,
+            Self::BrokenSample(..) | Self::Json(_) => ErrorKind::Internal,
             Self::Database(error) => error.kind(),
+        }
+    }
+
+    fn fields(&self) -> &[FieldError] {
+        match self {
+            Self::Invalid(error) => error.fields(),
+            _ => &[],
         }
     }
 }

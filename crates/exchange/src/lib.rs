@@ -34,7 +34,7 @@ use platform::database::Pool;
 use platform::identity::{self, Verifier};
 use platform::sealing::Sealer;
 use platform::shopper_proof::ProofKeys;
-use platform::{Process, Service};
+use platform::{Process, Service, idempotency};
 use tokio::sync::{Notify, Semaphore};
 use utoipa::openapi::OpenApi;
 use utoipa_actix_web::service_config::ServiceConfig;
@@ -79,7 +79,13 @@ impl Service for App {
     type Settings = Settings;
 
     fn migrations() -> Vec<EmbeddedMigrations> {
-        vec![messaging::MIGRATIONS, merchants::MIGRATIONS, delivery::MIGRATIONS, MIGRATIONS]
+        vec![
+            messaging::MIGRATIONS,
+            merchants::MIGRATIONS,
+            delivery::MIGRATIONS,
+            idempotency::MIGRATIONS,
+            MIGRATIONS,
+        ]
     }
 
     fn routes(config: &mut ServiceConfig<'_>) {
@@ -97,7 +103,9 @@ impl Service for App {
     }
 
     fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
-        let Settings { broker, identity, sealing, shopper, delivery, variants, placing } = settings;
+        let Settings { broker, identity, sealing, shopper, delivery, idempotency: keys, .. } =
+            settings;
+        let Settings { variants, placing, .. } = settings;
         let sealer = Arc::new(Sealer::new(&sealing)?);
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.start_refreshing_keys(&identity, &process.tasks)?;
@@ -137,6 +145,7 @@ impl Service for App {
         consume(&broker, Self::NAME, process, Renames);
         consume(&broker, Self::NAME, process, Erasures { outbox, clock: process.clock.clone() });
         remove_erased_events(&broker, Self::NAME, process, ErasedConfirmations);
+        idempotency::delete_expired(process, &keys);
         let pool = process.pool.clone();
         let proof_keys = Arc::new(ProofKeys::new(&shopper, process.clock.clone())?);
         let app = Self {

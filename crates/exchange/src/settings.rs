@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use platform::{
     config::range::{self, DAY, GIB, HOUR, MINUTE, SECOND, TIB},
-    identity, sealing, shopper_proof,
+    idempotency, identity, sealing, shopper_proof,
 };
 use serde::Deserialize;
 
@@ -17,6 +17,7 @@ pub struct Settings {
     pub(crate) sealing: sealing::Settings,
     pub(crate) shopper: shopper_proof::Settings,
     pub(crate) delivery: delivery::Settings,
+    pub(crate) idempotency: idempotency::Settings,
     pub(crate) variants: Variants,
     pub(crate) placing: Placing,
 }

@@ -68,12 +68,12 @@ impl KeyHeader {
     /// request has no header.
     pub fn key_for<'a>(
         &'a self,
-        merchant: &'a MerchantId,
+        merchant: impl Into<Option<&'a MerchantId>>,
         operation: &'static str,
         request: Digest,
     ) -> Option<IdempotencyKey<'a>> {
         let key = self.0.as_deref()?;
-        Some(IdempotencyKey { merchant, operation, key, name: HEADER, request })
+        Some(IdempotencyKey { merchant: merchant.into(), operation, key, name: HEADER, request })
     }
 }
 
@@ -94,7 +94,8 @@ impl FromRequest for KeyHeader {
 /// The idempotency key of one request.
 #[derive(Debug, Clone, Copy)]
 pub struct IdempotencyKey<'a> {
-    pub merchant: &'a MerchantId,
+    /// `None` for a caller that belongs to no merchant.
+    pub merchant: Option<&'a MerchantId>,
     /// Keys of different operations are different keys.
     pub operation: &'static str,
     pub key: &'a str,
@@ -116,7 +117,7 @@ pub struct OwnedKey {
 impl OwnedKey {
     pub fn of<'a>(&'a self, merchant: &'a MerchantId) -> IdempotencyKey<'a> {
         let Self { operation, key, name, request } = self;
-        IdempotencyKey { merchant, operation, key, name, request: *request }
+        IdempotencyKey { merchant: Some(merchant), operation, key, name, request: *request }
     }
 }
 
@@ -179,6 +180,11 @@ crate::rows! {
 }
 
 impl IdempotencyKey<'_> {
+    /// The merchant in the table. No merchant has an empty identifier.
+    fn merchant_name(&self) -> &str {
+        self.merchant.map_or("", MerchantId::as_str)
+    }
+
     /// Inserts the key, or returns its state. Waits for a transaction that is inserting it.
     pub async fn insert(
         &self,
@@ -190,7 +196,7 @@ impl IdempotencyKey<'_> {
                (merchant, operation, key, request_digest, response, completed_at) \
              VALUES ($1, $2, $3, $4, '', $5) \
              ON CONFLICT ON CONSTRAINT idempotency_keys_pkey DO NOTHING",
-            (self.merchant.as_str(), self.operation, self.key, &self.request.as_bytes()[..], now),
+            (self.merchant_name(), self.operation, self.key, &self.request.as_bytes()[..], now),
         );
         if prepared(statement).execute(conn).await? == 1 {
             Ok(KeyState::New)
@@ -203,7 +209,7 @@ impl IdempotencyKey<'_> {
         let query = sql(
             "SELECT request_digest AS request, response FROM idempotency_keys \
              WHERE merchant = $1 AND operation = $2 AND key = $3",
-            (self.merchant.as_str(), self.operation, self.key),
+            (self.merchant_name(), self.operation, self.key),
         );
         let row: Option<Row> = prepared(query).get_result(conn).await.optional()?;
         Ok(match row {
@@ -223,7 +229,7 @@ impl IdempotencyKey<'_> {
         let statement = sql(
             "UPDATE idempotency_keys SET response = $4 \
              WHERE merchant = $1 AND operation = $2 AND key = $3",
-            (self.merchant.as_str(), self.operation, self.key, response),
+            (self.merchant_name(), self.operation, self.key, response),
         );
         prepared(statement).execute(conn).await?;
         Ok(())

@@ -17,7 +17,8 @@ use super::{
     progress::replay_url,
 };
 use crate::{
-    Notice, Page, PageError, PageResult, Posted, Section, SignedIn, error::sentence, html_with,
+    Notice, Page, PageError, PageResult, Posted, Section, SignedIn, error::sentence,
+    form_key::FormKey, html_with,
 };
 
 #[derive(Template)]
@@ -28,6 +29,7 @@ struct NewReplayPage {
     problems: Problems,
     preview: Option<Preview>,
     confirmation: Confirmation,
+    key: FormKey,
 }
 
 /// The state of the confirmation.
@@ -65,7 +67,8 @@ async fn show(
     } else {
         None
     };
-    html_with(status, &NewReplayPage { page, form, problems, preview, confirmation })
+    let key = FormKey::random();
+    html_with(status, &NewReplayPage { page, form, problems, preview, confirmation, key })
 }
 
 /// Limits the form to the merchant of the person.
@@ -85,6 +88,7 @@ fn read(signed_in: &SignedIn, fields: &Fields) -> Result<NewReplay, PageError> {
 async fn start_replay(posted: Posted<Fields>) -> PageResult {
     let Posted { signed_in, form: fields } = posted;
     let new = read(&signed_in, &fields)?;
+    let key = FormKey::read(&fields)?;
     let expected = fields.text("expected");
     let typed = fields.text("typed").to_owned();
     let expected = read_expected(expected).ok_or(PageError::BadForm)?;
@@ -96,7 +100,7 @@ async fn start_replay(posted: Posted<Fields>) -> PageResult {
         return show(&signed_in, new, confirmation, StatusCode::UNPROCESSABLE_ENTITY).await;
     }
     for (service, matches) in expected {
-        match start(&signed_in, &new, service, matches).await {
+        match start(&signed_in, &new, key, service, matches).await {
             Ok(replay) => confirmation.started.push(ReplayEntry { service, replay }),
             Err(error) => {
                 confirmation.problem = Some(confirmation.explain(service, matches, error)?);
@@ -112,10 +116,11 @@ async fn start_replay(posted: Posted<Fields>) -> PageResult {
 async fn start(
     signed_in: &SignedIn,
     new: &NewReplay,
+    key: FormKey,
     service: Service,
     matches: i64,
 ) -> Result<ReplayView, ApiError> {
-    let api = signed_in.api.clone().with_deadline(DEADLINE);
+    let api = key.api(&signed_in.api).with_deadline(DEADLINE);
     let body = new.start(matches, tolerance(matches));
     api.send_json(service, Method::POST, None, "v1/replays", &body).await
 }
@@ -160,9 +165,12 @@ impl Confirmation {
 
 #[cfg(test)]
 mod tests {
+    use actix_web::{HttpRequest, HttpResponse};
     use pages::api::ErrorBody;
+    use serde_json::json;
 
     use super::*;
+    use crate::fixtures::{app_with_services, key_of, post};
 
     #[test]
     fn the_number_confirms_with_and_without_commas() {
@@ -172,6 +180,37 @@ mod tests {
             assert_eq!(is_confirmed(typed, 1204), is_right, "{typed}");
         }
         assert!(!is_confirmed("0", 0));
+    }
+
+    /// A service that names a replay after its idempotency key.
+    fn service(app: &mut web::ServiceConfig) {
+        let start = async |request: HttpRequest| {
+            HttpResponse::Accepted().json(json!({
+                "id": key_of(&request), "requested_by": "ada@acme.example", "state": "running",
+                "filter": { "merchant": "acme" }, "force": false, "per_second": 50, "matched": 1,
+                "replayed": 0, "skipped": 0, "failed": 0, "created_at": "2026-11-16T08:00:00Z",
+            }))
+        };
+        app.route("/v1/replays", web::post().to(start));
+    }
+
+    #[actix_web::test]
+    async fn the_same_confirmation_is_the_same_request() {
+        let key = "7d9f5a35-6f4e-4c3b-9a55-2f3f0f5b9c11";
+        let fields = [
+            ("merchant", "acme"),
+            ("expected", "rma-engine:1"),
+            ("typed", "1"),
+            ("per_second", "50"),
+            ("key", key),
+        ];
+        let app = || app_with_services(service);
+        let (status, location, page) = post(app(), routes, "/replays/new", &fields).await;
+        assert_eq!(status, StatusCode::SEE_OTHER, "{page}");
+        assert_eq!(location, format!("/replays/rma-engine/{key}"));
+        // A form without a key was opened before keys were introduced.
+        let (status, ..) = post(app(), routes, "/replays/new", &fields[..4]).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST);
     }
 
     #[test]

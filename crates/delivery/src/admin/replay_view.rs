@@ -1,11 +1,11 @@
 //! A replay as the API shows it.
 
 use api::delivery::ReplayView;
-use platform::Problem;
+use platform::database::DatabaseError;
 
 use crate::store::{self, Replay};
 
-pub(super) fn show(replay: Replay) -> Result<ReplayView, Problem> {
+pub(super) fn show(replay: Replay) -> Result<ReplayView, DatabaseError> {
     Ok(ReplayView {
         id: replay.id,
         requested_by: replay.requested_by,

@@ -2,13 +2,15 @@
 
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
+use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, post, web};
 use api::delivery::{DryRun, Filter, ReplayPage, ReplayState, ReplayView, State};
 use chrono::TimeDelta;
 use diesel_async::AsyncPgConnection;
 use domain::access::{MerchantId, Scope};
-use domain::json::object;
-use platform::http::{Json, PageLimit, Query, Sequential, request_id};
+use domain::json::{Digest, Document, object};
+use platform::http::{Json, PageLimit, Query, Sequential, json_response, request_id};
+use platform::idempotency::{self, KeyHeader};
 use platform::identity::Caller;
 use platform::{Problem, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -42,7 +44,7 @@ pub(crate) struct ReplayQuery {
 /// The number of matches differs from the expected one, or is too large to be counted.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct UnexpectedMatches {
-    message: String,
+    pub(super) message: String,
     /// Deliveries that match now, as far as they were counted.
     matches: i64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,9 +54,11 @@ pub(crate) struct UnexpectedMatches {
 /// Replay deliveries that match a filter
 ///
 /// The replay runs in the background and continues after a restart. `GET /v1/replays/{id}` shows its
-/// progress. A token that is limited to a merchant replays deliveries of that merchant only.
+/// progress. A token that is limited to a merchant replays deliveries of that merchant only. A dry run ignores
+/// the `Idempotency-Key`.
 #[utoipa::path(
     tag = "deliveries", security(("bearer" = ["replay"])),
+    params(("Idempotency-Key" = Option<String>, Header)),
     request_body(content = NewReplay, example = json!({ "filter": { "merchant": "acme", "kind": "rma" }, "per_second": 20 })),
     responses(
         (status = 200, description = "Result of a dry run", body = DryRun),
@@ -68,47 +72,67 @@ pub(crate) struct UnexpectedMatches {
 #[post("/v1/replays")]
 pub(crate) async fn start_replay(
     deliveries: web::Data<Deliveries>,
+    header: KeyHeader,
     Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     caller.require(Scope::Replay)?;
     let engine = &deliveries.0;
     let is_limited = caller.merchant_scope().is_some();
-    let new = body.read(object(move |body| NewReplay::read(body, is_limited))).await?;
+    let read = move |document: &Document| {
+        let new = document.read(object(|body| NewReplay::read(body, is_limited)));
+        (Digest::of(document.value()), new)
+    };
+    let (digest, new) = body.read_with(read).await?;
+    let new = new?;
     let now = engine.clock.now();
     let filter = limited_filter(&caller, new.filter, now)?;
     let mut conn = engine.pool.reader(filter.merchant.as_deref()).await?;
     if new.dry_run {
         return Ok(HttpResponse::Ok().json(dry_run(&mut conn, &filter, new.per_second).await?));
     }
-    let matches = store::match_counts(&mut conn, &filter, MAX_COUNTED).await?;
-    let matched = matches.total;
-    let unexpected = new
-        .expect_matches
-        .and_then(|expected| UnexpectedMatches::check(&matches, expected, new.tolerance));
-    if let Some(unexpected) = unexpected {
-        return Ok(HttpResponse::Conflict().json(unexpected));
+    let key = header.key_for(caller.merchant_scope(), "replays", digest);
+    let replay = new_replay(&caller, &filter, new.force, new.per_second, now)?;
+    let id = replay.id;
+    // The count is part of the work: after the first request, other deliveries match.
+    let started = conn
+        .transaction(async |conn| {
+            idempotency::run(conn, key.as_ref(), now, async |conn| {
+                let matches = store::match_counts(conn, &filter, MAX_COUNTED).await?;
+                if let Some(expected) = new.expect_matches {
+                    UnexpectedMatches::check(&matches, expected, new.tolerance)?;
+                }
+                let replay = Replay { matched: matches.total, ..replay };
+                store::insert_replay(conn, &replay).await?;
+                Ok::<_, Error>(show(replay)?)
+            })
+            .await
+        })
+        .await;
+    match started {
+        Ok(response) => {
+            engine.replayed.notify_one();
+            tracing::info!(replay.id = %id, by = caller.actor(), "started replay {id}");
+            Ok(json_response(StatusCode::ACCEPTED, response))
+        }
+        Err(Error::UnexpectedMatches(unexpected)) => Ok(HttpResponse::Conflict().json(unexpected)),
+        Err(error) => Err(error.into()),
     }
-    let replay =
-        Replay { matched, ..new_replay(&caller, &filter, new.force, new.per_second, now)? };
-    store::insert_replay(&mut conn, &replay).await?;
-    deliveries.0.replayed.notify_one();
-    tracing::info!(replay.id = %replay.id, by = replay.requested_by, "started replay {}", replay.id);
-    Ok(HttpResponse::Accepted().json(show(replay)?))
 }
 
 impl UnexpectedMatches {
     /// Compares the number of matches with the expected one. A count that stopped at its limit says nothing
     /// about the real number.
-    fn check(counts: &MatchCounts, expected: i64, tolerance: i64) -> Option<Self> {
+    fn check(counts: &MatchCounts, expected: i64, tolerance: i64) -> Result<(), Error> {
         let matches = counts.total;
         let message = if counts.is_truncated {
             "there are too many deliveries to count; narrow the filter".to_owned()
         } else if (matches - expected).abs() > tolerance {
             format!("{matches} deliveries match now, not as many as expected")
         } else {
-            return None;
+            return Ok(());
         };
-        Some(Self { message, matches, request_id: request_id() })
+        let unexpected = Self { message, matches, request_id: request_id() };
+        Err(Error::UnexpectedMatches(unexpected))
     }
 }
 
@@ -217,7 +241,8 @@ mod tests {
     fn only_a_counted_number_confirms_a_replay() {
         let message = |total, is_truncated, expected, tolerance| {
             let counts = MatchCounts { total, is_truncated, ..MatchCounts::default() };
-            UnexpectedMatches::check(&counts, expected, tolerance).map(|it| it.message)
+            let checked = UnexpectedMatches::check(&counts, expected, tolerance);
+            checked.err().map(|error| error.to_string())
         };
         assert_eq!(message(99, false, 100, 1), None);
         let changed = "98 deliveries match now, not as many as expected";

@@ -99,6 +99,29 @@ async fn a_replay_starts_only_if_as_many_deliveries_match_as_expected() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_request_with_a_used_key_is_the_same_replay() {
+    let app = TestApp::with_api(&[]).await;
+    pause_endpoint(&app).await;
+    let batch: Vec<_> = (0..3).map(|n| message(None, "rma.created", n)).collect();
+    app.append_unsent_dead(&batch).await;
+    let request = |expected: i64| json!({"filter": {"merchant": "acme"}, "expect_matches": expected, "per_second": 1});
+    // A request that failed does not use up its key.
+    assert_eq!(app.start_replay("1", &request(2)).await.0, 409);
+    let right = request(3);
+    let (first, second) =
+        tokio::join!(app.start_replay("1", &right), app.start_replay("1", &right));
+    assert_eq!((first.0, first.1["state"].as_str()), (202, Some("running")), "{first:?}");
+    assert_eq!(first, second);
+    wait_until_finished(&app, &first.1).await;
+    // No delivery is dead now, but the request was accepted before.
+    assert_eq!(app.start_replay("1", &right).await, first);
+    assert_eq!(app.count("SELECT count(*) AS n FROM delivery_replays").await, 1);
+    assert_eq!(app.start_replay("1", &request(0)).await.0, 422);
+    assert_eq!(app.start_replay("2", &right).await.0, 409);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_paused_replay_waits_until_it_is_resumed_also_after_a_restart() {
     let app = TestApp::with_api(&[]).await;
     pause_endpoint(&app).await;

@@ -30,7 +30,7 @@ pub async fn find_all(
     let query = sql(
         include_str!("find_keys.sql"),
         (
-            column(keys, |it| it.merchant.as_str()),
+            column(keys, |it| it.merchant_name()),
             column(keys, |it| it.operation),
             column(keys, |it| it.key),
         ),
@@ -70,11 +70,11 @@ pub async fn insert_all(
     }
     let mut sorted: Vec<_> = completed.iter().collect();
     // Two transactions with the same keys insert them in the same order.
-    sorted.sort_unstable_by_key(|(it, _)| (it.merchant.as_str(), it.operation, it.key));
+    sorted.sort_unstable_by_key(|(it, _)| (it.merchant_name(), it.operation, it.key));
     let statement = sql(
         include_str!("insert_keys.sql"),
         (
-            column(&sorted, |(it, _)| it.merchant.as_str()),
+            column(&sorted, |(it, _)| it.merchant_name()),
             column(&sorted, |(it, _)| it.operation),
             column(&sorted, |(it, _)| it.key),
             column(&sorted, |(it, _)| it.request.as_bytes().to_vec()),

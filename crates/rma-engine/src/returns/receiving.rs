@@ -106,7 +106,8 @@ pub(crate) async fn record_unit(
     let key = receipt.to_string();
     let request = Digest::of_value(&json!(key));
     let operation = UnitReceived::TYPE;
-    let key = IdempotencyKey { merchant, operation, key: &key, name: "receipt", request };
+    let owner = Some(merchant);
+    let key = IdempotencyKey { merchant: owner, operation, key: &key, name: "receipt", request };
     if key.insert(conn, now).await? != KeyState::New {
         return Ok(());
     }

@@ -47,7 +47,7 @@ impl ReportJob {
 
     fn idempotency_key(&self) -> IdempotencyKey<'_> {
         IdempotencyKey {
-            merchant: &self.merchant.identifier,
+            merchant: Some(&self.merchant.identifier),
             operation: "carrier_events",
             key: &self.key,
             name: "event_identifier",

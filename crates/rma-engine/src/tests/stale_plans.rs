@@ -104,7 +104,7 @@ async fn run(name: &str, conn: &mut AsyncPgConnection, rma: &str) {
             let key = "1";
             let request = Digest::of_value(&json!(1));
             let key = IdempotencyKey {
-                merchant: &merchant,
+                merchant: Some(&merchant),
                 operation: "returns",
                 key,
                 name: "key",

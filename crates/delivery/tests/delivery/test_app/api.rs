@@ -71,6 +71,16 @@ impl TestApp {
         self.api_request(&token("operator", None), method, path, body).await
     }
 
+    /// Starts a replay as an operator, with an idempotency key.
+    pub(crate) async fn start_replay(&self, key: &str, body: &Value) -> (u16, Value) {
+        let client = platform::http_client(Duration::from_secs(300)).unwrap();
+        let url = format!("{}/v1/replays", self.api.as_ref().unwrap().url);
+        let request = client.post(url).bearer_auth(token("operator", None)).json(body);
+        let response = request.header("idempotency-key", key).send().await.unwrap();
+        let status = response.status().as_u16();
+        (status, serde_json::from_slice(&response.bytes().await.unwrap()).unwrap_or_default())
+    }
+
     /// Sends a POST request with a text of any content type, as an operator.
     pub(crate) async fn post_text(
         &self,

@@ -34,7 +34,12 @@ impl Service for Deliverer {
     type Settings = Settings;
 
     fn migrations() -> Vec<EmbeddedMigrations> {
-        vec![messaging::MIGRATIONS, merchants::MIGRATIONS, delivery::MIGRATIONS]
+        vec![
+            messaging::MIGRATIONS,
+            merchants::MIGRATIONS,
+            delivery::MIGRATIONS,
+            platform::idempotency::MIGRATIONS,
+        ]
     }
 
     fn routes(config: &mut ServiceConfig<'_>) {

@@ -104,7 +104,7 @@ impl TestEngine {
         let key_of = |operation, key, request: &serde_json::Value| {
             let id = &merchant.identifier;
             IdempotencyKey {
-                merchant: id,
+                merchant: Some(id),
                 operation,
                 key,
                 name: "key",
