@@ -148,9 +148,11 @@ pub(crate) async fn delete(
     actor: &str,
     merchant: &str,
     interface: Interface,
+    expected_version: Option<i64>,
 ) -> Result<(), Error> {
     update_with(app, actor, merchant, "endpoint.deleted", |merchant, _| {
         find(merchant, interface)?;
+        check_version(merchant, expected_version)?;
         merchant.endpoints.remove(&interface);
         Ok(((), json!({ "interface": interface })))
     })

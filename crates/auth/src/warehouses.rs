@@ -77,11 +77,14 @@ pub(crate) async fn delete(
     actor: &str,
     merchant: &str,
     identifier: &str,
+    expected: Option<i64>,
 ) -> Result<(), Error> {
     update_with(app, actor, merchant, "warehouse.deleted", |merchant, _| {
-        if merchant.warehouses.remove(identifier).is_none() {
+        if !merchant.warehouses.contains_key(identifier) {
             return Err(not_found(merchant, identifier));
         }
+        check_version(merchant, expected)?;
+        merchant.warehouses.remove(identifier);
         Ok(((), json!({ "identifier": identifier })))
     })
     .await?;

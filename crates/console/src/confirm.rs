@@ -18,6 +18,10 @@ pub(crate) struct ConfirmPage {
     pub(crate) button: &'static str,
     /// The choices of a change that rotates a secret.
     pub(crate) rotation: Option<RotateForm>,
+    /// The version of the merchant that the person has seen, if the change depends on it.
+    pub(crate) version: Option<String>,
+    /// The reason why nothing was changed.
+    pub(crate) problem: Option<String>,
     pub(crate) back: String,
 }
 
@@ -38,7 +42,8 @@ pub(crate) struct SecretPage {
 
 impl ConfirmPage {
     pub(crate) fn show(&self) -> PageResult {
-        let is_refused = self.rotation.as_ref().is_some_and(|rotation| rotation.in_use);
+        let is_in_use = self.rotation.as_ref().is_some_and(|rotation| rotation.in_use);
+        let is_refused = is_in_use || self.problem.is_some();
         html_with(if is_refused { StatusCode::CONFLICT } else { StatusCode::OK }, self)
     }
 }
@@ -93,6 +98,8 @@ mod tests {
             effects: Vec::new(),
             button: "Rotate",
             rotation: Some(rotation),
+            version: None,
+            problem: None,
             back: "/back".to_owned(),
         }
     }

@@ -133,17 +133,22 @@ pub(crate) async fn set_endpoint(
 /// The merchant receives no more messages of this kind.
 #[utoipa::path(
     tag = "endpoints", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
-    params(("merchant" = String, Path), ("interface" = String, Path)),
-    responses((status = 204))
+    params(("merchant" = String, Path), ("interface" = String, Path), ("If-Match" = Option<String>, Header, description = "The `version` of the merchant that the caller has read")),
+    responses(
+        (status = 204),
+        (status = 412, description = "The merchant has another version than `If-Match`", body = ErrorBody),
+    )
 )]
 #[delete("/v1/merchants/{merchant}/endpoints/{interface}")]
 pub(crate) async fn delete_endpoint(
     app: web::Data<App>,
+    request: HttpRequest,
     caller: Caller,
     path: EndpointPath,
 ) -> Result<HttpResponse, Problem> {
     let (actor, interface) = require_endpoint(&caller, &path)?;
-    endpoints::delete(&app, actor, &path.0, interface).await?;
+    let expected = expected_version(&request);
+    endpoints::delete(&app, actor, &path.0, interface, expected).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 

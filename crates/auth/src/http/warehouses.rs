@@ -96,17 +96,22 @@ pub(crate) async fn set_warehouse(
 /// Shipments that were reported keep their identifiers and addresses.
 #[utoipa::path(
     tag = "warehouses", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
-    params(("merchant" = String, Path), ("identifier" = String, Path)),
-    responses((status = 204))
+    params(("merchant" = String, Path), ("identifier" = String, Path), ("If-Match" = Option<String>, Header, description = "The `version` of the merchant that the caller has read")),
+    responses(
+        (status = 204),
+        (status = 412, description = "The merchant has another version than `If-Match`", body = ErrorBody),
+    )
 )]
 #[delete("/v1/merchants/{merchant}/warehouses/{identifier}")]
 pub(crate) async fn delete_warehouse(
     app: web::Data<App>,
+    request: HttpRequest,
     caller: Caller,
     path: WarehousePath,
 ) -> Result<HttpResponse, Problem> {
     let actor = require_manage(&caller)?;
     check_merchant(&caller, &path.0)?;
-    warehouses::delete(&app, actor, &path.0, &path.1).await?;
+    let expected = expected_version(&request);
+    warehouses::delete(&app, actor, &path.0, &path.1, expected).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -30,6 +30,24 @@ async fn a_change_of_an_old_version_is_refused() {
         let (status, body) = change(Method::PUT, path, json!({}), &old).await;
         assert_eq!(status, StatusCode::PRECONDITION_FAILED, "{body}");
     }
+    let endpoint = json!({"url": "https://acme.example/rmas"});
+    for (path, body) in [
+        ("/v1/merchants/acme/endpoints/rma", endpoint),
+        ("/v1/merchants/acme/warehouses/reno", json!({})),
+    ] {
+        let (_, before) = app.call(Method::GET, "/v1/merchants/acme", None).await;
+        let (status, set) = app.call(Method::PUT, path, Some(body.clone())).await;
+        assert_eq!(status, StatusCode::OK, "{set}");
+        let (_, after) = app.call(Method::GET, "/v1/merchants/acme", None).await;
+        for (version, expected) in [
+            (&before["version"], StatusCode::PRECONDITION_FAILED),
+            (&after["version"], StatusCode::NO_CONTENT),
+        ] {
+            let delete = app.request(Method::DELETE, path).bearer_auth(&app.operator_token);
+            let (status, body) = send(delete.header("if-match", version.to_string())).await;
+            assert_eq!(status, expected, "{path} {body}");
+        }
+    }
     assert_eq!(rename("Acme 3", "*").await.0, StatusCode::OK);
     let (_, merchant) = app.call(Method::GET, "/v1/merchants/acme", None).await;
     assert_eq!(merchant["name"], "Acme 3");

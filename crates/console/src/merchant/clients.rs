@@ -144,6 +144,8 @@ fn rotation_page(
         effects,
         button: "Rotate",
         rotation: Some(form),
+        version: None,
+        problem: None,
         back: list_url(merchant),
     }
     .show()
@@ -196,6 +198,8 @@ async fn ask_to_revoke(signed_in: SignedIn, path: ClientPath) -> PageResult {
         effects,
         button: "Revoke",
         rotation: None,
+        version: None,
+        problem: None,
         back: list_url(&path.0),
     }
     .show()

@@ -3,7 +3,8 @@
 use actix_web::{get, post, web};
 use domain::merchant::Interface;
 use pages::{
-    api::{ApiError, Service},
+    api::{ApiError, Caller, Service},
+    form::Fields,
     path,
 };
 use reqwest::Method;
@@ -11,9 +12,11 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use super::{
+    Merchant,
     endpoints::{interface_of, title},
     page, require_manage,
     set_endpoint::{EndpointPath, show_signing_secret},
+    version::{NOT_DELETED, Version, is_outdated},
 };
 use crate::{
     Notice, PageError, PageResult, Posted, SignedIn,
@@ -52,7 +55,7 @@ impl<'a> Target<'a> {
 
     async fn send<T: DeserializeOwned>(
         &self,
-        signed_in: &SignedIn,
+        api: &Caller,
         method: Method,
         action: Option<&str>,
         body: &Value,
@@ -62,7 +65,7 @@ impl<'a> Target<'a> {
         if let Some(action) = action {
             path = format!("{path}/{action}");
         }
-        signed_in.api.send_json(Service::Auth, method, None, &path, body).await
+        api.send_json(Service::Auth, method, None, &path, body).await
     }
 
     fn confirm(
@@ -71,16 +74,17 @@ impl<'a> Target<'a> {
         (verb, button): (&str, &'static str),
         effects: &[&str],
         rotation: Option<RotateForm>,
-    ) -> PageResult {
+    ) -> ConfirmPage {
         ConfirmPage {
             page: page(signed_in),
             title: format!("{verb} for {} of {}?", title(self.interface), self.merchant),
             effects: effects.iter().map(|effect| (*effect).to_owned()).collect(),
             button,
             rotation,
+            version: None,
+            problem: None,
             back: self.list(),
         }
-        .show()
     }
 
     fn confirm_rotation(&self, signed_in: &SignedIn, form: RotateForm) -> PageResult {
@@ -89,7 +93,25 @@ impl<'a> Target<'a> {
             "Until the previous secret expires, messages carry the signatures of both.",
         ];
         let texts = ("Rotate the signing secret", "Rotate");
-        self.confirm(signed_in, texts, &effects, Some(form))
+        self.confirm(signed_in, texts, &effects, Some(form)).show()
+    }
+
+    /// Asks about the endpoint as it is set now: another person can replace it before the form is sent.
+    async fn confirm_deletion(
+        &self,
+        signed_in: &SignedIn,
+        problem: Option<&'static str>,
+    ) -> PageResult {
+        let found = Merchant::load(signed_in, self.merchant).await?;
+        let effects = [
+            "The merchant receives no more messages of this kind.",
+            "The URL, the credentials and the signing secret are deleted. You can set the endpoint up again \
+             with a new secret.",
+        ];
+        let shown = self.confirm(signed_in, ("Delete the endpoint", "Delete"), &effects, None);
+        let version = Some(Version::of(&found).to_string());
+        let problem = problem.map(str::to_owned);
+        ConfirmPage { version, problem, ..shown }.show()
     }
 
     /// Shows the new secret, or offers to force the rotation if a secret of an earlier one still signs.
@@ -115,20 +137,22 @@ impl<'a> Target<'a> {
 async fn ask_to_pause(signed_in: SignedIn, path: EndpointPath) -> PageResult {
     let effects = ["New messages wait. When you resume the endpoint, they are sent in order."];
     let target = Target::of(&signed_in, &path)?;
-    target.confirm(&signed_in, ("Pause the endpoint", "Pause"), &effects, None)
+    target.confirm(&signed_in, ("Pause the endpoint", "Pause"), &effects, None).show()
 }
 
 #[post("/merchants/{merchant}/endpoints/{interface}/pause")]
 async fn pause(posted: Posted<NoFields>, path: EndpointPath) -> PageResult {
     let target = Target::of(&posted.signed_in, &path)?;
-    let _: Value = target.send(&posted.signed_in, Method::POST, Some("pause"), &json!({})).await?;
+    let _: Value =
+        target.send(&posted.signed_in.api, Method::POST, Some("pause"), &json!({})).await?;
     Ok(Notice::EndpointPaused.redirect(&target.list()))
 }
 
 #[post("/merchants/{merchant}/endpoints/{interface}/resume")]
 async fn resume(posted: Posted<NoFields>, path: EndpointPath) -> PageResult {
     let target = Target::of(&posted.signed_in, &path)?;
-    let _: Value = target.send(&posted.signed_in, Method::POST, Some("resume"), &json!({})).await?;
+    let _: Value =
+        target.send(&posted.signed_in.api, Method::POST, Some("resume"), &json!({})).await?;
     Ok(Notice::EndpointResumed.redirect(&target.list()))
 }
 
@@ -147,26 +171,28 @@ async fn rotate(posted: Posted<RotateForm>, path: EndpointPath) -> PageResult {
     let Posted { signed_in, form } = posted;
     let target = Target::of(&signed_in, &path)?;
     let rotated: Result<Rotated, _> =
-        target.send(&signed_in, Method::POST, Some("rotate_secret"), &form.body()).await;
+        target.send(&signed_in.api, Method::POST, Some("rotate_secret"), &form.body()).await;
     target.show_rotated(&signed_in, form, rotated)
 }
 
 #[get("/merchants/{merchant}/endpoints/{interface}/delete")]
 async fn ask_to_delete(signed_in: SignedIn, path: EndpointPath) -> PageResult {
-    let effects = [
-        "The merchant receives no more messages of this kind.",
-        "The URL, the credentials and the signing secret are deleted. You can set the endpoint up again \
-         with a new secret.",
-    ];
-    let target = Target::of(&signed_in, &path)?;
-    target.confirm(&signed_in, ("Delete the endpoint", "Delete"), &effects, None)
+    Target::of(&signed_in, &path)?.confirm_deletion(&signed_in, None).await
 }
 
 #[post("/merchants/{merchant}/endpoints/{interface}/delete")]
-async fn delete(posted: Posted<NoFields>, path: EndpointPath) -> PageResult {
-    let target = Target::of(&posted.signed_in, &path)?;
-    let _: Value = target.send(&posted.signed_in, Method::DELETE, None, &json!({})).await?;
-    Ok(Notice::EndpointDeleted.redirect(&target.list()))
+async fn delete(posted: Posted<Fields>, path: EndpointPath) -> PageResult {
+    let Posted { signed_in, form } = posted;
+    let target = Target::of(&signed_in, &path)?;
+    let api = Version::read(&form).api(&signed_in);
+    let deleted: Result<Value, _> = target.send(&api, Method::DELETE, None, &json!({})).await;
+    match deleted {
+        Ok(_) => Ok(Notice::EndpointDeleted.redirect(&target.list())),
+        Err(error) if is_outdated(&error) => {
+            target.confirm_deletion(&signed_in, Some(NOT_DELETED)).await
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 #[cfg(test)]
@@ -184,6 +210,21 @@ mod tests {
         };
         assert!(matches!(error("rival"), PageError::NotFound));
         assert!(matches!(error("acme"), PageError::Denied(_)));
+    }
+
+    #[actix_web::test]
+    async fn an_endpoint_that_another_person_changed_is_not_deleted() {
+        for (version, expected) in [("1", StatusCode::CONFLICT), ("2", StatusCode::SEE_OTHER)] {
+            let app = fixtures::app_with_changed_merchant();
+            let path = "/merchants/acme/endpoints/rma/delete";
+            let (status, _, page) =
+                fixtures::post(app, routes, path, &[("version", version)]).await;
+            assert_eq!(status, expected, "{page}");
+            if status == StatusCode::CONFLICT {
+                assert!(page.contains("Nothing was deleted"), "{page}");
+                assert!(page.contains(r#"name="version" value="2""#), "{page}");
+            }
+        }
     }
 
     #[test]

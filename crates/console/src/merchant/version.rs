@@ -9,6 +9,10 @@ use pages::{
 use super::Merchant;
 use crate::SignedIn;
 
+/// The reason why something was not deleted.
+pub(super) const NOT_DELETED: &str = "Nothing was deleted, because another person changed this merchant after you \
+    opened this page. Look at it again before you delete it.";
+
 /// The version of the merchant that a form shows.
 pub(super) struct Version(String);
 

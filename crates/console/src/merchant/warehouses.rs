@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{
     Frame, Merchant, Tab, page, require_manage,
-    version::{Version, is_outdated},
+    version::{NOT_DELETED, Version, is_outdated},
 };
 use crate::{
     Notice, Page, PageError, PageResult, Posted, SignedIn,
@@ -24,7 +24,6 @@ use crate::{
     form::{Form, Input, null_if_empty},
     html, html_with,
     markup::{button, or_dash, row, text, text_or_dash},
-    person::NoFields,
     record_list::Records,
     rejected,
     table::Table,
@@ -214,30 +213,50 @@ async fn outdated(signed_in: &SignedIn, merchant: &str, url: &str, mut form: For
 #[get("/merchants/{merchant}/warehouses/{warehouse}/delete")]
 async fn ask_to_delete(signed_in: SignedIn, path: WarehousePath) -> PageResult {
     let id = signed_in.merchant(&path.0)?;
-    require_manage(&signed_in)?;
+    confirm_deletion(&signed_in, id, &path.1, None).await
+}
+
+/// Asks about the warehouse as it is set now: another person can replace it before the form is sent.
+async fn confirm_deletion(
+    signed_in: &SignedIn,
+    id: &str,
+    warehouse: &str,
+    problem: Option<&'static str>,
+) -> PageResult {
+    require_manage(signed_in)?;
+    let found = Merchant::load(signed_in, id).await?;
     ConfirmPage {
-        page: page(&signed_in),
-        title: format!("Delete the warehouse {} of {id}?", path.1),
+        page: page(signed_in),
+        title: format!("Delete the warehouse {warehouse} of {id}?"),
         effects: vec![
             "Reports of shipments that name it are rejected.".to_owned(),
             "Reported shipments stay as they are.".to_owned(),
         ],
         button: "Delete",
         rotation: None,
+        version: Some(Version::of(&found).to_string()),
+        problem: problem.map(str::to_owned),
         back: list_url(id),
     }
     .show()
 }
 
 #[post("/merchants/{merchant}/warehouses/{warehouse}/delete")]
-async fn delete_warehouse(posted: Posted<NoFields>, path: WarehousePath) -> PageResult {
-    let signed_in = posted.signed_in;
+async fn delete_warehouse(posted: Posted<Fields>, path: WarehousePath) -> PageResult {
+    let Posted { signed_in, form } = posted;
     let id = signed_in.merchant(&path.0)?;
     require_manage(&signed_in)?;
     let url = path!("v1", "merchants", id, "warehouses", path.1);
-    let _deleted: Value =
-        signed_in.api.send_json(Service::Auth, Method::DELETE, None, &url, &json!({})).await?;
-    Ok(Notice::WarehouseDeleted.redirect(&list_url(id)))
+    let api = Version::read(&form).api(&signed_in);
+    let deleted: Result<Value, _> =
+        api.send_json(Service::Auth, Method::DELETE, None, &url, &json!({})).await;
+    match deleted {
+        Ok(_) => Ok(Notice::WarehouseDeleted.redirect(&list_url(id))),
+        Err(error) if is_outdated(&error) => {
+            confirm_deletion(&signed_in, id, &path.1, Some(NOT_DELETED)).await
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 #[cfg(test)]
@@ -248,7 +267,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::fixtures::app_with_changed_merchant;
+    use crate::fixtures::{app_with_changed_merchant, post};
 
     #[actix_web::test]
     async fn a_warehouse_that_another_person_changed_is_not_replaced() {
@@ -270,6 +289,20 @@ mod tests {
                 {
                     assert!(page.contains(part), "{part} in {page}");
                 }
+                assert!(page.contains(r#"name="version" value="2""#), "{page}");
+            }
+        }
+    }
+
+    #[actix_web::test]
+    async fn a_warehouse_that_another_person_changed_is_not_deleted() {
+        for (version, expected) in [("1", StatusCode::CONFLICT), ("2", StatusCode::SEE_OTHER)] {
+            let path = "/merchants/acme/warehouses/reno/delete";
+            let fields = [("version", version)];
+            let (status, _, page) = post(app_with_changed_merchant(), routes, path, &fields).await;
+            assert_eq!(status, expected, "{page}");
+            if status == StatusCode::CONFLICT {
+                assert!(page.contains("Nothing was deleted"), "{page}");
                 assert!(page.contains(r#"name="version" value="2""#), "{page}");
             }
         }

@@ -36,6 +36,8 @@ async fn confirmation(
         effects: effects.iter().map(|effect| (*effect).to_owned()).collect(),
         button,
         rotation: None,
+        version: None,
+        problem: None,
         back: url_of(&person.email),
     }
     .show()

@@ -164,6 +164,8 @@ async fn confirm_stop(signed_in: SignedIn, path: web::Path<(String, Uuid)>) -> P
         effects,
         button: "Stop the replay",
         rotation: None,
+        version: None,
+        problem: None,
         back: own_url(service, id, ""),
     }
     .show()
