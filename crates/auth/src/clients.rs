@@ -5,9 +5,14 @@ use diesel_async::AsyncPgConnection;
 use domain::{
     access::{MerchantId, Scope, Scopes},
     json::{Object, array, parsed, printable_text},
+    merchant::Sealed,
 };
-use platform::{Timestamp, chain};
-use serde::Serialize;
+use platform::{
+    Timestamp, chain,
+    idempotency::{self, IdempotencyKey},
+};
+use secrecy::ExposeSecret as _;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -32,7 +37,7 @@ const IN_USE: TimeDelta = TimeDelta::hours(26);
 const LAST_USED_PRECISION: TimeDelta = TimeDelta::minutes(1);
 
 /// An API client.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize, Deserialize, ToSchema)]
 pub(crate) struct ClientView {
     client_id: String,
     merchant: Option<String>,
@@ -64,6 +69,30 @@ impl ClientView {
             client_secret,
             previous_secret_expires_at: None,
         }
+    }
+
+    /// Encrypts the secret of a response that is stored with its idempotency key.
+    fn seal(mut self, app: &App) -> Result<Self, Error> {
+        let context = self.sealing_context();
+        if let Some(secret) = &mut self.client_secret {
+            *secret = app.sealer.seal(&context, secret)?.0;
+        }
+        Ok(self)
+    }
+
+    /// Reads a response that was stored with its idempotency key.
+    fn open(app: &App, stored: &str) -> Result<Self, Error> {
+        let mut view: Self = serde_json::from_str(stored)?;
+        let context = view.sealing_context();
+        if let Some(secret) = view.client_secret.take() {
+            let opened = app.sealer.open(&context, &Sealed(secret))?;
+            view.client_secret = Some(opened.expose_secret().to_owned());
+        }
+        Ok(view)
+    }
+
+    fn sealing_context(&self) -> String {
+        format!("response about client {}", self.client_id)
     }
 }
 
@@ -125,8 +154,13 @@ fn scopes_of_merchants() -> String {
     format!("allowed are {}", Scope::OF_MERCHANTS.map(Scope::as_str).join(", "))
 }
 
-/// Creates a client and its first secret.
-pub(crate) async fn create(app: &App, actor: &str, new: NewClient) -> Result<ClientView, Error> {
+/// Creates a client and its first secret. A request with a key that was used gets the first client and its secret.
+pub(crate) async fn create(
+    app: &App,
+    actor: &str,
+    key: Option<&IdempotencyKey<'_>>,
+    new: NewClient,
+) -> Result<ClientView, Error> {
     let now = app.clock.now();
     let secret = credentials::generate_client_secret()?;
     let id = format!("bh_{}", Uuid::now_v7().simple());
@@ -141,62 +175,81 @@ pub(crate) async fn create(app: &App, actor: &str, new: NewClient) -> Result<Cli
         last_used_at: None,
     };
     let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| {
-        clients::insert(conn, &client).await?;
-        clients::insert_secret(conn, &client.id, credentials::hash(&secret), now).await?;
-        let detail = json!({ "name": client.name, "scopes": client.scopes.to_string() });
-        audit::insert(conn, record(actor, "client.created", &client, detail), now).await
-    })
-    .await?;
-    Ok(ClientView::new(client, Some(secret)))
+    let stored = conn
+        .transaction(async |conn| {
+            idempotency::run(conn, key, now, async |conn| {
+                clients::insert(conn, &client).await?;
+                clients::insert_secret(conn, &client.id, credentials::hash(&secret), now).await?;
+                let detail = json!({ "name": client.name, "scopes": client.scopes.to_string() });
+                audit::insert(conn, record(actor, "client.created", &client, detail), now).await?;
+                ClientView::new(client.clone(), Some(secret.clone())).seal(app)
+            })
+            .await
+        })
+        .await?;
+    ClientView::open(app, &stored)
 }
 
 /// Gives a client a new secret. The previous secret expires after the overlap, older ones at once. A secret
-/// that is in use ends at once only with `force`.
+/// that is in use ends at once only with `force`. A request with a key that was used gets the first new secret.
 pub(crate) async fn rotate_secret(
     app: &App,
     actor: &str,
     own: Option<&MerchantId>,
     id: &str,
-    rotation: &Rotation,
+    (key, rotation): (Option<&IdempotencyKey<'_>>, &Rotation),
 ) -> Result<ClientView, Error> {
     let now = app.clock.now();
     let secret = credentials::generate_client_secret()?;
     let overlap_ends_at = rotation.overlap_ends_at(now);
-    let (client, expires_at) = app
+    let stored = app
         .pool
         .transaction_of(id, async |conn| {
-            let client = lock(conn, own, id).await?;
-            // The next start of the service would restore the configured secret.
-            if app.settings.bootstrap.has(id) {
-                return Err(Error::SecretIsSetting(id.to_owned()));
-            }
-            if client.revoked_at.is_some() {
-                return Err(Error::ClientRevoked(id.to_owned()));
-            }
-            let mut previous_expires_at = None;
-            for (age, old) in clients::valid_secrets(conn, id, now).await?.into_iter().enumerate() {
-                let end = if age == 0 { overlap_ends_at } else { now };
-                let expires_at = old.expires_at.unwrap_or(end).min(end);
-                if !rotation.force {
-                    check_expiry(id, &old, expires_at)?;
+            idempotency::run(conn, key, now, async |conn| {
+                let client = lock(conn, own, id).await?;
+                // The next start of the service would restore the configured secret.
+                if app.settings.bootstrap.has(id) {
+                    return Err(Error::SecretIsSetting(id.to_owned()));
                 }
-                if expires_at <= now && !rotation.force {
-                    check_unused(id, &old, now)?;
+                if client.revoked_at.is_some() {
+                    return Err(Error::ClientRevoked(id.to_owned()));
                 }
-                clients::expire_secret(conn, old.id, expires_at).await?;
-                previous_expires_at = previous_expires_at.or(Some(expires_at));
-            }
-            clients::insert_secret(conn, id, credentials::hash(&secret), now).await?;
-            let detail = json!({ "old_secret_expires_at": overlap_ends_at });
-            let record = record(actor, "client.secret_rotated", &client, detail);
-            audit::insert(conn, record, now).await?;
-            Ok((client, previous_expires_at))
+                let expires_at = expire_secrets(conn, id, rotation, now).await?;
+                clients::insert_secret(conn, id, credentials::hash(&secret), now).await?;
+                let detail = json!({ "old_secret_expires_at": overlap_ends_at });
+                let record = record(actor, "client.secret_rotated", &client, detail);
+                audit::insert(conn, record, now).await?;
+                let view = ClientView::new(client, Some(secret.clone())).seal(app)?;
+                Ok(ClientView { previous_secret_expires_at: expires_at, ..view })
+            })
+            .await
         })
         .await?;
     app.client_cache.remove(id).await;
-    let view = ClientView::new(client, Some(secret));
-    Ok(ClientView { previous_secret_expires_at: expires_at, ..view })
+    ClientView::open(app, &stored)
+}
+
+/// Ends the valid secrets of a client for a new one. Returns the end of the newest.
+async fn expire_secrets(
+    conn: &mut AsyncPgConnection,
+    id: &str,
+    rotation: &Rotation,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, Error> {
+    let mut newest_expires_at = None;
+    for (age, old) in clients::valid_secrets(conn, id, now).await?.into_iter().enumerate() {
+        let end = if age == 0 { rotation.overlap_ends_at(now) } else { now };
+        let expires_at = old.expires_at.unwrap_or(end).min(end);
+        if !rotation.force {
+            check_expiry(id, &old, expires_at)?;
+        }
+        if expires_at <= now && !rotation.force {
+            check_unused(id, &old, now)?;
+        }
+        clients::expire_secret(conn, old.id, expires_at).await?;
+        newest_expires_at = newest_expires_at.or(Some(expires_at));
+    }
+    Ok(newest_expires_at)
 }
 
 /// Rejects a rotation that would end a secret before the time that an earlier rotation set.

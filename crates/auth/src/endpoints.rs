@@ -6,9 +6,13 @@ use domain::json::FieldError;
 use domain::merchant::{
     Authentication, Endpoint, Interface, Merchant, Sealed, SecretUrl, SigningSecret,
 };
-use platform::{ClientIdentity, IdentityError, Timestamp};
+use platform::{
+    ClientIdentity, IdentityError, Timestamp,
+    idempotency::{self, IdempotencyKey},
+};
+use secrecy::ExposeSecret as _;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -16,7 +20,7 @@ use crate::{
     App,
     credentials::{self, Rotation},
     error::Error,
-    merchants::{MerchantView, Redacted, check_version, redact, update_with},
+    merchants::{MerchantView, Redacted, check_version, redact, update_in, update_with},
     store::merchants::{self, StoredMerchant},
 };
 
@@ -161,19 +165,20 @@ pub(crate) async fn delete(
 }
 
 /// Gives an endpoint a new signing secret. Messages carry the signatures of both secrets until the
-/// previous one expires after the overlap. Older ones end at once, which needs `force` while they sign.
+/// previous one expires after the overlap. Older ones end at once, which needs `force` while they sign. A request
+/// with a key that was used gets the first new secret.
 pub(crate) async fn rotate_secret(
     app: &App,
     actor: &str,
     merchant: &str,
     interface: Interface,
-    rotation: &Rotation,
-) -> Result<EndpointView, Error> {
+    (key, rotation): (Option<&IdempotencyKey<'_>>, &Rotation),
+) -> Result<Value, Error> {
     if interface == Interface::Variants {
         return Err(Error::NotSigned(interface));
     }
-    let action = "endpoint.secret_rotated";
-    let (stored, secret) = update_with(app, actor, merchant, action, |merchant, now| {
+    let target = (merchant, "endpoint.secret_rotated");
+    let change = |merchant: &mut Merchant, now: Timestamp| {
         let context = interface.sealing_context(&merchant.identifier);
         let overlap_ends_at = rotation.overlap_ends_at(now);
         let secret = credentials::generate_signing_secret()?;
@@ -186,12 +191,38 @@ pub(crate) async fn rotate_secret(
         for old in &mut endpoint.signing_secrets {
             old.expires_at = Some(overlap_ends_at);
         }
-        let sealed = signing_secret(app.sealer.seal(&context, &secret)?, now);
-        endpoint.signing_secrets.insert(0, sealed);
-        Ok((secret, json!({ "interface": interface, "old_secret_expires_at": overlap_ends_at })))
-    })
-    .await?;
-    EndpointView::new(stored, interface, Some(secret))
+        let sealed = app.sealer.seal(&context, &secret)?;
+        endpoint.signing_secrets.insert(0, signing_secret(sealed.clone(), now));
+        Ok((sealed, json!({ "interface": interface, "old_secret_expires_at": overlap_ends_at })))
+    };
+    let stored = app
+        .pool
+        .transaction_of(merchant, async |conn| {
+            idempotency::run(conn, key, app.clock.now(), async |conn| {
+                let (stored, sealed) = update_in(app, conn, actor, target, &change).await?;
+                EndpointView::new(stored, interface, Some(sealed.0))
+            })
+            .await
+        })
+        .await?;
+    open_secret(app, merchant, interface, &stored)
+}
+
+/// Decrypts the signing secret in a response that was stored with its idempotency key.
+fn open_secret(
+    app: &App,
+    merchant: &str,
+    interface: Interface,
+    stored: &str,
+) -> Result<Value, Error> {
+    let mut view: Value = serde_json::from_str(stored)?;
+    if let Some(Value::String(secret)) = view.get_mut("signing_secret") {
+        let missing = |_invalid| Error::MerchantNotFound(merchant.to_owned());
+        let context = interface.sealing_context(&merchant.parse().map_err(missing)?);
+        let opened = app.sealer.open(&context, &Sealed(std::mem::take(secret)))?;
+        opened.expose_secret().clone_into(secret);
+    }
+    Ok(view)
 }
 
 /// Rejects a rotation that would drop a secret that still signs. The newest secret is not dropped.

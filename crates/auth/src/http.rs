@@ -19,9 +19,15 @@ use std::time::Duration;
 use actix_web::{HttpRequest, http::header};
 use domain::{
     access::{MerchantId, Scope},
-    json::{Object, integer},
+    json::{Digest, Document, Object, integer, object},
 };
-use platform::identity::{Access, Caller};
+use platform::{
+    Problem,
+    http::Json,
+    idempotency::{IdempotencyKey, KeyHeader},
+    identity::{Access, Caller},
+};
+use serde_json::json;
 
 use crate::{credentials::Rotation, error::Error};
 
@@ -75,6 +81,29 @@ fn listed_merchant<'a>(
 fn expected_version(request: &HttpRequest) -> Option<i64> {
     let value = request.headers().get(header::IF_MATCH)?.to_str().unwrap_or_default().trim();
     (value != "*").then(|| value.trim_matches('"').parse().unwrap_or(0))
+}
+
+/// Reads a body, and its digest for the idempotency key.
+async fn read_with_digest<T: Send + 'static>(
+    body: Json,
+    read: impl FnMut(&Object<'_>) -> Option<T> + Send + 'static,
+) -> Result<(Digest, T), Problem> {
+    let read = |document: &Document| (Digest::of(document.value()), document.read(object(read)));
+    let (digest, read) = body.read_with(read).await?;
+    Ok((digest, read?))
+}
+
+/// The idempotency key of a request for a new secret, if it has one. The caller is part of the request, so that
+/// nobody else gets the secret with the key.
+fn idempotency_key<'a>(
+    header: &'a KeyHeader,
+    caller: &'a Caller,
+    operation: &'static str,
+    path: &str,
+    body: Digest,
+) -> Option<IdempotencyKey<'a>> {
+    let request = Digest::of_value(&json!([caller.actor(), path, body.as_bytes()]));
+    header.key_for(caller.merchant_scope(), operation, request)
 }
 
 /// Reads the rotation of a secret. `overlap` is the default overlap.

@@ -50,7 +50,7 @@ use domain::merchant::guard::Guard;
 use messaging::{Backlog, Broker, Outbox, Topology};
 use opentelemetry::metrics::Counter;
 use platform::{
-    Clock, Process, Service, database::Pool, identity::Verifier, limits::PerMinute,
+    Clock, Process, Service, database::Pool, idempotency, identity::Verifier, limits::PerMinute,
     sealing::Sealer, telemetry,
 };
 use utoipa_actix_web::service_config::ServiceConfig;
@@ -105,7 +105,7 @@ impl Service for App {
     type Settings = Settings;
 
     fn migrations() -> Vec<EmbeddedMigrations> {
-        vec![messaging::MIGRATIONS, MIGRATIONS]
+        vec![messaging::MIGRATIONS, idempotency::MIGRATIONS, MIGRATIONS]
     }
 
     fn routes(config: &mut ServiceConfig<'_>) {
@@ -128,6 +128,7 @@ impl Service for App {
         revocations::start_polling(process, verifier.clone());
         sessions::start_clean_up(process);
         bootstrap::start(process, &settings.bootstrap);
+        idempotency::delete_expired(process, &settings.idempotency);
         let brute_force = BruteForceGuard::new(&settings.brute_force, process.clock.clone());
         let oidc = Oidc::new(&settings.oidc, settings.people.console_page("/sign-in/oidc"))?;
         let guard = Guard::new(settings.delivery.https_only, &settings.delivery.allowed_networks);

@@ -6,6 +6,7 @@
 use std::{collections::BTreeMap, convert::Infallible, fmt};
 
 use chrono::{DateTime, Utc};
+use diesel_async::AsyncPgConnection;
 use domain::{
     access::MerchantId,
     merchant::{Endpoint, Merchant, MerchantChanged, REDACTED, Sealed, Settings, SettingsChange},
@@ -148,19 +149,28 @@ pub(crate) async fn update_with<T: Send>(
     change: impl Fn(&mut Merchant, Timestamp) -> Result<(T, Value), Error> + Send + Sync,
 ) -> Result<(StoredMerchant, T), Error> {
     app.pool
-        .transaction_of(id, async |conn| {
-            let mut stored = merchants::lock(conn, id).await?;
-            let now = app.clock.now();
-            let merchant = &mut stored.merchant;
-            let (result, detail) = change(merchant, now)?;
-            merchant.version = next_version(merchant.version, now);
-            merchants::update(conn, merchant, now).await?;
-            audit::insert(conn, record(actor, action, &merchant.identifier, detail), now).await?;
-            app.outbox.append(conn, now, [MerchantChanged { merchant: merchant.clone() }]).await?;
-            stored.updated_at = now;
-            Ok((stored, result))
-        })
+        .transaction_of(id, async |conn| update_in(app, conn, actor, (id, action), &change).await)
         .await
+}
+
+/// Applies `change` to a merchant in the caller's transaction.
+pub(crate) async fn update_in<T: Send>(
+    app: &App,
+    conn: &mut AsyncPgConnection,
+    actor: &str,
+    (id, action): (&str, &'static str),
+    change: &(impl Fn(&mut Merchant, Timestamp) -> Result<(T, Value), Error> + Send + Sync),
+) -> Result<(StoredMerchant, T), Error> {
+    let mut stored = merchants::lock(conn, id).await?;
+    let now = app.clock.now();
+    let merchant = &mut stored.merchant;
+    let (result, detail) = change(merchant, now)?;
+    merchant.version = next_version(merchant.version, now);
+    merchants::update(conn, merchant, now).await?;
+    audit::insert(conn, record(actor, action, &merchant.identifier, detail), now).await?;
+    app.outbox.append(conn, now, [MerchantChanged { merchant: merchant.clone() }]).await?;
+    stored.updated_at = now;
+    Ok((stored, result))
 }
 
 /// Publishes every merchant under a new version, and every revocation that has not expired.

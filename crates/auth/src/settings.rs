@@ -11,7 +11,7 @@ use platform::{
         self, List,
         range::{self, CENTURY, DAY, HOUR, MINUTE, SECOND, YEAR},
     },
-    sealing,
+    idempotency, sealing,
 };
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Deserializer, de::Error as _};
@@ -40,6 +40,7 @@ pub struct Settings {
     pub(crate) oidc: oidc::settings::Settings,
     pub(crate) delivery: Delivery,
     pub(crate) sealing: sealing::Settings,
+    pub(crate) idempotency: idempotency::Settings,
     pub(crate) broker: messaging::Settings,
 }
 

@@ -5,7 +5,7 @@ use askama::Template;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{Page, PageResult, html_with};
+use crate::{Page, PageResult, form_key::FormKey, html_with};
 
 /// A page that says what a button does before it does it. The form goes to the URL of the page itself.
 #[derive(Template)]
@@ -51,6 +51,7 @@ impl ConfirmPage {
 /// The form of a rotation.
 #[derive(Deserialize)]
 pub(crate) struct RotateForm {
+    pub(crate) key: FormKey,
     /// How long the previous secret stays valid.
     overlap_seconds: u32,
     /// Whether a secret ends at once even if it is in use.
@@ -63,7 +64,7 @@ pub(crate) struct RotateForm {
 
 impl Default for RotateForm {
     fn default() -> Self {
-        Self { overlap_seconds: 86_400, force: false, in_use: false }
+        Self { key: FormKey::random(), overlap_seconds: 86_400, force: false, in_use: false }
     }
 }
 
@@ -78,7 +79,7 @@ impl RotateForm {
 
     /// The form after auth refused it, which can force the rotation.
     pub(crate) fn refused(self) -> Self {
-        Self { in_use: true, ..self }
+        Self { key: FormKey::random(), in_use: true, ..self }
     }
 
     pub(crate) fn body(&self) -> Value {
@@ -90,6 +91,8 @@ impl RotateForm {
 mod tests {
     use super::*;
     use crate::fixtures;
+
+    const KEY: &str = "key=7d9f5a35-6f4e-4c3b-9a55-2f3f0f5b9c11";
 
     fn page(rotation: RotateForm) -> ConfirmPage {
         ConfirmPage {
@@ -109,14 +112,17 @@ mod tests {
         let first = page(RotateForm::default());
         assert!(!first.render().unwrap().contains(r#"name="force""#));
         assert_eq!(first.show().unwrap().status(), StatusCode::OK);
-        let sent: RotateForm = serde_html_form::from_str("overlap_seconds=0").unwrap();
+        let sent: RotateForm =
+            serde_html_form::from_str(&format!("{KEY}&overlap_seconds=0")).unwrap();
         assert_eq!(sent.body(), json!({ "overlap_seconds": 0, "force": false }));
+        assert_eq!(format!("key={}", sent.key), KEY);
         let second = page(sent.refused());
         let text = second.render().unwrap();
         assert!(text.contains(r#"name="force""#) && text.contains("still in use"), "{text}");
         assert!(text.contains(r#"<option value="0" selected>"#), "{text}");
         assert_eq!(second.show().unwrap().status(), StatusCode::CONFLICT);
-        let sent: RotateForm = serde_html_form::from_str("overlap_seconds=0&force=true").unwrap();
+        let sent = format!("{KEY}&overlap_seconds=0&force=true");
+        let sent: RotateForm = serde_html_form::from_str(&sent).unwrap();
         assert_eq!(sent.body(), json!({ "overlap_seconds": 0, "force": true }));
     }
 }

@@ -2,19 +2,20 @@
 
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
-use actix_web::{HttpResponse, get, post, web};
-use domain::json::object;
+use actix_web::{HttpRequest, HttpResponse, get, post, web};
+use domain::json::Object;
 use platform::{
     Problem,
     http::{ErrorBody, Json, PageLimit, Query, Sequential},
+    idempotency::KeyHeader,
     identity::Caller,
 };
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::{
-    RotateSecretRequest, check_merchant, listed_merchant, read_rotation, require_manage,
-    require_read,
+    RotateSecretRequest, check_merchant, idempotency_key, listed_merchant, read_rotation,
+    read_with_digest, require_manage, require_read,
 };
 use crate::{
     App,
@@ -41,6 +42,7 @@ pub(crate) struct ClientQuery {
 /// Only this response contains the client secret.
 #[utoipa::path(
     tag = "clients", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes it safe to repeat the request. Optional; 1 to 255 visible ASCII characters, for example a UUID. A repeated request of the same caller with the same key and body takes effect once and gets the first response with the same secret. The same key with another body gets 422. A request that failed does not use up its key. Keys are kept for an hour, unless the setting `idempotency.retention` says otherwise.")),
     request_body(content = NewClient, example = json!({ "merchant": "acme", "name": "Acme shop", "scopes": ["orders", "returns"] })),
     responses(
         (status = 201, body = ClientView),
@@ -50,15 +52,19 @@ pub(crate) struct ClientQuery {
 #[post("/v1/clients")]
 pub(crate) async fn create_client(
     app: web::Data<App>,
+    head: HttpRequest,
+    header: KeyHeader,
     Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let actor = require_manage(&caller)?;
     let own = caller.claims.merchant.clone();
-    let new = body.read(object(move |body| NewClient::read(body, own.as_ref()))).await?;
+    let read = move |body: &Object<'_>| NewClient::read(body, own.as_ref());
+    let (digest, new) = read_with_digest(body, read).await?;
     if let Some(merchant) = &new.merchant {
         check_merchant(&caller, merchant.as_str())?;
     }
-    let client = clients::create(&app, actor, new).await?;
+    let key = idempotency_key(&header, &caller, "clients", head.path(), digest);
+    let client = clients::create(&app, actor, key.as_ref(), new).await?;
     Ok(HttpResponse::Created().json(client))
 }
 
@@ -114,7 +120,11 @@ pub(crate) async fn show_client(
 /// The previous secret stays valid for the overlap. Older secrets expire at once. The request is rejected if
 /// a secret would expire at once that got a token in the last 26 hours, unless `force` is true.
 #[utoipa::path(
-    tag = "clients", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("client" = String, Path)),
+    tag = "clients", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
+    params(
+        ("client" = String, Path),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes it safe to repeat the request. Optional; 1 to 255 visible ASCII characters, for example a UUID. A repeated request of the same caller with the same key and body takes effect once and gets the first response with the same secret. The same key with another body gets 422. A request that failed does not use up its key. Keys are kept for an hour, unless the setting `idempotency.retention` says otherwise."),
+    ),
     request_body(content = RotateSecretRequest, example = json!({ "overlap_seconds": 86_400 })),
     responses(
         (status = 200, body = ClientView),
@@ -124,14 +134,19 @@ pub(crate) async fn show_client(
 #[post("/v1/clients/{client}/rotate")]
 pub(crate) async fn rotate_client_secret(
     app: web::Data<App>,
+    head: HttpRequest,
+    header: KeyHeader,
     Sequential(caller, body): Sequential<Caller, Json>,
     client: web::Path<String>,
 ) -> Result<HttpResponse, Problem> {
     let actor = require_manage(&caller)?;
     let own = caller.claims.merchant.as_ref();
     let overlap = app.settings.secrets.overlap;
-    let rotation = body.read(object(move |body| read_rotation(body, overlap))).await?;
-    let client = clients::rotate_secret(&app, actor, own, &client, &rotation).await?;
+    let read = move |body: &Object<'_>| read_rotation(body, overlap);
+    let (digest, rotation) = read_with_digest(body, read).await?;
+    let key = idempotency_key(&header, &caller, "client_secrets", head.path(), digest);
+    let request = (key.as_ref(), &rotation);
+    let client = clients::rotate_secret(&app, actor, own, &client, request).await?;
     Ok(HttpResponse::Ok().json(client))
 }
 

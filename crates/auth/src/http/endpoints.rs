@@ -6,20 +6,21 @@ use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, delete, get, post, put, web};
 use domain::{
-    json::object,
+    json::{Object, object},
     merchant::{Authentication, Endpoint, Interface},
 };
 use platform::{
     Problem,
     http::{ErrorBody, Json, Query, Sequential},
+    idempotency::KeyHeader,
     identity::Caller,
 };
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{
-    RotateSecretRequest, check_merchant, expected_version, read_rotation, require_manage,
-    require_read,
+    RotateSecretRequest, check_merchant, expected_version, idempotency_key, read_rotation,
+    read_with_digest, require_manage, require_read,
 };
 use crate::{
     App,
@@ -159,7 +160,11 @@ pub(crate) async fn delete_endpoint(
 /// secret is still in its overlap, unless `force` is true: then the older secret ends at once.
 #[utoipa::path(
     tag = "endpoints", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
-    params(("merchant" = String, Path), ("interface" = String, Path)),
+    params(
+        ("merchant" = String, Path),
+        ("interface" = String, Path),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes it safe to repeat the request. Optional; 1 to 255 visible ASCII characters, for example a UUID. A repeated request of the same caller with the same key and body takes effect once and gets the first response with the same secret. The same key with another body gets 422. A request that failed does not use up its key. Keys are kept for an hour, unless the setting `idempotency.retention` says otherwise."),
+    ),
     request_body(content = RotateSecretRequest, example = json!({ "overlap_seconds": 86_400 })),
     responses(
         (status = 200, body = EndpointView),
@@ -169,13 +174,18 @@ pub(crate) async fn delete_endpoint(
 #[post("/v1/merchants/{merchant}/endpoints/{interface}/rotate_secret")]
 pub(crate) async fn rotate_endpoint_secret(
     app: web::Data<App>,
+    head: HttpRequest,
+    header: KeyHeader,
     Sequential(caller, body): Sequential<Caller, Json>,
     path: EndpointPath,
 ) -> Result<HttpResponse, Problem> {
     let (actor, interface) = require_endpoint(&caller, &path)?;
     let overlap = app.settings.secrets.overlap;
-    let rotation = body.read(object(move |body| read_rotation(body, overlap))).await?;
-    let endpoint = endpoints::rotate_secret(&app, actor, &path.0, interface, &rotation).await?;
+    let read = move |body: &Object<'_>| read_rotation(body, overlap);
+    let (digest, rotation) = read_with_digest(body, read).await?;
+    let key = idempotency_key(&header, &caller, "signing_secrets", head.path(), digest);
+    let request = (key.as_ref(), &rotation);
+    let endpoint = endpoints::rotate_secret(&app, actor, &path.0, interface, request).await?;
     Ok(HttpResponse::Ok().json(endpoint))
 }
 

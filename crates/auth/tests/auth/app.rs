@@ -179,6 +179,18 @@ impl TestApp {
         self.send(self.request(method, path).bearer_auth(token), body.as_ref()).await
     }
 
+    /// Sends a POST request with an idempotency key.
+    pub(crate) async fn call_with_key(
+        &self,
+        token: &str,
+        key: &str,
+        path: &str,
+        body: Value,
+    ) -> (StatusCode, Value) {
+        let request = self.request(Method::POST, path).header("idempotency-key", key);
+        self.send(request.bearer_auth(token), Some(&body)).await
+    }
+
     pub(crate) async fn create_merchant(&self, id: &str) -> Value {
         let body = json!({"identifier": id, "name": format!("The {id} company")});
         let (status, merchant) = self.call(Method::POST, "/v1/merchants", Some(body)).await;

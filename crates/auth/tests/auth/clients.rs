@@ -1,6 +1,8 @@
 //! Tests of clients and their secrets.
 
 use chrono::TimeDelta;
+use diesel::sql_query;
+use diesel_async::RunQueryDsl as _;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 use testkit::eventually;
@@ -36,6 +38,64 @@ async fn a_rotation_keeps_the_previous_secret_and_expires_older_ones() {
         assert_eq!(app.request_token(&id, old).await.0, StatusCode::UNAUTHORIZED);
     }
     app.token(&id, &newest).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_with_a_used_key_is_the_same_client() {
+    let app = TestApp::start().await;
+    app.create_merchant("acme").await;
+    let bob = app.person("bob@acme.example", "merchant-admin", Some("acme")).await;
+    let bob = app.session_token(&bob.session).await;
+    let ada = app.person("ada@acme.example", "merchant-admin", Some("acme")).await;
+    let ada = app.session_token(&ada.session).await;
+    let body = json!({"name": "Acme shop", "scopes": ["orders"]});
+    let create = async |token: &str, body: &Value| {
+        app.call_with_key(token, "1", "/v1/clients", body.clone()).await
+    };
+    let (first, second) = tokio::join!(create(&ada, &body), create(&ada, &body));
+    assert_eq!(first.0, StatusCode::CREATED, "{}", first.1);
+    assert_eq!(first, second);
+    let id = first.1["client_id"].as_str().unwrap().to_owned();
+    let secret = first.1["client_secret"].as_str().unwrap();
+    app.token(&id, secret).await;
+    let listed = async || app.call_as(&ada, Method::GET, "/v1/clients", None).await.1;
+    assert_eq!(listed().await["clients"].as_array().unwrap().len(), 1);
+    // Neither other values nor another person get the secret.
+    let other = json!({"name": "Acme app", "scopes": ["orders"]});
+    for (token, body) in [(&ada, &other), (&bob, &body)] {
+        let (status, response) = create(token, body).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{response}");
+    }
+    assert_eq!(listed().await["clients"].as_array().unwrap().len(), 1);
+    let mut conn = app.service.database.pool().get().await.unwrap();
+    let stored: Vec<Text> =
+        sql_query("SELECT response AS text FROM idempotency_keys").load(&mut conn).await.unwrap();
+    assert!(stored.iter().any(|row| row.text.contains("Acme shop")));
+    assert!(stored.iter().all(|row| !row.text.contains(secret)), "the secret is encrypted");
+}
+
+#[derive(diesel::QueryableByName)]
+struct Text {
+    #[diesel(sql_type = diesel::sql_types::Text)]
+    text: String,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_with_a_used_key_is_the_same_rotation() {
+    let app = TestApp::start().await;
+    let (id, first) = app.create_client(None, &["warehouse"]).await;
+    let path = format!("/v1/clients/{id}/rotate");
+    let key = app.service.own("rotation");
+    let rotate =
+        async |body: Value| app.call_with_key(&app.operator_token, &key, &path, body).await;
+    let body = json!({"overlap_seconds": 3600});
+    let (status, rotated) = rotate(body.clone()).await;
+    assert_eq!(status, StatusCode::OK, "{rotated}");
+    assert_eq!(rotate(body).await, (status, rotated.clone()));
+    app.token(&id, &first).await;
+    app.token(&id, rotated["client_secret"].as_str().unwrap()).await;
+    let (status, _) = rotate(json!({"overlap_seconds": 0, "force": true})).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -25,8 +25,15 @@ async fn endpoint_secrets_are_returned_once_stored_encrypted_and_rotated() {
     let (_, replaced) = app.call(Method::PUT, ENDPOINT, Some(endpoint)).await;
     assert_eq!(replaced.get("signing_secret"), None);
 
-    let overlap = Some(json!({"overlap_seconds": 60}));
-    let (_, rotated) = app.call(Method::POST, &format!("{ENDPOINT}/rotate_secret"), overlap).await;
+    let path = format!("{ENDPOINT}/rotate_secret");
+    let rotate = async |overlap: u32| {
+        let body = json!({"overlap_seconds": overlap});
+        app.call_with_key(&app.operator_token, &app.service.own("rotation"), &path, body).await
+    };
+    let (status, rotated) = rotate(60).await;
+    assert_eq!(status, StatusCode::OK, "{rotated}");
+    assert_eq!(rotate(60).await, (status, rotated.clone()), "a used key gets the first response");
+    assert_eq!(rotate(61).await.0, StatusCode::UNPROCESSABLE_ENTITY);
     assert_ne!(rotated["signing_secret"].as_str().unwrap(), secret);
     let secrets = rotated["endpoint"]["signing_secrets"].as_array().unwrap();
     assert_eq!(secrets.len(), 2);

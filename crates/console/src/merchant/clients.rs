@@ -157,8 +157,11 @@ async fn rotate(posted: Posted<RotateForm>, path: ClientPath) -> PageResult {
     // Refuses a client of another merchant, and a person without the right to manage clients.
     ClientView::load(&signed_in, &path).await?;
     let url = path!("v1", "clients", path.1, "rotate");
-    let rotated: Result<ClientView, _> =
-        signed_in.api.send_json(Service::Auth, Method::POST, None, &url, &form.body()).await;
+    let rotated: Result<ClientView, _> = form
+        .key
+        .api(&signed_in.api)
+        .send_json(Service::Auth, Method::POST, None, &url, &form.body())
+        .await;
     match rotated {
         Ok(client) => show_secret(&signed_in, &path.0, client),
         Err(ApiError::Conflict(body)) if body.code == "secret_in_use" => {

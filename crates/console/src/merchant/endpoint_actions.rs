@@ -170,8 +170,9 @@ struct Rotated {
 async fn rotate(posted: Posted<RotateForm>, path: EndpointPath) -> PageResult {
     let Posted { signed_in, form } = posted;
     let target = Target::of(&signed_in, &path)?;
+    let api = form.key.api(&signed_in.api);
     let rotated: Result<Rotated, _> =
-        target.send(&signed_in.api, Method::POST, Some("rotate_secret"), &form.body()).await;
+        target.send(&api, Method::POST, Some("rotate_secret"), &form.body()).await;
     target.show_rotated(&signed_in, form, rotated)
 }
 
