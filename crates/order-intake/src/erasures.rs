@@ -2,13 +2,16 @@
 //!
 //! See docs/decisions/erasing-shoppers.md.
 
+use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::erasure::EmailDigest;
-use domain::json::{Object, array, text};
+use domain::json::{Digest, FieldError, Object, ValidationError, array, text};
 use platform::database::DatabaseError;
 use platform::http::PageLimit;
+use platform::idempotency::{self, KeyHeader};
 use platform::{ErrorKind, Failure};
 use serde::Serialize;
+use serde_json::json;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -54,6 +57,10 @@ pub(crate) enum ErasureError {
     OtherOrder(String),
     #[error("the shopper has more than {MAX_ORDERS} orders: name some of them")]
     TooMany,
+    #[error(transparent)]
+    Invalid(#[from] ValidationError),
+    #[error("JSON conversion failed")]
+    Json(#[from] serde_json::Error),
     #[error("database")]
     Database(#[from] DatabaseError),
 }
@@ -69,7 +76,16 @@ impl Failure for ErasureError {
         match self {
             Self::NoErasure(_) | Self::OtherOrder(_) => ErrorKind::Missing,
             Self::TooMany => ErrorKind::Conflict,
+            Self::Invalid(_) => ErrorKind::Invalid,
+            Self::Json(_) => ErrorKind::Internal,
             Self::Database(error) => error.kind(),
+        }
+    }
+
+    fn fields(&self) -> &[FieldError] {
+        match self {
+            Self::Invalid(error) => error.fields(),
+            _ => &[],
         }
     }
 }
@@ -96,11 +112,14 @@ impl ErasureRequest {
     }
 
     /// The orders to erase. Orders that only other services know can be named too.
-    async fn orders(&self, app: &App, merchant: &MerchantId) -> Result<Vec<String>, ErasureError> {
+    async fn orders(
+        &self,
+        conn: &mut AsyncPgConnection,
+        merchant: &MerchantId,
+    ) -> Result<Vec<String>, ErasureError> {
         let Some(email) = &self.email else { return Ok(self.order_identifiers.clone()) };
         let limit = i64::try_from(MAX_ORDERS + 1).unwrap_or(i64::MAX);
-        let mut conn = app.pool.get().await?;
-        let of_shopper = store::orders_of_shopper(&mut conn, merchant, email, limit).await?;
+        let of_shopper = store::orders_of_shopper(conn, merchant, email, limit).await?;
         if let Some(other) = self.order_identifiers.iter().find(|it| !of_shopper.contains(it)) {
             return Err(ErasureError::OtherOrder(other.clone()));
         }
@@ -108,6 +127,13 @@ impl ErasureRequest {
             return Ok(self.order_identifiers.clone());
         }
         if of_shopper.len() > MAX_ORDERS { Err(ErasureError::TooMany) } else { Ok(of_shopper) }
+    }
+
+    /// The shopper, if all orders are erased. Named orders are not the whole shopper: returns in which the shopper is
+    /// the giftee stay.
+    fn whole_shopper(&self) -> Option<EmailDigest> {
+        let email = self.email.as_deref().filter(|_| self.order_identifiers.is_empty());
+        email.map(EmailDigest::of)
     }
 }
 
@@ -117,40 +143,50 @@ pub(crate) async fn dry_run(
     merchant: &MerchantId,
     request: &ErasureRequest,
 ) -> Result<ErasureDryRun, ErasureError> {
-    let order_identifiers = request.orders(app, merchant).await?;
+    let order_identifiers = request.orders(&mut *app.pool.get().await?, merchant).await?;
     Ok(ErasureDryRun { merchant: merchant.clone(), order_identifiers })
 }
 
-/// Stores an erasure, which the eraser then does.
+/// Stores an erasure, which the eraser then does. A request with a key that was used gets the first erasure, also if
+/// it writes the e-mail address or the orders in another way.
 pub(crate) async fn request(
     app: &App,
     merchant: &MerchantId,
+    header: &KeyHeader,
     request: &ErasureRequest,
     requested_by: &str,
-) -> Result<ErasureDetails, ErasureError> {
-    let orders = request.orders(app, merchant).await?;
-    // Named orders are not the whole shopper: returns in which the shopper is the giftee stay.
-    let is_whole_shopper = request.order_identifiers.is_empty();
-    let email = request.email.as_deref().filter(|_| is_whole_shopper).map(EmailDigest::of);
-    let new = NewErasure {
-        id: Uuid::now_v7(),
-        merchant,
-        email: email.as_ref(),
-        force: request.force,
-        force_before: None,
-        requested_by,
-        orders: &orders,
-        at: app.clock.now(),
-    };
+) -> Result<String, ErasureError> {
+    let id = Uuid::now_v7();
+    let now = app.clock.now();
+    let key = header.key_for(merchant, "erasures", Digest::of_value(&json!(request)));
     let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| store::insert_erasure(conn, &new).await).await?;
-    drop(conn);
+    let response = conn
+        .transaction(async |conn| {
+            idempotency::run(conn, key.as_ref(), now, async |conn| {
+                let orders = request.orders(conn, merchant).await?;
+                let email = request.whole_shopper();
+                let new = NewErasure {
+                    id,
+                    merchant,
+                    email: email.as_ref(),
+                    force: request.force,
+                    force_before: None,
+                    requested_by,
+                    orders: &orders,
+                    at: now,
+                };
+                store::insert_erasure(conn, &new).await?;
+                tracing::info!(
+                    erasure.id = %id, %merchant, orders = orders.len(), force = new.force,
+                    requested_by, "erasure requested"
+                );
+                details(conn, Some(merchant), id).await
+            })
+            .await
+        })
+        .await?;
     app.new_erasures.notify_one();
-    tracing::info!(
-        erasure.id = %new.id, %merchant, orders = orders.len(), force = new.force, requested_by,
-        "erasure requested"
-    );
-    show(app, Some(merchant), new.id).await
+    Ok(response)
 }
 
 /// Shows an erasure of a merchant, or of any.
@@ -159,14 +195,21 @@ pub(crate) async fn show(
     merchant: Option<&MerchantId>,
     id: Uuid,
 ) -> Result<ErasureDetails, ErasureError> {
-    let mut conn = app.pool.get().await?;
-    let found = store::erasures(&mut conn, merchant, Selected::One(id), 1).await?;
+    details(&mut *app.pool.get().await?, merchant, id).await
+}
+
+async fn details(
+    conn: &mut AsyncPgConnection,
+    merchant: Option<&MerchantId>,
+    id: Uuid,
+) -> Result<ErasureDetails, ErasureError> {
+    let found = store::erasures(conn, merchant, Selected::One(id), 1).await?;
     let erasure = found.into_iter().next().ok_or(ErasureError::NoErasure(id))?;
-    let confirmations = store::confirmations(&mut conn, id).await?;
+    let confirmations = store::confirmations(conn, id).await?;
     Ok(ErasureDetails {
         erasure: erasure.try_into()?,
         confirmations: confirmations.into_iter().map(Confirmation::from).collect(),
-        kept_returns: store::kept_returns(&mut conn, id).await?,
+        kept_returns: store::kept_returns(conn, id).await?,
     })
 }
 

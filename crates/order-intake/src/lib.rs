@@ -38,7 +38,7 @@ use messaging::{Backlog, Broker, Outbox, Topology, consume};
 use platform::config::range::{self, CENTURY};
 use platform::database::Pool;
 use platform::identity::{self, Verifier};
-use platform::{Clock, Process, Service, telemetry};
+use platform::{Clock, Process, Service, idempotency, telemetry};
 use serde::Deserialize;
 use tokio::sync::Notify;
 use utoipa_actix_web::service_config::ServiceConfig;
@@ -71,6 +71,7 @@ pub struct App {
 pub struct Settings {
     broker: messaging::Settings,
     identity: identity::Settings,
+    idempotency: idempotency::Settings,
     storing: Storing,
     retention: RetentionSettings,
 }
@@ -106,7 +107,7 @@ impl Service for App {
     type Settings = Settings;
 
     fn migrations() -> Vec<EmbeddedMigrations> {
-        vec![messaging::MIGRATIONS, merchants::MIGRATIONS, MIGRATIONS]
+        vec![messaging::MIGRATIONS, merchants::MIGRATIONS, idempotency::MIGRATIONS, MIGRATIONS]
     }
 
     fn routes(config: &mut ServiceConfig<'_>) {
@@ -118,7 +119,7 @@ impl Service for App {
     }
 
     fn start(process: &Process, settings: Settings) -> anyhow::Result<(Self, Arc<Verifier>)> {
-        let Settings { broker, identity, storing, retention } = settings;
+        let Settings { broker, identity, idempotency: keys, storing, retention } = settings;
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.start_refreshing_keys(&identity, &process.tasks)?;
         let topology = Topology::of_service(Self::NAME, &[], &broker.namespace);
@@ -142,6 +143,7 @@ impl Service for App {
         let pool = app.pool.clone();
         process.tasks.spawn("order activity", |stop| activity.run(pool, stop));
         app.start_erasing(process, &broker, retention.personal_data);
+        idempotency::delete_expired(process, &keys);
         app.export_queue_depth();
         Ok((app, verifier))
     }

@@ -1,10 +1,12 @@
 //! `/v1/erasures`.
 
+use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, post, web};
 use domain::access::{MerchantId, Scope};
 use domain::json::object;
 use platform::Problem;
-use platform::http::{BadCursor, ErrorBody, Json, PageLimit, Query, Sequential};
+use platform::http::{BadCursor, ErrorBody, Json, PageLimit, Query, Sequential, json_response};
+use platform::idempotency::KeyHeader;
 use platform::identity::Caller;
 use serde::Deserialize;
 use uuid::Uuid;
@@ -18,10 +20,11 @@ use crate::erasures::{self, ErasureDryRun, ErasureRequest};
 /// Replaces names, e-mail addresses, phone numbers, addresses and notes in the orders of a shopper, in their
 /// returns, exchange orders and shipments, and in the messages and events about them. Amounts, identifiers
 /// and times stay. The response comes before the work; `GET /v1/erasures/{id}` shows which services have
-/// confirmed. The data of open returns is kept unless `force` is true. Repeating an erasure does no harm.
+/// confirmed. The data of open returns is kept unless `force` is true. Repeating an erasure does no harm; with the
+/// same `Idempotency-Key` it is the same erasure.
 #[utoipa::path(
     tag = "erasures",
-    params(("X-Service-Id" = Option<String>, Header)),
+    params(("X-Service-Id" = Option<String>, Header), ("Idempotency-Key" = Option<String>, Header)),
     request_body(content = ErasureRequest, example = json!({ "email": "ada@shopper.example" })),
     responses(
         (status = 200, description = "Result of a dry run", body = ErasureDryRun),
@@ -34,6 +37,7 @@ use crate::erasures::{self, ErasureDryRun, ErasureRequest};
 #[post("/v1/erasures")]
 pub(crate) async fn erase_shopper(
     app: web::Data<App>,
+    header: KeyHeader,
     Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     caller.require_any(&[Scope::Manage, Scope::Operator])?;
@@ -42,8 +46,9 @@ pub(crate) async fn erase_shopper(
     if request.dry_run {
         return Ok(HttpResponse::Ok().json(erasures::dry_run(&app, merchant, &request).await?));
     }
-    let erasure = erasures::request(&app, merchant, &request, caller.actor()).await?;
-    Ok(HttpResponse::Accepted().json(erasure))
+    let actor = caller.actor();
+    let erasure = erasures::request(&app, merchant, &header, &request, actor).await?;
+    Ok(json_response(StatusCode::ACCEPTED, erasure))
 }
 
 #[derive(Debug, Deserialize, utoipa::IntoParams)]

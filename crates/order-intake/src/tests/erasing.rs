@@ -115,6 +115,27 @@ fn marked(dump: &str) -> Vec<&str> {
 }
 
 #[tokio::test]
+async fn a_request_with_a_used_key_is_the_same_erasure() {
+    let app = TestApp::alone().await;
+    let token = app.issuer.token(Some("acme"), "manage");
+    let request = async |key: &str, body: Value| {
+        let url = format!("{}/v1/erasures", app.service.url);
+        let request = app.client.post(url).bearer_auth(&token).header("idempotency-key", key);
+        read(request.json(&body).send().await.unwrap()).await
+    };
+    let (status, first) = request("1", json!({ "email": EMAIL })).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{first}");
+    // The spelling of the address makes no difference.
+    let other_spelling = json!({ "email": format!(" {} ", EMAIL.to_uppercase()) });
+    assert_eq!(request("1", other_spelling).await, (status, first.clone()));
+    let forced = json!({ "email": EMAIL, "force": true });
+    assert_eq!(request("1", forced).await.0, StatusCode::UNPROCESSABLE_ENTITY);
+    let (status, second) = request("2", json!({ "email": EMAIL })).await;
+    assert_eq!(status, StatusCode::ACCEPTED);
+    assert_ne!(second["id"], first["id"]);
+}
+
+#[tokio::test]
 async fn a_shopper_is_erased_in_orders_and_events() {
     let app = TestApp::alone().await;
     let orders = planted_orders(3);
