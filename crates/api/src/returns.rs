@@ -1,9 +1,9 @@
-//! Orders with their units, and discrepancies, as rma-engine shows them. A return is a [`domain::returns::Rma`].
+//! Orders with their units, returns and discrepancies, as rma-engine shows them.
 
 use chrono::{DateTime, Utc};
 use domain::access::MerchantId;
 use domain::order::{Customer, OrderStatus};
-use domain::returns::{Discrepancy, RefundedQuantities, RmaStatus};
+use domain::returns::{Discrepancy, RefundedQuantities, Rma, RmaStatus};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -76,6 +76,17 @@ pub struct RefundView {
     pub rma_identifier: Option<String>,
     /// Whether the named return does not exist. A discrepancy then waits for a person.
     pub is_unmatched: bool,
+}
+
+/// A return with its deadline.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct Return {
+    #[serde(flatten)]
+    pub rma: Rma,
+    /// The time until which the shopper should hand over the units. If no carrier has scanned a parcel by then, the units
+    /// without a refund or an exchange order expire. Absent if there is nothing to hand over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_by: Option<DateTime<Utc>>,
 }
 
 /// A return in the view of an order.

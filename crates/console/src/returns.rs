@@ -6,8 +6,9 @@ mod units;
 mod waiting;
 
 use actix_web::{get, web};
-use api::returns::RecordedDiscrepancy;
+use api::returns::{RecordedDiscrepancy, Return};
 use askama::Template;
+use chrono::{DateTime, Utc};
 use domain::returns::{Rma, RmaStatus, RmaUnit};
 use futures_util::future::join5;
 use pages::{
@@ -54,6 +55,7 @@ struct ReturnPage {
     page: Page,
     merchant: String,
     rma: Rma,
+    send_by: Option<DateTime<Utc>>,
     shipping_cost: String,
     /// Tone and sentence.
     waiting: Vec<(&'static str, String)>,
@@ -85,7 +87,7 @@ async fn show_return(
         load::<Records<_>>(&signed_in, Service::RmaEngine, own, "v1/discrepancies", &open),
     )
     .await;
-    let rma = rma?;
+    let Return { rma, send_by } = rma?;
     // Returns of earlier versions have no currency.
     let currency = Some(rma.currency.as_str()).filter(|currency| !currency.is_empty());
     let entries = timeline.iter().flat_map(|timeline| &timeline.records);
@@ -101,6 +103,7 @@ async fn show_return(
         waiting: waiting::reasons(&rma),
         units: unit_table(&rma, &merchant, currency),
         parcels: parcel_table(&rma, &page),
+        send_by: send_by.filter(|_| !rma.has_scan()),
         timeline: Part::new(steps)?,
         exchange_orders: Part::new(exchange_orders)?,
         discrepancies: Part::new(discrepancies.map(|list| list.records))?,
@@ -114,7 +117,7 @@ async fn load_return(
     signed_in: &SignedIn,
     merchant: &str,
     identifier: &str,
-) -> Result<Rma, ApiError> {
+) -> Result<Return, ApiError> {
     let path = path!("v1", "returns", identifier);
     load(signed_in, Service::RmaEngine, Some(merchant), &path, &[]).await
 }

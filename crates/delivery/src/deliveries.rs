@@ -9,7 +9,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
-use domain::merchant::Interface;
+use domain::merchant::{Interface, Merchant};
 use domain::message_kind::{MessageKind, MessageVersion};
 use merchants::Merchants;
 use messaging::{Broker, Outbox};
@@ -110,6 +110,11 @@ impl Deliveries {
             process.tasks.spawn("sender", sender);
         }
         Ok(Self(engine))
+    }
+
+    /// The merchant, as this service knows it.
+    pub fn merchant(&self, id: &MerchantId) -> Option<Arc<Merchant>> {
+        self.0.merchants.get(id)
     }
 
     /// The version in which messages of a kind are written for a merchant.

@@ -6,6 +6,7 @@
 
 mod carrier_report;
 mod confirmed;
+mod deadline;
 mod discrepancy;
 mod eligibility;
 mod email;
@@ -27,6 +28,7 @@ mod withdrawal;
 pub use crate::merchant::{GiftCardOffer, ReturnMethod};
 pub use carrier_report::CarrierReport;
 pub use confirmed::{ConfirmedUnit, Replacement, ReturnConfirmed, Variant};
+pub use deadline::{Deadline, DeadlineKind};
 pub use discrepancy::Discrepancy;
 pub use eligibility::{
     Ineligible, IneligibleCode, StaffOverride, UnitFacts, check_eligibility, check_method,

@@ -21,9 +21,6 @@ pub(crate) use self::{
 };
 use crate::visit::Visit;
 
-/// The calendar entry and the instructions name a day this long after the request.
-const DROP_OFF_DAYS: u64 = 14;
-
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
     app.service(list::show_returns)
         .service(calendar::show_drop_off)

@@ -51,6 +51,9 @@ pub(crate) enum Error {
     /// A retry finds the row of the other transaction.
     #[error("another transaction stored one of these orders at the same time")]
     ConcurrentInsert,
+    /// A retry locks its orders first.
+    #[error("return {0} expired at the same time")]
+    ExpiredMeanwhile(String),
     /// The consumer then handles the events one by one.
     #[error("the units of these orders are too large for one batch")]
     BatchTooLarge,
@@ -101,7 +104,7 @@ impl Failure for Error {
             | Self::AlreadyResolved(..)
             | Self::RefundMatched(_)
             | Self::Refused(..) => ErrorKind::Conflict,
-            Self::ConcurrentInsert => ErrorKind::Unavailable,
+            Self::ConcurrentInsert | Self::ExpiredMeanwhile(_) => ErrorKind::Unavailable,
             Self::BatchTooLarge => ErrorKind::TooLarge,
             Self::Internal(_) | Self::Seal(_) | Self::Serialize(_) => ErrorKind::Internal,
             Self::Submit(error) => error.kind(),

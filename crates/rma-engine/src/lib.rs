@@ -12,6 +12,7 @@
 //! decisions; this crate loads, saves and announces them in one transaction.
 
 mod consumers;
+mod deadlines;
 mod discrepancies;
 mod erasing;
 mod error;
@@ -146,6 +147,7 @@ impl Service for App {
             portal: settings.portal,
         };
         consumers::start(&app, &broker, process);
+        deadlines::start(&app, process);
         idempotency::delete_expired(process, &keys);
         shoppers::lookups::start_clean_up(process);
         Ok((app, verifier))

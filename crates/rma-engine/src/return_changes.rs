@@ -4,12 +4,14 @@
 //! See docs/decisions/return-messages.md.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use delivery::{Deliveries, NewDelivery, NewMessage};
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
+use domain::merchant::Settings;
 use domain::message_kind::{MessageKind, MessageVersion};
-use domain::returns::{Change, Discrepancy, Rma, ServiceEvent};
+use domain::returns::{Change, Deadline, Discrepancy, Rma, ServiceEvent};
 use futures_util::future::join3;
 use platform::database::DatabaseError;
 use platform::{Timestamp, telemetry};
@@ -75,7 +77,7 @@ impl ReturnChanges {
             units: rma.units.iter().map(|unit| unit.id.clone()).collect(),
             ..Change::default()
         };
-        let row = ReturnRow::new(rma, customer_email, |unit| {
+        let row = ReturnRow::new(rma, self.deadlines(rma), customer_email, |unit| {
             order_units.sequence(unit).ok_or_else(|| {
                 let order = &unit.order_identifier;
                 DatabaseError::Internal(format!("order {order} of a new return is not loaded"))
@@ -100,13 +102,21 @@ impl ReturnChanges {
         }
         if !change.is_empty() {
             let key = (rma.merchant.clone(), rma.rma_identifier.clone());
-            let row = ReturnRow::changed(rma)?;
+            let row = ReturnRow::changed(rma, self.deadlines(rma))?;
             self.bytes += row.bytes();
             self.changed.insert(key, row);
         }
         let found = change.discrepancies.iter().map(|it| (rma.merchant.clone(), it.clone()));
         self.discrepancies.extend(found);
         self.add_entry(rma, change, cause, now)
+    }
+
+    /// The deadlines of a return, by the default settings until the merchant is known. Deadlines follow the merchant's
+    /// settings later.
+    fn deadlines(&self, rma: &Rma) -> Vec<Deadline> {
+        static DEFAULT: LazyLock<Settings> = LazyLock::new(|| Settings::new(""));
+        let merchant = self.deliveries.merchant(&rma.merchant);
+        rma.deadlines(merchant.as_ref().map_or(&DEFAULT, |it| &it.settings))
     }
 
     fn add_entry(
@@ -220,7 +230,9 @@ fn new_entry(
     let mut all = json!({ "cause": action });
     if let (Some(all), Value::Object(detail)) = (all.as_object_mut(), detail) {
         all.extend(detail);
-        for (name, units) in [("units", &change.units), ("late", &change.late)] {
+        let units =
+            [("units", &change.units), ("late", &change.late), ("reopened", &change.reopened)];
+        for (name, units) in units {
             if !units.is_empty() {
                 all.insert(name.to_owned(), json!(units));
             }

@@ -4,6 +4,7 @@ pub(crate) mod listing;
 pub(crate) mod new_return_batches;
 pub(crate) mod parcels;
 pub(crate) mod receiving;
+pub(crate) mod reopening;
 pub(crate) mod report_batches;
 
 use std::collections::BTreeSet;

@@ -2,6 +2,7 @@ mod batches;
 mod bodies;
 mod canceling;
 mod contract;
+mod deadlines;
 mod discrepancies;
 mod erasing;
 mod exchanging;

@@ -131,7 +131,7 @@ fn facts(settings: &Settings) -> Vec<(&'static str, String)> {
 }
 
 /// The return policy in words.
-fn policy_facts(settings: &Settings) -> [(&'static str, String); 5] {
+fn policy_facts(settings: &Settings) -> [(&'static str, String); 6] {
     let policy = &settings.returns;
     let currency = &settings.currency;
     let reasons: Vec<_> = policy.reasons.iter().map(|reason| reason.label.as_str()).collect();
@@ -140,6 +140,7 @@ fn policy_facts(settings: &Settings) -> [(&'static str, String); 5] {
     };
     let methods: Vec<_> = policy.methods.iter().map(method).collect();
     let weight = settings.express_max_weight.map(|weight| weight.to_string());
+    let send = policy.send_within_days.map(|days| count(days, "day", "days"));
     let exchange_shipping =
         if policy.free_exchange_shipping { "free" } else { "at the cost of the method" };
     let card = policy.gift_card.as_ref().map(|card| {
@@ -149,6 +150,7 @@ fn policy_facts(settings: &Settings) -> [(&'static str, String); 5] {
     [
         ("Reasons", reasons.join(", ")),
         ("Methods", methods.join(", ")),
+        ("Time to send a return", or_not_set(send)),
         ("Heaviest unit for express-returns", or_not_set(weight)),
         ("Shipping if every unit is exchanged", exchange_shipping.to_owned()),
         ("Gift card", card.unwrap_or_else(|| "not offered".to_owned())),
@@ -171,7 +173,7 @@ mod tests {
             "name": "Acme", "time_zone": "UTC", "currency": "EUR", "return_window_days": 30,
             "returns": {
                 "methods": [{ "method": "mail-back", "shipping_cost_cents": 595 }],
-                "reasons": [{ "code": "A", "label": "Too small" }],
+                "reasons": [{ "code": "A", "label": "Too small" }], "send_within_days": 21,
             },
         }))
         .unwrap();
@@ -179,6 +181,7 @@ mod tests {
         for fact in [
             ("Methods", "mail-back for 5.95 EUR"),
             ("Return window", "30 days"),
+            ("Time to send a return", "21 days"),
             ("Base URL of endpoints", "not set"),
             ("Gift card", "not offered"),
         ] {
@@ -191,6 +194,7 @@ mod tests {
         let settings: Settings = serde_json::from_value(json!({
             "name": "Acme", "time_zone": "UTC", "currency": "EUR", "return_window_days": 30,
             "final_sale_tags": ["a", "b"], "express_max_weight": 2.5,
+            "returns": { "send_within_days": 21 },
             "support_contact": { "email": "a@acme.example", "name": null, "phone": null },
         }))
         .unwrap();

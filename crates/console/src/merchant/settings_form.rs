@@ -56,6 +56,17 @@ const INPUTS: &[Input] = &[
     Input::new("return_window_days", "Return window in days", "return_window_days", WHOLE_DAYS)
         .hint("Days after shipping within which units can be returned.")
         .required(),
+    Input::new(
+        "send_within_days",
+        "Days to send a return",
+        "returns.send_within_days",
+        WHOLE_DAYS,
+    )
+    .hint(
+        "Days after the request within which the shopper hands over the parcel. A return that no carrier \
+         has scanned by then expires, and its units can be returned again. A change applies to open \
+         returns too.",
+    ),
     Input::new("final_sale_tags", "Tags that forbid a return", "final_sale_tags", Kind::Lines)
         .hint(
             "One tag a line, in addition to the built-in tags FinalSale, gift-card and Thirdparty.",
@@ -101,7 +112,12 @@ impl SettingsForm {
     pub(super) fn body(&mut self) -> Value {
         let mut body = self.inputs.body();
         null_if_empty(body.get_mut("support_contact"));
-        let policy = self.policy.body(self.inputs.value("currency"));
+        let mut policy = self.policy.body(self.inputs.value("currency"));
+        if let (Some(policy), Some(Value::Object(days))) =
+            (policy.as_object_mut(), body.remove("returns"))
+        {
+            policy.extend(days.into_iter().filter(|(_, days)| !days.is_null()));
+        }
         body.insert("returns".to_owned(), policy);
         body.into()
     }

@@ -37,7 +37,7 @@ struct CancelPage {
 async fn confirm_cancel(signed_in: SignedIn, path: web::Path<(String, String)>) -> PageResult {
     let (merchant, identifier) = path.into_inner();
     check_role(&signed_in.person)?;
-    let rma = load_return(&signed_in, signed_in.merchant(&merchant)?, &identifier).await?;
+    let rma = load_return(&signed_in, signed_in.merchant(&merchant)?, &identifier).await?.rma;
     let page = signed_in.page(Section::Lookup);
     html(&CancelPage { page, merchant, rma, reason: Field::default(), problem: None })
 }
@@ -76,7 +76,7 @@ async fn cancel_return(
         }
         Err(error) => return Err(error.into()),
     };
-    let rma = load_return(&signed_in, own, &identifier).await?;
+    let rma = load_return(&signed_in, own, &identifier).await?.rma;
     let page = signed_in.page(Section::Lookup);
     rejected(&CancelPage { page, merchant, rma, reason, problem })
 }

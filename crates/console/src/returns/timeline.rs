@@ -132,6 +132,7 @@ fn headline(event: &str, detail: &Value) -> String {
         ("rma.received" | "receipt", _) => "The warehouse reported units",
         ("rma.refunded" | "rma.partially_refunded", _) => "The merchant refunded units",
         ("rma.canceled" | "cancellation", _) => "Units were canceled",
+        ("rma.expired" | "expiry", _) => "The return expired: no parcel was scanned in time",
         ("rma.exchange_placed", _) => "The merchant accepted the exchange order",
         ("rma.exchange_failed", _) => "Units are refunded instead of exchanged",
         ("exchange undeliverable", _) => "The exchange order could not be delivered",
@@ -151,6 +152,7 @@ fn who(actor: &str) -> String {
     let known = match actor {
         "order.stored.v1" => "the merchant, with an order snapshot",
         "unit.received.v1" => "the warehouse",
+        "deadline" => "the deadline",
         actor if actor.starts_with("exchange.") => "the service exchange",
         actor => actor,
     };
@@ -169,6 +171,11 @@ fn notes(detail: &Value, names: &ClientNames) -> Vec<String> {
         1 => Some("The report came too late for 1 unit.".to_owned()),
         late => Some(format!("The report came too late for {late} units.")),
     };
+    let reopened = match units("reopened") {
+        0 => None,
+        1 => Some("1 expired unit is part of the return again.".to_owned()),
+        units => Some(format!("{units} expired units are part of the return again.")),
+    };
     let changed = match units("units") {
         0 => None,
         1 => Some("1 unit.".to_owned()),
@@ -176,6 +183,7 @@ fn notes(detail: &Value, names: &ClientNames) -> Vec<String> {
     };
     [
         changed,
+        reopened,
         field("tracking_number", "Tracking number"),
         field("exchange_order_identifier", "Exchange order"),
         field("refund_identifier", "Refund"),

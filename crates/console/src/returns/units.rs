@@ -25,7 +25,8 @@ fn resolution_words(resolution: &Resolution) -> String {
 
 /// Tones and words of the states of a unit.
 fn states(unit: &RmaUnit, managed_receiving: bool) -> Vec<(&'static str, String)> {
-    let canceled = unit.canceled_at.map(|_| ("", "canceled".to_owned()));
+    let canceled = if unit.is_expired { "expired" } else { "canceled" };
+    let canceled = unit.canceled_at.map(|_| ("", canceled.to_owned()));
     let refunded = unit.refunded_by.as_ref().map(|it| ("good", format!("refunded by {it}")));
     let exchange = unit.exchange_status.map(|status| {
         let name = unit.exchange_order_identifier.as_ref();

@@ -29,6 +29,9 @@ const FIELDS: &[Column] = &[
     value("concept", "/concept"),
     computed("return reasons", return_reasons),
     computed("return methods", return_methods),
+    computed("send within", |merchant| {
+        format!("{} days", text_at(merchant, "/returns/send_within_days"))
+    }),
     computed("gift card", gift_card),
     value("managed receiving", "/managed_receiving"),
     value("strict amounts", "/strict_amounts"),

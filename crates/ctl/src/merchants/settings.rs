@@ -51,6 +51,10 @@ pub(super) struct SettingsArgs {
     /// Whether return shipping is free when every unit is exchanged
     #[arg(long, value_name = "BOOL")]
     free_exchange_shipping: Option<bool>,
+    /// Days after the request in which the shopper hands over the
+    /// parcel; a return without a scan then expires [new merchant: 30]
+    #[arg(long, value_name = "DAYS", verbatim_doc_comment)]
+    send_within_days: Option<u16>,
     /// Offer gift cards with this SKU instead of a refund; replaces the SKU and the bonus
     #[arg(long, value_name = "SKU", requires = "gift_card_bonus_cents")]
     gift_card_sku: Option<String>,
@@ -125,6 +129,7 @@ impl SettingsArgs {
             ("reasons", (!self.reasons.is_empty()).then(|| json!(self.reasons))),
             ("methods", (!self.methods.is_empty()).then(|| json!(self.methods))),
             ("free_exchange_shipping", self.free_exchange_shipping.map(Value::from)),
+            ("send_within_days", self.send_within_days.map(Value::from)),
             ("gift_card", card.or(self.no_gift_card.then_some(Value::Null))),
         ])
     }

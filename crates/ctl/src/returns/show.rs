@@ -39,6 +39,7 @@ const FIELDS: &[Column] = &[
     value("managed receiving", "/managed_receiving"),
     time("created", "/created_at"),
     time("changed", "/updated_at"),
+    time("send by", "/send_by"),
 ];
 
 const UNIT_COLUMNS: &[Column] = &[

@@ -10,11 +10,15 @@ use utoipa::ToSchema;
 use super::patch::replace;
 use super::return_method::ReturnMethod;
 use crate::json::{
-    Object, array, boolean, integer, object, printable_text, read_fields, text, variant,
+    Field, Object, array, boolean, integer, object, printable_text, read_fields, text, variant,
 };
 
 /// The range of a shipping cost or a bonus: up to a million of the major currency unit.
 const COST: RangeInclusive<i64> = 0..=100_000_000;
+
+/// The range of a deadline in days, and its default.
+const DAYS: RangeInclusive<i64> = 1..=3650;
+const DEFAULT_DAYS: u16 = 30;
 
 /// The code of the built-in reason of a withdrawal from the contract (Directive (EU) 2023/2673).
 pub const WITHDRAWAL: &str = "withdrawal";
@@ -33,6 +37,15 @@ pub struct ReturnPolicy {
     pub free_exchange_shipping: bool,
     /// The gift card that shoppers can choose instead of a refund.
     pub gift_card: Option<GiftCardOffer>,
+    /// Days after the request within which the shopper hands over the parcel. A return that no carrier has scanned by
+    /// then expires.
+    #[serde(default = "default_days")]
+    #[schema(minimum = 1, maximum = 3650, default = 30)]
+    pub send_within_days: u16,
+}
+
+fn default_days() -> u16 {
+    DEFAULT_DAYS
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -108,6 +121,7 @@ impl Default for ReturnPolicy {
             methods: vec![free(ReturnMethod::MailBack), free(ReturnMethod::ExpressReturns)],
             free_exchange_shipping: true,
             gift_card: None,
+            send_within_days: DEFAULT_DAYS,
         }
     }
 }
@@ -134,6 +148,8 @@ pub(super) struct PolicyChange {
     free_exchange_shipping: Option<bool>,
     #[schema(value_type = Option<GiftCardOffer>)]
     gift_card: Option<Option<GiftCardOffer>>,
+    #[schema(minimum = 1, maximum = 3650)]
+    send_within_days: Option<u16>,
 }
 
 impl PolicyChange {
@@ -147,6 +163,7 @@ impl PolicyChange {
             methods: document.optional("methods", array(1..=3, method)),
             free_exchange_shipping: document.optional("free_exchange_shipping", boolean),
             gift_card: document.clearable("gift_card", object(read_gift_card)),
+            send_within_days: document.optional("send_within_days", days),
         })
     }
 
@@ -155,7 +172,13 @@ impl PolicyChange {
         replace(&mut policy.methods, self.methods);
         replace(&mut policy.free_exchange_shipping, self.free_exchange_shipping);
         replace(&mut policy.gift_card, self.gift_card);
+        replace(&mut policy.send_within_days, self.send_within_days);
     }
+}
+
+/// Reads a deadline in days.
+fn days(field: Field<'_>) -> Option<u16> {
+    integer(DAYS)(field)?.try_into().ok()
 }
 
 /// Reads a reason. `codes` holds the codes of earlier reasons.

@@ -143,7 +143,7 @@ fn return_options_change_part_by_part() {
             "shipping_cost_cents": -1}], "gift_card": {"sku": ""}}}"#,
         settings_change,
         &expect![[r#"
-            $.returns.colour: invalid (unknown field: known are reasons, methods, free_exchange_shipping, gift_card)
+            $.returns.colour: invalid (unknown field: known are reasons, methods, free_exchange_shipping, gift_card, send_within_days)
             $.returns.reasons[1].code: invalid (another reason has the same code)
             $.returns.reasons[1].label: missing_field
             $.returns.methods[0].method: invalid (must be one of mail-back, express-returns, customer-keep)

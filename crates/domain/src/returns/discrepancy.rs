@@ -158,6 +158,12 @@ pub enum Discrepancy {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         note: Option<String>,
     },
+    /// A carrier or a warehouse had a unit after its return expired, and the unit could not become part of the return
+    /// again: it is in another return, was refunded or is no longer a shipped unit of its order, or the return is closed.
+    #[error(
+        "return {rma_identifier}: {unit} was sent after the return expired, and cannot be returned again"
+    )]
+    SentAfterExpiry { rma_identifier: String, unit: UnitId },
     /// A unit was missing from its parcel.
     #[error("return {rma_identifier}: {unit} was missing from its parcel")]
     ReceivedShort { rma_identifier: String, unit: UnitId },
@@ -178,6 +184,7 @@ impl Discrepancy {
             | Self::ReceivedOver { rma_identifier, .. }
             | Self::ReceivedWrong { rma_identifier, .. }
             | Self::ReceivedDamaged { rma_identifier, .. }
+            | Self::SentAfterExpiry { rma_identifier, .. }
             | Self::ReceivedShort { rma_identifier, .. } => Some(rma_identifier),
             Self::ShippedQuantityReduced { .. }
             | Self::AmountsChanged { .. }
@@ -204,6 +211,7 @@ impl Discrepancy {
             | Self::RefundExceedsLine { order_identifier, .. } => Some(order_identifier),
             Self::ReceivedWrong { unit, .. }
             | Self::ReceivedDamaged { unit, .. }
+            | Self::SentAfterExpiry { unit, .. }
             | Self::ReceivedShort { unit, .. } => Some(&unit.order_identifier),
             Self::ReceivedOver { .. } => None,
         }

@@ -152,10 +152,16 @@ pub fn check_method(
 /// window starts on the day of shipping, or on the day of the order if that day is unknown. It ends in the
 /// year 9999 at the latest.
 pub fn window_ends_at(unit: &UnitFacts<'_>, settings: &Settings) -> DateTime<Utc> {
+    let start = unit.shipped_at.unwrap_or(unit.order_created_at);
+    end_of_day(start, settings.return_window_days, settings)
+}
+
+/// The end of the day that is this many days after a time, in the merchant's time zone. In the year 9999 at the
+/// latest.
+pub(super) fn end_of_day(start: DateTime<Utc>, days: u16, settings: &Settings) -> DateTime<Utc> {
     let zone = time_zone(settings);
-    let start = unit.shipped_at.unwrap_or(unit.order_created_at).with_timezone(&zone);
-    let days = Days::new(u64::from(settings.return_window_days) + 1);
-    let Some(day) = start.date_naive().checked_add_days(days) else {
+    let days = Days::new(u64::from(days) + 1);
+    let Some(day) = start.with_timezone(&zone).date_naive().checked_add_days(days) else {
         return LATEST_END;
     };
     let midnight = day.and_time(NaiveTime::MIN);

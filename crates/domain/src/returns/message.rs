@@ -79,6 +79,8 @@ pub enum ServiceEvent {
     Refunded,
     /// Some or all units were canceled.
     Canceled,
+    /// Some or all units were canceled, because no carrier had scanned a parcel in time.
+    Expired,
     ExchangePlaced,
     /// Units are refunded instead of exchanged.
     ExchangeFailed,

@@ -6,6 +6,7 @@
 //! keeps one row per return and one per unit.
 
 mod exchanges;
+mod expiry;
 mod receiving;
 mod refunds;
 mod tracking;
@@ -66,6 +67,8 @@ pub struct Change {
     pub units: Vec<UnitId>,
     /// The units that the event did not change because it came late.
     pub late: Vec<UnitId>,
+    /// The expired units that are part of the return again.
+    pub reopened: Vec<UnitId>,
     pub discrepancies: Vec<Discrepancy>,
     pub closed_receiving: bool,
 }
@@ -158,19 +161,25 @@ impl Rma {
             return Ok(Change { late, ..Change::default() });
         }
         self.check_cancelable(&canceled)?;
-        for unit in self.units.iter_mut().filter(|unit| canceled.contains(&unit.id)) {
-            unit.canceled_at = Some(now);
-        }
-        let event = if self.active_units().next().is_none() {
-            self.status = RmaStatus::Canceled;
-            self.canceled_at = Some(now);
-            ServiceEvent::Canceled
-        } else if self.update_refund_status() {
+        let event = if self.remove_units(&canceled, now) {
             ServiceEvent::Refunded
         } else {
             ServiceEvent::Canceled
         };
         Ok(self.with_message(event, Change { units: canceled, late, ..Change::default() }, now))
+    }
+
+    /// Cancels units, and the return if none is left. Returns whether refunds cover all that are left.
+    fn remove_units(&mut self, canceled: &[UnitId], now: DateTime<Utc>) -> bool {
+        for unit in self.units.iter_mut().filter(|unit| canceled.contains(&unit.id)) {
+            unit.canceled_at = Some(now);
+        }
+        if self.active_units().next().is_none() {
+            self.status = RmaStatus::Canceled;
+            self.canceled_at = Some(now);
+            return false;
+        }
+        self.update_refund_status()
     }
 
     fn check_cancelable(&self, canceled: &[UnitId]) -> Result<(), TransitionError> {

@@ -2,7 +2,8 @@
 //! warehouse's receiving status. Every event in every state is applied, ignored as late, or
 //! refused.
 //!
-//! No state moves backwards, except that staff can undo a receipt while receiving is open.
+//! No state moves backwards, except that staff can undo a receipt while receiving is open, and that a late scan
+//! re-opens an expired return.
 
 mod receiving;
 mod tracking;
@@ -38,6 +39,8 @@ pub enum StatusEvent {
     ReceivingClosed,
     /// Every unit was canceled.
     Canceled,
+    /// Units that expired are part of the return again.
+    Reopened,
 }
 
 impl RmaStatus {
@@ -53,7 +56,7 @@ impl RmaStatus {
     }
 
     pub fn apply(self, event: StatusEvent) -> Transition<Self> {
-        use StatusEvent::{AllRefunded, Canceled, ReceivingClosed, SomeRefunded};
+        use StatusEvent::{AllRefunded, Canceled, ReceivingClosed, Reopened, SomeRefunded};
         match (self, event) {
             (Self::Created | Self::PartialRefund, SomeRefunded) => Transition::Applied(self),
             (Self::Created | Self::PartialRefund, AllRefunded) => {
@@ -68,6 +71,11 @@ impl RmaStatus {
             (Self::Refunded, SomeRefunded | AllRefunded | ReceivingClosed) => Transition::Late,
             (Self::Refunded, Canceled) => Transition::Refused(TransitionError::Refunded),
             (Self::Canceled, Canceled) => Transition::Late,
+            (Self::Created | Self::Canceled, Reopened) => Transition::Applied(Self::Created),
+            (Self::PartialRefund, Reopened) => {
+                Transition::Refused(TransitionError::ReceivingClosed)
+            }
+            (Self::Refunded, Reopened) => Transition::Refused(TransitionError::Refunded),
             (Self::Canceled, SomeRefunded | AllRefunded | ReceivingClosed) => {
                 Transition::Refused(TransitionError::Canceled)
             }

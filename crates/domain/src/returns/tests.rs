@@ -1,6 +1,7 @@
 mod contract;
 mod eligibility;
 mod event_sequences;
+mod expiry;
 mod labels;
 mod lifecycle;
 mod message;

@@ -70,6 +70,12 @@ pub const EVENTS: &[SampleEvent] = &[
     event(Rma, "rma.canceled", "some or all units were canceled", r#"{"status":"CANCELED"}"#),
     event(
         Rma,
+        "rma.expired",
+        "some or all units were canceled, because no carrier had scanned a parcel in time",
+        r#"{"status":"CANCELED"}"#,
+    ),
+    event(
+        Rma,
         "rma.exchange_placed",
         "the exchange order of units exists",
         r#"{"items":{"is_exchange":true,"exchange_order_identifier":"SAMPLE-EXCHANGE","refund_type":"EVEN_EXCHANGE","refund_financials":{"service_refund_amount_cents":5395,"shopper_refund_amount_cents":0}}}"#,

@@ -33,15 +33,14 @@ pub(super) async fn show_drop_off(
 ) -> Result<HttpResponse, PageError> {
     let (_, name) = path.into_inner();
     let rma = Return::load(&visit, &name).await?;
-    if !rma.needs_drop_off() {
-        return Err(PageError::NotFound);
-    }
     let page = Page::new(&visit, None);
+    let day = rma.drop_off_day(&page.portal).filter(|_| rma.needs_drop_off());
+    let day = day.ok_or(PageError::NotFound)?;
     let origin = hosts::origin(&app, &request)?;
     let event = Event {
         uid: format!("{}@{}", rma.rma_identifier, visit.merchant()),
         made_at: visit.now,
-        day: rma.drop_off_day(&page.portal),
+        day,
         language: page.language.code(),
         summary: page.t1("calendar-summary", "shop", &page.portal.name),
         description: page.t1("calendar-description", "rma", &rma.rma_identifier),

@@ -1,6 +1,6 @@
 //! A return as rma-engine shows it to its shopper.
 
-use chrono::{DateTime, Days, NaiveDate, Utc};
+use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use domain::{
     printable,
     returns::{ExchangeStatus, Label, RmaStatus, TrackingStatus, Withdrawal},
@@ -11,7 +11,6 @@ use pages::{
 };
 use serde::Deserialize;
 
-use super::DROP_OFF_DAYS;
 use crate::{draft::Resolution, merchant::Portal, visit::Visit};
 
 #[derive(Debug, Clone, Deserialize)]
@@ -29,6 +28,8 @@ pub(crate) struct Return {
     pub(crate) withdrawal: Option<Withdrawal>,
     #[serde(default)]
     pub(crate) is_cancelable: bool,
+    /// The time until which the units should be handed over.
+    pub(crate) send_by: Option<DateTime<Utc>>,
     #[serde(default)]
     pub(crate) units: Vec<Unit>,
 }
@@ -57,6 +58,8 @@ pub(crate) struct Unit {
     pub(crate) package_tracking_status: Option<TrackingStatus>,
     pub(crate) label: Option<Label>,
     pub(crate) canceled_at: Option<DateTime<Utc>>,
+    #[serde(default)]
+    pub(crate) is_expired: bool,
 }
 
 /// The variant that the shopper gets.
@@ -128,10 +131,15 @@ impl Return {
         self.is_open() && !self.is_kept() && is_waiting
     }
 
-    /// The day until which the shopper should drop off the parcel.
-    pub(crate) fn drop_off_day(&self, portal: &Portal) -> NaiveDate {
-        let requested = portal.day(&self.created_at);
-        requested.checked_add_days(Days::new(DROP_OFF_DAYS)).unwrap_or(requested)
+    /// The last day on which the shopper can drop off the parcel, if there is one.
+    pub(crate) fn drop_off_day(&self, portal: &Portal) -> Option<NaiveDate> {
+        // The time is midnight after the day.
+        self.send_by.map(|end| portal.day(&(end - TimeDelta::seconds(1))))
+    }
+
+    /// Whether the return was canceled because nothing was sent in time.
+    pub(crate) fn is_expired(&self) -> bool {
+        self.status == RmaStatus::Canceled && self.units.iter().any(|unit| unit.is_expired)
     }
 
     /// Whether the shopper withdrew from the contract.
@@ -152,6 +160,7 @@ impl Return {
     pub(crate) fn state(&self) -> &'static str {
         let furthest = self.active_units().map(Unit::progress).max().unwrap_or_default();
         match (self.status, furthest) {
+            _ if self.is_expired() => "returns-state-expired",
             (RmaStatus::Canceled, _) => "returns-state-canceled",
             (RmaStatus::Refunded, _) => "returns-state-refunded",
             (RmaStatus::PartialRefund, _) => "returns-state-partial",
@@ -188,7 +197,7 @@ pub(crate) mod tests {
         serde_json::from_value(json!({
             "rma_identifier": "RMA-1", "status": "CREATED", "created_at": "2026-11-16T09:30:00Z",
             "return_method": "mail-back", "return_shipping_cost_cents": 500, "currency": "EUR",
-            "is_cancelable": true, "units": units.iter().map(unit).collect::<Vec<_>>(),
+            "is_cancelable": true, "send_by": "2026-12-01T00:00:00Z", "units": units.iter().map(unit).collect::<Vec<_>>(),
         }))
         .unwrap()
     }
@@ -215,13 +224,17 @@ pub(crate) mod tests {
         assert_eq!((kept.state(), kept.needs_drop_off()), ("returns-state-kept", false));
         kept.status = RmaStatus::Canceled;
         assert_eq!(kept.state(), "returns-state-canceled");
+        let mut expired =
+            rma(&[json!({ "canceled_at": "2026-12-01T00:00:01Z", "is_expired": true })]);
+        expired.status = RmaStatus::Canceled;
+        assert_eq!(expired.state(), "returns-state-expired");
     }
 
     #[test]
-    fn a_parcel_is_dropped_off_within_two_weeks() {
+    fn a_parcel_is_dropped_off_on_the_last_day_at_the_latest() {
         let mut return_ = rma(&[json!({})]);
         assert!(return_.needs_drop_off());
-        assert_eq!(return_.drop_off_day(&Portal::default()).to_string(), "2026-11-30");
+        assert_eq!(return_.drop_off_day(&Portal::default()).unwrap().to_string(), "2026-11-30");
         return_.status = RmaStatus::Canceled;
         assert!(!return_.needs_drop_off());
         assert!(!rma(&[json!({ "package_tracking_status": "ACCEPTED" })]).needs_drop_off());

@@ -41,7 +41,8 @@ struct ReturnPage {
     needs_drop_off: bool,
     /// The QR code of the RMA number, if there is something to send back.
     code: Option<String>,
-    drop_off_day: NaiveDate,
+    /// A service of an earlier version names none.
+    drop_off_day: Option<NaiveDate>,
     labels: Vec<ParcelLabel>,
     steps: Vec<Step>,
     problems: Vec<&'static str>,

@@ -33,6 +33,7 @@ pub(crate) enum EntryStep {
     ExchangePlaced,
     GiftCardIssued,
     Canceled,
+    Expired,
     /// A step that is not part of the tracking.
     #[serde(other)]
     Other,

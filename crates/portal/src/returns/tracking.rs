@@ -41,8 +41,12 @@ pub(super) fn steps(rma: &Return, timeline: &[Entry]) -> Vec<Step> {
     let requested = first(timeline, &[EntryStep::Requested]).or(Some(rma.created_at));
     let mut steps = vec![Step::new("track-requested", State::Done, requested)];
     if rma.status == RmaStatus::Canceled {
-        let canceled = last(timeline, EntryStep::Canceled);
-        steps.push(Step::new("track-canceled", State::Done, canceled));
+        let (name, entry) = if rma.is_expired() {
+            ("track-expired", EntryStep::Expired)
+        } else {
+            ("track-canceled", EntryStep::Canceled)
+        };
+        steps.push(Step::new(name, State::Done, last(timeline, entry)));
     } else {
         if !rma.is_kept() {
             steps.extend(parcel_steps(rma, timeline));

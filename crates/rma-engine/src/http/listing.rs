@@ -100,11 +100,12 @@ pub(crate) async fn list_returns(
     let wanted = Search { merchant, ..query.into_inner().parse()? };
     // A shopper names an order, so the list is short. Searches of staff do not make shoppers wait.
     let found = if shopper.is_some() {
-        listing::list_returns(&mut *app.pool.get().await?, &wanted, limit, shopper).await?
+        let mut conn = app.pool.get().await?;
+        listing::list_returns(&mut conn, &app.merchants, &wanted, limit, shopper).await?
     } else {
         let merchant = wanted.merchant.as_ref().map(MerchantId::as_str);
         let mut conn = app.pool.reader(merchant).await?;
-        listing::list_returns(&mut conn, &wanted, limit, shopper).await?
+        listing::list_returns(&mut conn, &app.merchants, &wanted, limit, shopper).await?
     };
     budgeted_response(&head, &found)
 }

@@ -190,7 +190,7 @@ pub(crate) async fn show_return(
     let (merchant, shopper) = merchant_or_shopper(&app, &requester, &READERS)?;
     let mut conn = app.pool.get().await?;
     let rma = returns::find(&mut conn, &merchant, &rma_identifier, shopper).await?;
-    budgeted_response(&head, &ReturnView::new(rma, shopper))
+    budgeted_response(&head, &ReturnView::new(rma, Some(&merchant), shopper))
 }
 
 /// Cancel a return or some of its units
@@ -221,7 +221,7 @@ pub(crate) async fn cancel_return(
     let actor = requester.actor(shopper);
     let request = Cancellation { units: units.as_deref(), reason: reason.as_deref(), shopper };
     let canceled = returns::cancel(&app, &merchant, actor, &rma_identifier, request).await?;
-    Ok(web::Json(ReturnView::new(canceled, shopper)))
+    Ok(web::Json(ReturnView::new(canceled, Some(&merchant), shopper)))
 }
 
 pub(crate) fn read_cancellation(body: &Object<'_>) -> Option<CancellationBody> {

@@ -176,6 +176,11 @@ impl<'a> LoadedUnit<'a> {
         }
     }
 
+    /// Whether the unit is neither refunded nor in a return that is not canceled.
+    pub(crate) fn is_free(&self) -> bool {
+        self.unit.is_some_and(|unit| unit.refund.is_none()) && self.holder.is_none()
+    }
+
     pub(crate) fn has_variants(&self) -> bool {
         self.line.variant_identifier.is_some()
     }

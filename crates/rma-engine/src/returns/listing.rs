@@ -8,6 +8,7 @@ use chrono::{DateTime, Datelike as _};
 use diesel_async::AsyncPgConnection;
 use domain::merchant::Merchant;
 use domain::returns::Rma;
+use merchants::Merchants;
 use platform::Timestamp;
 use platform::http::{BadCursor, PageLimit};
 use platform::shopper_proof::ProvenOrders;
@@ -72,6 +73,7 @@ pub(crate) struct Timeline {
 /// A page of returns. A shopper's page may have fewer, because returns of others are left out.
 pub(crate) async fn list_returns(
     conn: &mut AsyncPgConnection,
+    merchants: &Merchants,
     wanted: &Search,
     limit: PageLimit,
     shopper: Option<&ProvenOrders>,
@@ -79,7 +81,11 @@ pub(crate) async fn list_returns(
     let (mut returns, is_truncated) = search(conn, wanted, limit.rows()).await?;
     let next = limit.next_of(&mut returns, is_truncated, cursor);
     returns.retain(|rma| shopper.is_none_or(|shopper| is_visible(rma, shopper)));
-    let returns = returns.into_iter().map(|rma| ReturnView::new(rma, shopper)).collect();
+    let view = |rma: Rma| {
+        let merchant = merchants.get(&rma.merchant);
+        ReturnView::new(rma, merchant.as_deref(), shopper)
+    };
+    let returns = returns.into_iter().map(view).collect();
     Ok(Returns { returns, next })
 }
 

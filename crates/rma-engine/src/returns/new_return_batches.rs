@@ -166,6 +166,6 @@ impl ReturnHandler {
             events.push(self.outbox.serialize(now, &confirmed)?);
         }
         order_units.add_return(&rma);
-        Ok(serde_json::to_string(&ReturnView::new(rma, new.shopper.as_ref()))?)
+        Ok(serde_json::to_string(&ReturnView::new(rma, Some(merchant), new.shopper.as_ref()))?)
     }
 }

@@ -10,7 +10,7 @@ use domain::access::MerchantId;
 use domain::json::Digest;
 use domain::merchant::Merchant;
 use domain::returns::{
-    CarrierReport, Label, LabelKind, Rma, TrackingEvent, TransitionError, UnitId,
+    CarrierReport, Label, LabelKind, Rma, RmaUnit, TrackingEvent, TransitionError, UnitId,
 };
 use platform::Timestamp;
 use platform::database::DatabaseError;
@@ -21,6 +21,7 @@ use utoipa::ToSchema;
 use crate::error::Error;
 use crate::return_changes::{Cause, ReturnChanges};
 use crate::returns::refused;
+use crate::returns::reopening::FreeUnits;
 use crate::store::returns::RequestedReturn;
 
 /// A carrier report. It names the return, the tracking number or both. Without `units` it applies
@@ -111,7 +112,8 @@ impl ReportedReturns {
                 let own = self.returns.range(key(&String::new())..);
                 let own = own.take_while(|((owner, _), _)| owner == merchant.as_str());
                 let is_in_parcel = |rma: &&Rma| {
-                    let mut units = rma.units.iter().filter(|unit| unit.canceled_at.is_none());
+                    let is_sent = |it: &&RmaUnit| it.canceled_at.is_none() || it.is_expired;
+                    let mut units = rma.units.iter().filter(is_sent);
                     units.any(|unit| unit.tracking_number.as_ref() == Some(number))
                 };
                 own.map(|(_, rma)| rma).filter(is_in_parcel).collect()
@@ -120,12 +122,20 @@ impl ReportedReturns {
         }
     }
 
-    /// Applies a report. If it is refused, nothing changes.
+    /// Whether a report may make expired units part of their returns again. Their orders must be locked before the
+    /// returns.
+    pub(crate) fn may_reopen(&self, merchant: &MerchantId, reported: &Reported) -> bool {
+        let returns = self.of(merchant, reported).into_iter();
+        reported.event.is_scan() && returns.flat_map(Rma::expired_units).next().is_some()
+    }
+
+    /// Applies a report. If it is refused, nothing changes. `free` has the orders of expired units.
     pub(crate) fn apply(
         &mut self,
         merchant: &Merchant,
         actor: &str,
         reported: &Reported,
+        free: &FreeUnits,
         changes: &mut ReturnChanges,
         now: Timestamp,
     ) -> Result<Tracked, Error> {
@@ -137,7 +147,9 @@ impl ReportedReturns {
         let mut tracked = Tracked { applied: false, returns: Vec::new() };
         let mut refusal = None;
         for (mut rma, report) in reported.of_each(returns)? {
-            let change = match rma.track(&report, now) {
+            free.check(&rma, report.event.is_scan())?;
+            let is_free = |unit: &UnitId| free.has(&merchant.identifier, unit);
+            let change = match rma.track_late(&report, is_free, now) {
                 Ok(change) => change,
                 Err(it) => {
                     refusal = refusal.or(Some(refused(&rma.rma_identifier, it)));
@@ -170,7 +182,8 @@ impl Reported {
     /// The part of the report for each return. Returns without a reported unit are left out.
     fn of_each(&self, returns: Vec<Rma>) -> Result<Vec<(Rma, CarrierReport)>, Error> {
         let own = |rma: &Rma, units: &Vec<UnitId>| -> Vec<UnitId> {
-            let is_own = |id: &&UnitId| rma.active_units().any(|unit| unit.id == **id);
+            let known = || rma.active_units().chain(rma.expired_units());
+            let is_own = |id: &&UnitId| known().any(|unit| unit.id == **id);
             units.iter().filter(is_own).cloned().collect()
         };
         let mut reports = Vec::with_capacity(returns.len());

@@ -7,7 +7,7 @@ use diesel_async::AsyncPgConnection;
 use domain::event::Event as _;
 use domain::json::{Digest, FieldError, ValidationError};
 use domain::merchant::Merchant;
-use domain::returns::{Finding, Receipt, Rma, TransitionError};
+use domain::returns::{Finding, Receipt, Rma, TransitionError, UnitId};
 use domain::warehouse::UnitReceived;
 use platform::Timestamp;
 use platform::idempotency::{self, IdempotencyKey, KeyState};
@@ -17,6 +17,7 @@ use crate::App;
 use crate::erasing::receipt_without_erased;
 use crate::error::Error;
 use crate::return_changes::{self, Cause, ReturnChanges};
+use crate::returns::reopening::FreeUnits;
 use crate::returns::{lock, refused};
 use crate::store;
 use crate::store::timeline::{self, NewEntry};
@@ -59,11 +60,15 @@ async fn step(
     now: Timestamp,
 ) -> Result<Rma, Error> {
     let refused = |refusal| refused(rma_identifier, refusal);
+    let named = [(merchant.identifier.as_str(), rma_identifier)];
+    let free = FreeUnits::lock(conn, &named, &[]).await?;
     let mut rma = lock(conn, merchant, rma_identifier).await?;
+    free.check(&rma, receiving.receipt.is_some())?;
     // Both changes are saved together, so that the ids of their messages follow their order.
     let mut changes = ReturnChanges::new(&app.deliveries);
     if let Some(receipt) = &receiving.receipt {
-        let change = rma.receive(receipt, now).map_err(|refusal| match refusal {
+        let is_free = |unit: &UnitId| free.has(&merchant.identifier, unit);
+        let change = rma.receive_late(receipt, is_free, now).map_err(|refusal| match refusal {
             TransitionError::UnknownUnit => unknown_units(&rma, receipt),
             refusal => refused(refusal),
         })?;
@@ -111,10 +116,13 @@ pub(crate) async fn record_unit(
     if key.insert(conn, now).await? != KeyState::New {
         return Ok(());
     }
+    let named = [(merchant.as_str(), rma_identifier.as_str())];
+    let free = FreeUnits::lock(conn, &named, &[]).await?;
     let Some(mut rma) = store::returns::lock(conn, merchant, rma_identifier).await? else {
         tracing::info!(rma.id = rma_identifier, "a unit was received for an RMA that is not ours");
         return Ok(());
     };
+    free.check(&rma, true)?;
     let received = receipt_without_erased(conn, received).await?;
     let detail = json!({
         "receipt": receipt,
@@ -124,7 +132,7 @@ pub(crate) async fn record_unit(
         "reject_reason": received.reject_reason,
     });
     let actor = UnitReceived::TYPE;
-    match rma.receive_unit(&received, now) {
+    match rma.receive_unit_late(&received, |unit| free.has(merchant, unit), now) {
         Ok(change) => {
             let cause = Cause { actor, action: "receipt", detail };
             return_changes::record(conn, deliveries, &rma, &change, cause, now).await?;

@@ -17,7 +17,9 @@ use crate::App;
 use crate::error::Error;
 use crate::return_changes::ReturnChanges;
 use crate::returns::parcels::{Reported, ReportedReturns};
+use crate::returns::reopening::FreeUnits;
 use crate::store;
+use crate::store::orders::ResourceKey;
 
 pub(crate) struct ReportJob {
     merchant: Arc<Merchant>,
@@ -84,15 +86,14 @@ impl BatchHandler for ReportHandler {
         processing: Processing,
     ) -> Result<BatchResults<String, Error>, Error> {
         let keys: Vec<_> = jobs.iter().map(|job| job.idempotency_key()).collect();
-        let mut named = Vec::new();
-        let mut parcels = Vec::new();
-        for ReportJob { merchant, reported, .. } in jobs {
-            let merchant = merchant.identifier.as_str();
-            match (&reported.rma_identifier, &reported.tracking_number) {
-                (Some(name), _) => named.push((merchant, name.as_str())),
-                (None, number) => parcels.extend(number.iter().map(|it| (merchant, it.as_str()))),
-            }
-        }
+        let (named, parcels) = keys_of_returns(jobs);
+        let may_wait = processing == Processing::Alone;
+        // Orders are locked before returns.
+        let free = if may_wait && jobs.iter().any(|job| job.reported.event.is_scan()) {
+            FreeUnits::lock(conn, &named, &parcels).await?
+        } else {
+            FreeUnits::default()
+        };
         // Both statements are sent at once and run in this order: keys are read under the locks.
         let (requested, states) = join(
             store::returns::lock_requested(conn, &named, &parcels, processing),
@@ -108,8 +109,10 @@ impl BatchHandler for ReportHandler {
         let mut new_keys = Vec::new();
         for ((job, key), state) in jobs.iter().zip(&keys).zip(states?) {
             let ReportJob { merchant, actor, reported, span, .. } = job;
-            let is_ready = processing == Processing::Alone
-                || (returns.has_all_of(&merchant.identifier, reported) && !changes.is_full());
+            let is_ready = may_wait
+                || (returns.has_all_of(&merchant.identifier, reported)
+                    && !returns.may_reopen(&merchant.identifier, reported)
+                    && !changes.is_full());
             let completed = key.completed(state);
             let is_first_with_key = match completed {
                 Ok(None) => used_keys.insert((key.merchant, key.key)),
@@ -119,13 +122,16 @@ impl BatchHandler for ReportHandler {
                 Err(error) => Some(Err(error.into())),
                 Ok(Some(response)) => Some(Ok(response)),
                 // The report is processed alone: it has the key of an earlier report of this batch, whose response
-                // it then finds; or its returns are locked by another transaction; or the batch is full.
+                // it then finds; or its returns are locked by another transaction or expired; or the batch is full.
                 Ok(None) if !is_first_with_key || !is_ready => None,
                 Ok(None) => {
-                    let apply = || returns.apply(merchant, actor, reported, &mut changes, now);
+                    let apply =
+                        || returns.apply(merchant, actor, reported, &free, &mut changes, now);
                     let tracked = match span.in_scope(apply) {
                         // The changes of the report may be incomplete, so nothing is saved.
-                        Err(error @ Error::Database(_)) => return Err(error),
+                        Err(error @ (Error::Database(_) | Error::ExpiredMeanwhile(_))) => {
+                            return Err(error);
+                        }
                         Err(error) => Err(error),
                         Ok(tracked) => Ok(serde_json::to_string(&tracked)?),
                     };
@@ -141,6 +147,20 @@ impl BatchHandler for ReportHandler {
     }
 
     fn is_conflict(error: &Error) -> bool {
-        matches!(error, Error::ConcurrentInsert)
+        matches!(error, Error::ConcurrentInsert | Error::ExpiredMeanwhile(_))
     }
+}
+
+/// The named returns and the parcels that reports are about, with their merchants.
+fn keys_of_returns<'a>(jobs: &[&'a ReportJob]) -> (Vec<ResourceKey<'a>>, Vec<ResourceKey<'a>>) {
+    let mut named = Vec::new();
+    let mut parcels = Vec::new();
+    for ReportJob { merchant, reported, .. } in jobs.iter().copied() {
+        let merchant = merchant.identifier.as_str();
+        match (&reported.rma_identifier, &reported.tracking_number) {
+            (Some(name), _) => named.push((merchant, name.as_str())),
+            (None, number) => parcels.extend(number.iter().map(|it| (merchant, it.as_str()))),
+        }
+    }
+    (named, parcels)
 }

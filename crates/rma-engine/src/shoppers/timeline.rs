@@ -49,6 +49,8 @@ pub(crate) enum ShopperStep {
     ExchangePlaced,
     GiftCardIssued,
     Canceled,
+    /// The return was canceled, because no carrier had scanned a parcel in time.
+    Expired,
 }
 
 /// The steps that an entry means to the shopper. A report that changed nothing means none.
@@ -59,6 +61,7 @@ pub(crate) fn steps(entry: &TimelineEntry, rma: &Rma) -> Result<Vec<ShopperEntry
         _ if changed.is_empty() => (Vec::new(), None),
         "confirmation" => (requested(rma), None),
         "cancellation" => (vec![ShopperStep::Canceled], None),
+        "expiry" => (vec![ShopperStep::Expired], None),
         "carrier report" => {
             let event = text("event").and_then(|event| event.parse().ok());
             (event.and_then(parcel_step).into_iter().collect(), text("tracking_number"))

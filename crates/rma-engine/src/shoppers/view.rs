@@ -1,6 +1,8 @@
 //! A return as its shopper sees it.
 
+use api::returns::Return;
 use chrono::{DateTime, Utc};
+use domain::merchant::Merchant;
 use domain::returns::{
     ExchangeStatus, Label, RefundFinancials, RefundType, Resolution, ReturnMethod, Rma, RmaStatus,
     RmaUnit, TrackingStatus, UnitId, Withdrawal,
@@ -13,7 +15,7 @@ use utoipa::ToSchema;
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum ReturnView {
-    Full(Box<Rma>),
+    Full(Box<Return>),
     Shopper(ShopperReturn),
 }
 
@@ -36,6 +38,9 @@ pub(crate) struct ShopperReturn {
     withdrawal: Option<Withdrawal>,
     /// Whether the whole return can be canceled now.
     is_cancelable: bool,
+    /// The time until which the units should be handed over; absent if there is nothing to hand over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    send_by: Option<DateTime<Utc>>,
     /// In the order of the request, including canceled units.
     units: Vec<ShopperUnit>,
 }
@@ -68,14 +73,22 @@ pub(crate) struct ShopperUnit {
     #[serde(skip_serializing_if = "Option::is_none")]
     label: Option<Label>,
     canceled_at: Option<DateTime<Utc>>,
+    /// Whether the unit was canceled because no carrier had scanned a parcel in time.
+    is_expired: bool,
 }
 
 impl ReturnView {
-    pub(crate) fn new(rma: Rma, shopper: Option<&ProvenOrders>) -> Self {
+    /// The view of a return of a merchant with these settings.
+    pub(crate) fn new(
+        rma: Rma,
+        merchant: Option<&Merchant>,
+        shopper: Option<&ProvenOrders>,
+    ) -> Self {
+        let send_by = merchant.and_then(|it| rma.send_by(&it.settings));
         if shopper.is_some() {
-            Self::Shopper(ShopperReturn::new(rma))
+            Self::Shopper(ShopperReturn::new(rma, send_by))
         } else {
-            Self::Full(Box::new(rma))
+            Self::Full(Box::new(Return { rma, send_by }))
         }
     }
 }
@@ -88,11 +101,12 @@ pub(crate) fn is_visible(rma: &Rma, shopper: &ProvenOrders) -> bool {
 }
 
 impl ShopperReturn {
-    fn new(rma: Rma) -> Self {
+    fn new(rma: Rma, send_by: Option<DateTime<Utc>>) -> Self {
         let is_gift = rma.giftee_email.is_some();
         let canceled = rma.clone().cancel(None, rma.updated_at);
         Self {
             is_cancelable: canceled.is_ok_and(|change| !change.units.is_empty()),
+            send_by,
             rma_identifier: rma.rma_identifier,
             status: rma.status,
             created_at: rma.created_at,
@@ -133,6 +147,7 @@ impl ShopperUnit {
             package_tracking_status: unit.package_tracking_status,
             label: unit.label,
             canceled_at: unit.canceled_at,
+            is_expired: unit.is_expired,
         }
     }
 }

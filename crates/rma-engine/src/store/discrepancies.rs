@@ -36,14 +36,19 @@ pub(crate) async fn record_once(
     insert(conn, found, fingerprint, now).await
 }
 
-/// Records discrepancies, each time.
+/// Records discrepancies, each time. A carrier reports a parcel many times, so that its units were sent too late is
+/// recorded once.
 pub(crate) async fn record(
     conn: &AsyncPgConnection,
     found: &[(MerchantId, Discrepancy)],
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
     let found: Vec<_> = found.iter().map(|(merchant, it)| (merchant, it.clone())).collect();
-    insert(conn, &found, |_, _| None, now).await
+    let fingerprint = |discrepancy: &Discrepancy, detail: &Value| match discrepancy {
+        Discrepancy::SentAfterExpiry { .. } => Some(Digest::of_value(detail).as_bytes().to_vec()),
+        _ => None,
+    };
+    insert(conn, &found, fingerprint, now).await
 }
 
 /// Rows without a fingerprint are always inserted.

@@ -1,4 +1,4 @@
--- Locks the returns that are named ($1 merchants, $2 identifiers) or have units in parcels ($3 merchants,
+-- Locks or finds the returns that are named ($1 merchants, $2 identifiers) or have units in parcels ($3 merchants,
 -- $4 numbers). In a batch, a return has no document if it or its counter is locked, and none has one if they have
 -- more than $5 bytes together.
 WITH requested (merchant, rma_identifier) AS (
@@ -6,7 +6,7 @@ WITH requested (merchant, rma_identifier) AS (
     UNION SELECT found.* FROM unnest((SELECT $3), $4) AS parcel (merchant, number), LATERAL (
         SELECT merchant, rma_identifier FROM return_units AS own
         WHERE own.merchant = parcel.merchant AND own.tracking_number = parcel.number
-            AND held OFFSET 0
+            AND (held OR expired) OFFSET 0
     ) AS found
 ), sorted AS (
     SELECT * FROM requested ORDER BY merchant, rma_identifier
@@ -17,6 +17,6 @@ SELECT sorted.merchant,
 FROM sorted LEFT JOIN LATERAL (
     SELECT document FROM returns AS own
     WHERE own.merchant = sorted.merchant AND own.rma_identifier = sorted.rma_identifier
-    FOR NO KEY UPDATE{skip_locked}
+    {lock}
 ) AS locked ON true
 LEFT JOIN LATERAL ({counter}) AS counter ON locked.document IS NOT NULL

@@ -3,9 +3,9 @@
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::erasure::EmailDigest;
-use domain::returns::{Rma, UnitId};
+use domain::returns::{Deadline, DeadlineKind, Rma, UnitId};
 use platform::Timestamp;
-use platform::database::{DatabaseError, Parameters as _, column, prepared};
+use platform::database::{DatabaseError, Parameters as _, SqlStatement, column, prepared};
 
 use super::timeline::{self, NewEntry};
 use super::write as to_json;
@@ -49,21 +49,24 @@ pub(crate) struct ReturnRow {
     created_at: Timestamp,
     updated_at: Timestamp,
     units: Vec<UnitRow>,
+    deadlines: Vec<Deadline>,
 }
 
 struct UnitRow {
     id: UnitId,
     held: bool,
     exchanged: bool,
+    expired: bool,
     tracking_number: Option<String>,
     /// Sequence number of the event with the snapshot of the order; 0 if the return is stored already.
     order_sequence: i64,
 }
 
 impl ReturnRow {
-    /// The columns of a new return.
+    /// The columns of a new return with these deadlines.
     pub(crate) fn new(
         rma: &Rma,
+        deadlines: Vec<Deadline>,
         customer_email: Option<&str>,
         order_sequence: impl Fn(&UnitId) -> Result<i64, DatabaseError>,
     ) -> Result<Self, DatabaseError> {
@@ -73,6 +76,7 @@ impl ReturnRow {
                 id: unit.id.clone(),
                 held: unit.canceled_at.is_none(),
                 exchanged: unit.exchange_status.is_some(),
+                expired: unit.is_expired,
                 tracking_number: unit.tracking_number.clone(),
                 order_sequence: order_sequence(&unit.id)?,
             })
@@ -87,12 +91,19 @@ impl ReturnRow {
             created_at: rma.created_at,
             updated_at: rma.updated_at,
             units: units.collect::<Result<_, _>>()?,
+            deadlines,
         })
     }
 
     /// The columns of a stored return.
-    pub(crate) fn changed(rma: &Rma) -> Result<Self, DatabaseError> {
-        Self::new(rma, None, |_| Ok(0))
+    pub(crate) fn changed(rma: &Rma, deadlines: Vec<Deadline>) -> Result<Self, DatabaseError> {
+        Self::new(rma, deadlines, None, |_| Ok(0))
+    }
+
+    /// The kinds of deadlines that the return does not have, or has no longer.
+    fn ended(&self) -> impl Iterator<Item = DeadlineKind> {
+        let has = |kind| self.deadlines.iter().any(|it| it.kind == kind);
+        DeadlineKind::ALL.iter().copied().filter(move |kind| !has(*kind))
     }
 
     /// The size of the document.
@@ -114,13 +125,17 @@ pub(crate) async fn write(
     if rows.is_empty() {
         return Ok(timeline::add(conn, entries).await?);
     }
-    let (replace_return, replace_unit) = match mode {
-        WriteMode::Insert => ("", ""),
-        WriteMode::Replace => (REPLACE_RETURN, REPLACE_UNIT),
+    let with = match mode {
+        WriteMode::Insert => format!(
+            "WITH written AS ({INSERT_RETURNS}), units AS ({INSERT_UNITS}), \
+             deadlines AS ({INSERT_DEADLINES})"
+        ),
+        WriteMode::Replace => format!(
+            "WITH written AS ({INSERT_RETURNS}{REPLACE_RETURN}), \
+             units AS ({INSERT_UNITS}{REPLACE_UNIT}), \
+             deadlines AS ({INSERT_DEADLINES}{KEEP_DEADLINE}), ended AS ({DELETE_DEADLINES})"
+        ),
     };
-    let with = format!(
-        "WITH written AS ({INSERT_RETURNS}{replace_return}), units AS ({INSERT_UNITS}{replace_unit})"
-    );
     let units: Vec<_> =
         rows.iter().flat_map(|row| row.units.iter().map(move |it| (row, it))).collect();
     let of_returns = (
@@ -143,10 +158,41 @@ pub(crate) async fn write(
         column(&units, |(_, unit)| unit.exchanged),
         column(&units, |(_, unit)| unit.tracking_number.as_deref()),
         column(&units, |(_, unit)| unit.order_sequence),
+        column(&units, |(_, unit)| unit.expired),
     );
-    let statement = (of_returns, of_units).bind_to(timeline::append_to_sql(&with, entries));
-    prepared(statement).execute(&mut conn).await?;
+    let statement = timeline::append_to_sql(&with, entries);
+    let statement = (of_returns, of_units).bind_to(statement);
+    prepared(bind_deadlines(statement, mode, rows)).execute(&mut conn).await?;
     Ok(())
+}
+
+/// Adds the deadlines that the returns have and, if the returns are stored already, those that they do not have.
+fn bind_deadlines<'a>(
+    statement: SqlStatement<'a>,
+    mode: WriteMode,
+    rows: &'a [ReturnRow],
+) -> SqlStatement<'a> {
+    let deadlines: Vec<_> =
+        rows.iter().flat_map(|row| row.deadlines.iter().map(move |it| (row, *it))).collect();
+    let statement = (
+        column(&deadlines, |(row, _)| row.merchant.as_str()),
+        column(&deadlines, |(row, _)| row.rma_identifier.as_str()),
+        column(&deadlines, |(_, deadline)| deadline.kind.as_str()),
+        column(&deadlines, |(_, deadline)| deadline.started_at),
+        column(&deadlines, |(_, deadline)| i32::from(deadline.days)),
+        column(&deadlines, |(_, deadline)| deadline.due_at),
+    )
+        .bind_to(statement);
+    if let WriteMode::Insert = mode {
+        return statement;
+    }
+    let ended: Vec<_> = rows.iter().flat_map(|row| row.ended().map(move |it| (row, it))).collect();
+    (
+        column(&ended, |(row, _)| row.merchant.as_str()),
+        column(&ended, |(row, _)| row.rma_identifier.as_str()),
+        column(&ended, |(_, kind)| kind.as_str()),
+    )
+        .bind_to(statement)
 }
 
 /// Parameters: `$1` to `$7` belong to [`timeline::append_to_sql`].
@@ -157,8 +203,22 @@ const REPLACE_RETURN: &str = " ON CONFLICT ON CONSTRAINT returns_pkey DO UPDATE 
          status = excluded.status, document = excluded.document, updated_at = excluded.updated_at";
 const INSERT_UNITS: &str = "INSERT INTO return_units AS kept (merchant, rma_identifier, \
          order_identifier, line_identifier, unit, held, exchanged, tracking_number, \
-         order_sequence) \
-     SELECT * FROM unnest((SELECT $16), $17, $18, $19, $20, $21, $22, $23, $24)";
+         order_sequence, expired) \
+     SELECT * FROM unnest((SELECT $16), $17, $18, $19, $20, $21, $22, $23, $24, $25)";
 const REPLACE_UNIT: &str = " ON CONFLICT ON CONSTRAINT return_units_pkey DO UPDATE SET \
-         held = excluded.held, tracking_number = excluded.tracking_number \
-     WHERE (kept.held, kept.tracking_number) IS DISTINCT FROM (excluded.held, excluded.tracking_number)";
+         held = excluded.held, expired = excluded.expired, tracking_number = excluded.tracking_number \
+     WHERE (kept.held, kept.expired, kept.tracking_number) \
+         IS DISTINCT FROM (excluded.held, excluded.expired, excluded.tracking_number)";
+const INSERT_DEADLINES: &str = "INSERT INTO return_deadlines \
+         (merchant, rma_identifier, kind, started_at, days, due_at) \
+     SELECT * FROM unnest((SELECT $26), $27, $28, $29, $30, $31)";
+const KEEP_DEADLINE: &str = " ON CONFLICT ON CONSTRAINT return_deadlines_pkey DO NOTHING";
+/// The task that works deadlines off may move a row meanwhile, which is then not found. It deletes the row itself
+/// when the row is due.
+const DELETE_DEADLINES: &str = "DELETE FROM return_deadlines WHERE ctid = ANY (ARRAY ( \
+         SELECT found.ctid FROM unnest((SELECT $32), $33, $34) AS gone (merchant, rma_identifier, kind), \
+         LATERAL ( \
+             SELECT own.ctid FROM return_deadlines AS own \
+             WHERE own.rma_identifier = gone.rma_identifier AND own.merchant = gone.merchant \
+                 AND own.kind = gone.kind OFFSET 0 \
+         ) AS found))";

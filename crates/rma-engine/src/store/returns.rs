@@ -37,32 +37,47 @@ impl RequestedReturn {
 }
 
 /// Locks the named returns and the returns with units in the parcels, in the order of their keys. Canceled units
-/// do not count. In a batch, returns are skipped that are locked, or whose messages have a locked counter, and
-/// documents of more than [`MAX_REQUEST_BATCH_BYTES`] together are not loaded. See [`held`](super::units::held) for
-/// `OFFSET 0`.
+/// count only if they expired. In a batch, returns are skipped that are locked, or whose messages have a locked
+/// counter, and documents of more than [`MAX_REQUEST_BATCH_BYTES`] together are not loaded. See
+/// [`held`](super::units::held) for `OFFSET 0`.
 pub(crate) async fn lock_requested(
-    mut conn: &AsyncPgConnection,
+    conn: &AsyncPgConnection,
     named: &[ResourceKey<'_>],
     parcels: &[ResourceKey<'_>],
     processing: Processing,
 ) -> Result<Vec<RequestedReturn>, DatabaseError> {
     let counter = delivery::lock_free_counter("sorted.merchant", "'rma:' || sorted.rma_identifier");
-    let (skip_locked, counter, max_bytes) = match processing {
+    let (lock, counter, max_bytes) = match processing {
         Processing::Batch => (
-            " SKIP LOCKED",
+            "FOR NO KEY UPDATE SKIP LOCKED",
             counter.as_str(),
             i64::try_from(MAX_REQUEST_BATCH_BYTES).unwrap_or(i64::MAX),
         ),
-        Processing::Alone => ("", "SELECT true AS is_free", i64::MAX),
+        Processing::Alone => ("FOR NO KEY UPDATE", ALWAYS_FREE, i64::MAX),
     };
+    requested(conn, (named, parcels), (lock, counter, max_bytes)).await
+}
+
+/// Finds the same returns as [`lock_requested`] without locks, to learn which orders must be locked before them.
+pub(crate) async fn find_requested(
+    conn: &AsyncPgConnection,
+    named: &[ResourceKey<'_>],
+    parcels: &[ResourceKey<'_>],
+) -> Result<Vec<RequestedReturn>, DatabaseError> {
+    requested(conn, (named, parcels), ("OFFSET 0", ALWAYS_FREE, i64::MAX)).await
+}
+
+const ALWAYS_FREE: &str = "SELECT true AS is_free";
+
+async fn requested(
+    mut conn: &AsyncPgConnection,
+    (named, parcels): (&[ResourceKey<'_>], &[ResourceKey<'_>]),
+    (lock, counter, max_bytes): (&str, &str, i64),
+) -> Result<Vec<RequestedReturn>, DatabaseError> {
     let (merchants, names): (Vec<_>, Vec<_>) = named.iter().copied().unzip();
     let (parcel_merchants, numbers): (Vec<_>, Vec<_>) = parcels.iter().copied().unzip();
     let query = sql(
-        format!(
-            include_str!("lock_requested_returns.sql"),
-            skip_locked = skip_locked,
-            counter = counter
-        ),
+        format!(include_str!("lock_requested_returns.sql"), lock = lock, counter = counter),
         (merchants, names, parcel_merchants, numbers, max_bytes),
     );
     Ok(prepared(query).load(&mut conn).await?)

@@ -3,7 +3,7 @@
 use super::projecting::{later, order, refunded};
 use super::*;
 
-fn report(id: &str, event: &str, rma: Option<&str>, number: Option<&str>) -> Value {
+pub(super) fn report(id: &str, event: &str, rma: Option<&str>, number: Option<&str>) -> Value {
     json!({
         "event_identifier": id, "event": event, "rma_identifier": rma, "tracking_number": number,
     })

@@ -5,11 +5,13 @@ use std::collections::BTreeSet;
 use api::returns::DiscrepancyResolution;
 use diesel_async::AsyncPgConnection;
 use domain::json::Digest;
-use domain::returns::UnitId;
+use domain::merchant::Settings;
+use domain::returns::{DeadlineKind, UnitId};
 use platform::batching::Processing;
 use platform::idempotency::{self, IdempotencyKey};
 
 use super::*;
+use crate::store::deadlines::{self, StoredDeadline};
 use crate::store::discrepancies::resolve_refunds;
 use crate::store::orders::{self, ResourceKey, RowLock};
 use crate::store::{erased_orders, erasures, locked_returns, lookups, returns, units};
@@ -23,7 +25,7 @@ const MAX_PAGES: i64 = 60;
 /// Executions after which PostgreSQL keeps a plan.
 const WARM_UPS: usize = 6;
 
-const STATEMENTS: [&str; 17] = [
+const STATEMENTS: [&str; 22] = [
     "lock stored orders",
     "find orders",
     "lock orders",
@@ -41,6 +43,11 @@ const STATEMENTS: [&str; 17] = [
     "resolve discrepancies",
     "idempotency keys",
     "erase responses",
+    "due deadlines",
+    "deadlines with other days",
+    "move a deadline",
+    "postpone a deadline",
+    "delete a deadline",
 ];
 
 /// Runs one of [`STATEMENTS`] about order A and its return.
@@ -117,7 +124,36 @@ async fn run(name: &str, conn: &mut AsyncPgConnection, rma: &str) {
             let erase = domain::erasure::erase;
             idempotency::erase_responses(conn, &merchant, &names, erase).await.unwrap();
         }
+        "due deadlines" => {
+            deadlines::lock_due(conn, Clock::system().now(), 20).await.unwrap();
+            deadlines::oldest_due(conn).await.unwrap();
+        }
+        "deadlines with other days" => {
+            let settings: Vec<_> = ["acme", "rival"].map(|it| (it.parse().unwrap(), 31)).into();
+            deadlines::with_other_days(conn, DeadlineKind::Send, &settings, 20).await.unwrap();
+        }
+        "move a deadline" => {
+            let deadline = deadline(rma);
+            let settings = Settings::new("Acme");
+            let moved = deadline.kind.starting(deadline.started_at, &settings);
+            deadlines::reschedule(conn, &[(&deadline, moved)]).await.unwrap();
+        }
+        "postpone a deadline" => {
+            let now = Clock::system().now();
+            deadlines::postpone(conn, &[&deadline(rma)], now).await.unwrap();
+            deadlines::postpone_oldest(conn, now, now).await.unwrap();
+        }
+        "delete a deadline" => deadlines::delete(conn, &[&deadline(rma)]).await.unwrap(),
         other => panic!("{other} is not a statement"),
+    }
+}
+
+fn deadline(rma: &str) -> StoredDeadline {
+    StoredDeadline {
+        merchant: "acme".parse().unwrap(),
+        rma_identifier: rma.to_owned(),
+        kind: DeadlineKind::Send,
+        started_at: Clock::system().now(),
     }
 }
 
@@ -133,6 +169,9 @@ fn fill() -> String {
              exchanged, tracking_number, order_sequence) \
          SELECT merchant, 'X-' || n, 'X-' || n, line_identifier, unit, held, true, 'X' || n, order_sequence \
          FROM return_units, generate_series(1, {ROWS}) AS n; \
+         INSERT INTO return_deadlines (merchant, rma_identifier, kind, started_at, days, due_at) \
+         SELECT merchant, 'X-' || n, kind, started_at, 30 + n % 2, due_at + n * interval '1 second' \
+         FROM return_deadlines, generate_series(1, {ROWS}) AS n; \
          INSERT INTO erased_orders SELECT 'acme', 'X-' || n, n FROM generate_series(1, {ROWS}) AS n; \
          INSERT INTO lookup_failures (at, merchant, order_digest, address) \
          SELECT now(), 'acme', sha256(n::text::bytea), 'x' FROM generate_series(1, {ROWS}) AS n; \

@@ -50,6 +50,11 @@ pub struct RmaUnit {
     /// The refund that covers the unit.
     pub refunded_by: Option<String>,
     pub canceled_at: Option<DateTime<Utc>>,
+    /// Whether the unit was canceled because no carrier had scanned a parcel in time. A late scan or receipt makes
+    /// it part of the return again.
+    #[serde(default)]
+    #[schema(required = false, default = false)]
+    pub is_expired: bool,
 }
 
 crate::words! {
@@ -106,6 +111,7 @@ impl RmaUnit {
             is_damaged: false,
             refunded_by: None,
             canceled_at: None,
+            is_expired: false,
         }
     }
 
@@ -117,6 +123,11 @@ impl RmaUnit {
     pub(super) fn is_scanned(&self) -> bool {
         !self.failed_before_scan
             && self.package_tracking_status.is_some_and(|it| it >= TrackingStatus::Accepted)
+    }
+
+    /// Whether a carrier or the warehouse has or had the unit.
+    pub(super) fn has_arrived(&self) -> bool {
+        self.is_scanned() || self.receiving_status == ReceivingStatus::Received
     }
 
     pub(super) fn item(&self, managed_receiving: bool) -> RmaItem {

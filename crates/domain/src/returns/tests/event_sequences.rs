@@ -14,6 +14,10 @@ enum RmaEvent {
     Placed(usize),
     Failed(usize),
     Undeliverable(usize),
+    Expire,
+    /// A report for a return that may have expired, and whether its units are free.
+    TrackLate(CarrierReport, bool),
+    ReceiveLate(Finding, bool),
 }
 
 const PATHS: [&str; 4] = ["A/L1/1", "A/L1/2", "A/L2/1", "B/L1/1"];
@@ -30,20 +34,32 @@ fn rma_event() -> impl Strategy<Value = RmaEvent> {
     let time = prop::option::of((0..3_i64).prop_map(minute));
     let url =
         prop::option::of(prop::sample::select(vec!["https://l.example/1", "https://l.example/2"]));
-    let track =
-        (event, number, units(), time, url).prop_map(|(event, number, units, occurred_at, url)| {
+    let track = (event, number, units(), time, url)
+        .prop_map(|(event, number, units, occurred_at, url)| {
             let label = url.filter(|_| event == TrackingEvent::Label).map(printable);
             RmaEvent::Track(CarrierReport { units, occurred_at, label, ..report(event, number) })
-        });
-    let finding = (any_unit(), 0..6).prop_map(|(unit, kind)| match kind {
-        0 | 1 => Finding::Received { unit },
-        2 => Finding::Damaged { unit, note: None },
-        3 => Finding::Short { unit },
-        4 => Finding::Wrong { unit, found_sku: None, note: None },
-        _ => Finding::Undo { unit },
+        })
+        .boxed();
+    let finding = (any_unit(), 0..6)
+        .prop_map(|(unit, kind)| match kind {
+            0 | 1 => Finding::Received { unit },
+            2 => Finding::Damaged { unit, note: None },
+            3 => Finding::Short { unit },
+            4 => Finding::Wrong { unit, found_sku: None, note: None },
+            _ => Finding::Undo { unit },
+        })
+        .boxed();
+    let late = (track.clone(), any::<bool>()).prop_filter_map("a report", |(event, is_free)| {
+        let RmaEvent::Track(report) = event else { return None };
+        Some(RmaEvent::TrackLate(report, is_free))
     });
+    let received_late = (finding.clone(), any::<bool>())
+        .prop_map(|(finding, is_free)| RmaEvent::ReceiveLate(finding, is_free));
     prop_oneof![
         3 => track,
+        2 => late,
+        1 => received_late,
+        2 => Just(RmaEvent::Expire),
         3 => finding.prop_map(RmaEvent::Receive),
         1 => Just(RmaEvent::Close),
         1 => units().prop_map(RmaEvent::Cancel),
@@ -66,17 +82,34 @@ fn apply(rma: &mut Rma, event: &RmaEvent, now: DateTime<Utc>) -> Result<Change, 
         RmaEvent::Placed(at) => rma.exchange_placed(&placed_units(&[unit(PATHS[*at])]), "X-1", now),
         RmaEvent::Failed(at) => rma.exchange_failed(&[unit(PATHS[*at])], now),
         RmaEvent::Undeliverable(at) => rma.exchange_undeliverable(&[unit(PATHS[*at])]),
+        RmaEvent::Expire => Ok(rma.expire(now)),
+        RmaEvent::TrackLate(report, is_free) => rma.track_late(report, |_| *is_free, now),
+        RmaEvent::ReceiveLate(finding, is_free) => {
+            rma.receive_late(&Receipt { findings: vec![finding.clone()] }, |_| *is_free, now)
+        }
     }
 }
 
 /// Staff undo a receipt; such an event never counts as late.
 fn is_undo(event: &RmaEvent) -> bool {
-    matches!(event, RmaEvent::Receive(Finding::Undo { .. }))
+    matches!(
+        event,
+        RmaEvent::Receive(Finding::Undo { .. }) | RmaEvent::ReceiveLate(Finding::Undo { .. }, _)
+    )
+}
+
+/// A late event may make expired units part of the return again.
+fn may_reopen(event: &RmaEvent) -> bool {
+    matches!(event, RmaEvent::TrackLate(..) | RmaEvent::ReceiveLate(..))
 }
 
 /// A finding that is recorded again when it is repeated.
 fn is_repeatable(event: &RmaEvent) -> bool {
-    matches!(event, RmaEvent::Receive(Finding::Short { .. } | Finding::Wrong { .. }))
+    matches!(
+        event,
+        RmaEvent::Receive(Finding::Short { .. } | Finding::Wrong { .. })
+            | RmaEvent::ReceiveLate(Finding::Short { .. } | Finding::Wrong { .. }, _)
+    )
 }
 
 fn any_return() -> impl Strategy<Value = Rma> {
@@ -98,12 +131,15 @@ fn any_return() -> impl Strategy<Value = Rma> {
 }
 
 fn check_no_step_back(before: &Rma, after: &Rma, event: &RmaEvent) {
-    assert!(after.status >= before.status && after.updated_at >= before.updated_at);
+    let is_reopened = may_reopen(event) && before.status == RmaStatus::Canceled;
+    assert!(is_reopened || after.status >= before.status);
+    assert!(after.updated_at >= before.updated_at);
     for (before, after) in before.units.iter().zip(&after.units) {
         assert!(after.package_tracking_status >= before.package_tracking_status);
         assert!(is_undo(event) || after.receiving_status >= before.receiving_status);
         assert!(before.refunded_by.is_none() || after.refunded_by == before.refunded_by);
-        assert!(before.canceled_at.is_none() || after.canceled_at == before.canceled_at);
+        let is_back = may_reopen(event) && before.is_expired && after.canceled_at.is_none();
+        assert!(is_back || before.canceled_at.is_none() || after.canceled_at == before.canceled_at);
         assert_eq!((after.amounts, &after.id), (before.amounts, &before.id));
     }
 }
@@ -119,6 +155,7 @@ fn check_consistent(rma: &Rma) {
         assert_eq!(money.estimated_refund_amount_cents, parts);
         assert!(!is_kept || unit.package_tracking_status.is_none());
         assert!(unit.canceled_at.is_none() || unit.refunded_by.is_none());
+        assert!(!unit.is_expired || unit.canceled_at.is_some());
     }
     let message = rma.message();
     assert!(!message.items.is_empty());
@@ -155,7 +192,9 @@ proptest! {
             let expected = rma.clone();
             if let Ok(again) = apply(&mut rma, event, now) {
                 prop_assert_eq!(again.event, None, "a repeated event sends no message: {:?}", event);
-                prop_assert!(again.is_empty() || is_repeatable(event));
+                // A unit that cannot be returned again is reported each time, and stored once.
+                let is_lost = again.discrepancies.iter().all(|it| matches!(it, Discrepancy::SentAfterExpiry { .. }));
+                prop_assert!(again.is_empty() || is_repeatable(event) || is_lost);
             }
             prop_assert_eq!(&rma, &expected);
 
@@ -196,6 +235,8 @@ fn deduplicable(event: RmaEvent) -> Option<RmaEvent> {
             let units = None;
             Some(RmaEvent::Track(CarrierReport { units, ..report(it.event, Some("1Z-1")) }))
         }
+        // The service deduplicates these by event id.
+        RmaEvent::TrackLate(..) | RmaEvent::ReceiveLate(..) | RmaEvent::Expire => None,
         event => (!is_undo(&event)).then_some(event),
     }
 }

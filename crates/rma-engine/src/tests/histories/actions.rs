@@ -39,6 +39,7 @@ pub(super) enum Action {
     Ship { line: usize, units: i64 },
     Place { rma: usize, unit: usize, price: usize },
     Fail { rma: usize, unit: usize, cause: usize },
+    Expire { rma: usize },
 }
 
 pub(super) fn any() -> impl Strategy<Value = Action> {
@@ -55,6 +56,7 @@ pub(super) fn any() -> impl Strategy<Value = Action> {
         3 => (rma.clone(), unit.clone(), 0..5_usize)
             .prop_map(|(rma, unit, finding)| Action::Receive { rma, unit, finding }),
         1 => rma.clone().prop_map(|rma| Action::Close { rma }),
+        2 => rma.clone().prop_map(|rma| Action::Expire { rma }),
         3 => (0..LINES, 1..=2_i64, named)
             .prop_map(|(line, units, rma)| Action::Refund { line, units, rma }),
         2 => (0..LINES, 0..=UNITS).prop_map(|(line, units)| Action::Ship { line, units }),
@@ -85,6 +87,9 @@ pub(super) enum Operation {
     Project(Box<OrderStored>, i64),
     Place(ExchangePlaced),
     Fail(ExchangeFailed),
+    Expire {
+        rma: String,
+    },
 }
 
 /// A merchant, its current order, and the planned actions.
@@ -144,6 +149,7 @@ impl Model {
                 let findings = vec![finding_of(finding, self.unit(rma, unit)?)];
                 Operation::Receive { key, rma: named(rma)?, receipt: Some(Receipt { findings }) }
             }
+            Action::Expire { rma } => Operation::Expire { rma: named(rma)? },
             Action::Close { rma } => Operation::Receive { key, rma: named(rma)?, receipt: None },
             Action::Refund { line, units, rma } => {
                 let rma = rma.and_then(named);

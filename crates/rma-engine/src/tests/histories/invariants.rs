@@ -125,6 +125,13 @@ fn messages_are_in_order(ordering_key: &[SentMessage]) {
         let [before, after] = [&pair[0].message, &pair[1].message];
         assert_ne!(before, after, "a message repeats the one before");
         assert!(before.updated_at < after.updated_at, "{before:?} {after:?}");
+        // A late scan or receipt brings expired units back.
+        let is_reopened = after.items.len() > before.items.len()
+            || (before.status == RmaStatus::Canceled && after.status == RmaStatus::Created);
+        if is_reopened {
+            assert!(ordering_key.iter().any(|it| it.event == "rma.expired"));
+            continue;
+        }
         assert!(rank(before.status) <= rank(after.status), "{before:?} {after:?}");
         check_units_since(before, after);
     }

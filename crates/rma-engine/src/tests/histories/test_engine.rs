@@ -10,13 +10,14 @@ use diesel_async::RunQueryDsl as _;
 use domain::json::Digest;
 use domain::order::Order;
 use domain::returns::{Rma, RmaMessage};
-use platform::database::sql;
+use platform::database::{LeaderTask as _, sql};
 use platform::idempotency::{IdempotencyKey, OwnedKey};
 use platform::{ErrorKind, Failure as _, Process, Service as _, settings};
 use serde_json::json;
 use testkit::{Database, Namespace, eventually};
 
 use super::actions::{Model, Operation};
+use crate::deadlines::DeadlineWorker;
 use crate::error::Error;
 use crate::projection;
 use crate::projection::order::Snapshot;
@@ -134,6 +135,7 @@ impl TestEngine {
                 receiving::receive(app, merchant, "test", rma, &delivered).await.map(drop)
             }
             Operation::Project(..) => self.project(&[operation]).await,
+            Operation::Expire { rma } => self.expire(rma, model).await,
             Operation::Place(placed) => {
                 let now = app.clock.now();
                 let mut conn = app.pool.get().await?;
@@ -151,6 +153,21 @@ impl TestEngine {
                 .await
             }
         }
+    }
+
+    /// Lets the deadline of a return pass, while the service works off deadlines too.
+    async fn expire(&self, rma: &str, model: &Model) -> Result<(), Error> {
+        let mut worker = DeadlineWorker::new(&self.app);
+        let mut conn = self.app.pool.dedicated().await?;
+        let pass = sql(
+            "UPDATE return_deadlines SET started_at = '2000-01-01', due_at = '2000-01-01' \
+             WHERE merchant = $1 AND rma_identifier = $2",
+            (model.id().as_str(), rma),
+        );
+        if pass.execute(&mut conn).await? > 0 {
+            worker.poll(&mut conn).await?;
+        }
+        Ok(())
     }
 
     /// Retries a lost race, like the consumer.

@@ -1,0 +1,205 @@
+//! Works off deadlines: returns that no carrier has scanned in time expire.
+//!
+//! ```text
+//! return_deadlines --> due by the clock of the database --> the merchant's settings say later: moved
+//!                                                      --> the return does not need it any more: deleted
+//!                                                      --> a row is locked: tried again in some seconds
+//!                                                      --> the return changes, its message is stored, deleted
+//! ```
+//!
+//! One replica does this. A deadline and its effect are one transaction, so a process that is killed loses and repeats
+//! nothing. Up to [`BATCH`] deadlines share a transaction, which skips locked rows. If none of them can be worked off,
+//! each gets a transaction of its own, which waits a moment for locks: one of them may be too large for a batch, or fail.
+//!
+//! See docs/decisions/deadlines.md.
+
+mod batch;
+mod metrics;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use delivery::Deliveries;
+use diesel_async::AsyncPgConnection;
+use domain::access::MerchantId;
+use domain::returns::DeadlineKind;
+use merchants::Merchants;
+use opentelemetry::metrics::Counter;
+use platform::batching::Processing;
+use platform::database::{
+    DatabaseError, LeaderTask, PollOutcome, lock_timed_out, retention_time, transaction,
+};
+use platform::{Clock, Process, Timestamp, chain, telemetry};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use self::batch::{Batch, Worked};
+use crate::App;
+use crate::error::Error;
+use crate::store::deadlines::{self, StoredDeadline};
+
+/// Deadlines in one transaction.
+const BATCH: usize = 20;
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+/// The time until a deadline of a locked return is tried again, and that of a return that failed.
+const LOCKED_INTERVAL: TimeDelta = TimeDelta::seconds(10);
+const FAILED_INTERVAL: TimeDelta = TimeDelta::minutes(10);
+/// Merchants whose settings are compared with their deadlines, and deadlines that follow them, in one statement.
+const SETTINGS: usize = 1_000;
+/// All settings are compared at this interval, because a replica that learnt of a change later may have stored a return
+/// with the former days.
+const COMPARE_INTERVAL: Duration = Duration::from_secs(3600);
+
+/// Starts the task and its metric.
+pub(crate) fn start(app: &App, process: &Process) {
+    metrics::watch(process);
+    let worker = DeadlineWorker::new(app);
+    let pool = process.pool.clone();
+    // Nothing wakes the task: a deadline is due days after it is written.
+    let wake = Arc::new(Notify::new());
+    process.tasks.spawn("deadlines", |stop| pool.run_as_leader(worker, wake, POLL_INTERVAL, stop));
+}
+
+pub(crate) struct DeadlineWorker {
+    clock: Clock,
+    merchants: Arc<Merchants>,
+    deliveries: Deliveries,
+    /// The days of each kind that all deadlines of a merchant were computed with.
+    compared: BTreeMap<(DeadlineKind, MerchantId), u16>,
+    compared_at: Instant,
+    /// Deadlines that are still worked off one by one.
+    alone: usize,
+    expired: Counter<u64>,
+}
+
+impl DeadlineWorker {
+    pub(crate) fn new(app: &App) -> Self {
+        let expired = telemetry::meter()
+            .u64_counter("returns_expired")
+            .with_description("Returns that expired because no carrier scanned a parcel in time")
+            .build();
+        Self {
+            clock: app.clock.clone(),
+            merchants: app.merchants.clone(),
+            deliveries: app.deliveries.clone(),
+            compared: BTreeMap::new(),
+            compared_at: Instant::now(),
+            alone: 0,
+            expired,
+        }
+    }
+
+    /// Computes deadlines again whose merchants have changed their settings. Returns whether there may be more.
+    async fn follow_settings(&mut self, conn: &mut AsyncPgConnection) -> Result<bool, Error> {
+        if self.compared_at.elapsed() > COMPARE_INTERVAL {
+            self.compared.clear();
+            self.compared_at = Instant::now();
+        }
+        for kind in DeadlineKind::ALL.iter().copied() {
+            let changed = self.changed_settings(kind);
+            if changed.is_empty() {
+                continue;
+            }
+            let most = i64::try_from(SETTINGS).unwrap_or(i64::MAX);
+            let found = deadlines::with_other_days(conn, kind, &changed, most).await?;
+            self.reschedule(conn, &found).await?;
+            if found.len() == SETTINGS {
+                return Ok(true);
+            }
+            let is_full = changed.len() == SETTINGS;
+            self.compared.extend(changed.into_iter().map(|(id, days)| ((kind, id), days)));
+            if is_full {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Merchants whose deadlines may have been computed with other days.
+    fn changed_settings(&self, kind: DeadlineKind) -> Vec<(MerchantId, u16)> {
+        let merchants = self.merchants.all();
+        let days = merchants.values().map(|it| (it.identifier.clone(), kind.days(&it.settings)));
+        let is_changed =
+            |(id, days): &(MerchantId, u16)| self.compared.get(&(kind, id.clone())) != Some(days);
+        days.filter(is_changed).take(SETTINGS).collect()
+    }
+
+    async fn reschedule(
+        &self,
+        conn: &mut AsyncPgConnection,
+        found: &[StoredDeadline],
+    ) -> Result<(), DatabaseError> {
+        let merchants = |id: &MerchantId| self.merchants.get(id);
+        let deadline = |it: &StoredDeadline| {
+            Some(it.kind.starting(it.started_at, &merchants(&it.merchant)?.settings))
+        };
+        let rescheduled: Vec<_> = found.iter().filter_map(|it| Some((it, deadline(it)?))).collect();
+        deadlines::reschedule(conn, &rescheduled).await
+    }
+
+    /// Works off the oldest deadlines that are due.
+    async fn work_off(
+        &mut self,
+        conn: &mut AsyncPgConnection,
+        now: Timestamp,
+    ) -> Result<PollOutcome, Error> {
+        let processing = if self.alone > 0 { Processing::Alone } else { Processing::Batch };
+        let most = if processing == Processing::Alone { 1 } else { BATCH };
+        let batch = Batch {
+            merchants: &self.merchants,
+            deliveries: &self.deliveries,
+            clock: &self.clock,
+            now,
+            processing,
+        };
+        let worked = match transaction(conn, async |conn| batch.work_off(conn, most).await).await {
+            Ok(worked) => worked,
+            Err(error) if processing == Processing::Batch => {
+                tracing::debug!(error = chain(&error), "deadlines are worked off one by one");
+                Worked { due: BATCH, ..Worked::default() }
+            }
+            Err(error) => {
+                let interval =
+                    if lock_timed_out(&error) { LOCKED_INTERVAL } else { FAILED_INTERVAL };
+                tracing::warn!(error = chain(&error), "a deadline is tried again later");
+                deadlines::postpone_oldest(conn, now, now + interval).await?;
+                Worked { due: 1, done: 1, expired: 0 }
+            }
+        };
+        self.expired.add(worked.expired, &[]);
+        match processing {
+            Processing::Alone => self.alone -= 1,
+            Processing::Batch if worked.done == 0 => self.alone = worked.due,
+            Processing::Batch => {}
+        }
+        Ok(match worked.due {
+            0 => {
+                self.alone = 0;
+                PollOutcome::Idle
+            }
+            due if due == most || self.alone > 0 => PollOutcome::Busy,
+            _ => PollOutcome::Complete,
+        })
+    }
+}
+
+impl LeaderTask for DeadlineWorker {
+    const LOCK: i64 = i64::from_be_bytes(*b"deadline");
+    const FAILURE_MESSAGE: &'static str = "deadlines cannot be worked off";
+    type Error = Error;
+
+    /// Another replica may have led, or the database may be another one.
+    async fn begin(&mut self, _conn: &mut AsyncPgConnection) -> Result<(), Error> {
+        self.compared.clear();
+        Ok(())
+    }
+
+    async fn poll(&mut self, conn: &mut AsyncPgConnection) -> Result<PollOutcome, Error> {
+        let now = retention_time(conn, self.clock.now()).await?;
+        let has_more = self.follow_settings(conn).await?;
+        let worked = self.work_off(conn, now).await?;
+        Ok(if has_more { PollOutcome::Busy } else { worked })
+    }
+}

@@ -1,0 +1,165 @@
+//! The deadlines of one transaction.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use delivery::Deliveries;
+use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
+use domain::access::MerchantId;
+use domain::returns::{Change, Deadline, DeadlineKind, Rma};
+use merchants::Merchants;
+use platform::batching::Processing;
+use platform::{Clock, Timestamp};
+use serde_json::json;
+
+use super::LOCKED_INTERVAL;
+use crate::error::Error;
+use crate::projection;
+use crate::return_changes::{Cause, ReturnChanges};
+use crate::store::deadlines::{self, StoredDeadline};
+use crate::store::orders::{Projected, ResourceKey, RowLock};
+use crate::store::{self, returns};
+
+/// Longest wait for a lock, of a deadline that is worked off alone.
+const LIMIT_LOCK_WAIT: &str = "SET LOCAL lock_timeout = '100ms'";
+
+/// The result of a transaction.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Worked {
+    /// Deadlines that were due.
+    pub(super) due: usize,
+    /// Deadlines that were worked off, moved or deleted.
+    pub(super) done: usize,
+    pub(super) expired: u64,
+}
+
+pub(super) struct Batch<'a> {
+    pub(super) merchants: &'a Merchants,
+    pub(super) deliveries: &'a Deliveries,
+    pub(super) clock: &'a Clock,
+    /// The time of the database.
+    pub(super) now: Timestamp,
+    pub(super) processing: Processing,
+}
+
+/// Returns whose deadlines are due, as far as no other transaction has locked them or their orders.
+struct Locked {
+    returns: HashMap<(String, String), Rma>,
+    orders: BTreeMap<(String, String), Projected>,
+}
+
+impl Batch<'_> {
+    /// Works off the oldest deadlines that are due, up to `most`. Nothing changes if all of them are locked.
+    pub(super) async fn work_off(
+        &self,
+        conn: &mut AsyncPgConnection,
+        most: usize,
+    ) -> Result<Worked, Error> {
+        conn.batch_execute(LIMIT_LOCK_WAIT).await?;
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let due = deadlines::lock_due(conn, self.now, most).await?;
+        let mut worked = Worked { due: due.len(), ..Worked::default() };
+        let (moved, due) = self.partition(&due);
+        let mut locked = self.lock(conn, &due).await?;
+        let mut changes = ReturnChanges::new(self.deliveries);
+        // After the locks, so that times follow the order of the changes.
+        let now = self.clock.now();
+        let mut released = BTreeMap::<MerchantId, BTreeSet<String>>::new();
+        let mut ended = Vec::new();
+        let mut left = Vec::new();
+        for deadline in due {
+            let key = (deadline.merchant.to_string(), deadline.rma_identifier.clone());
+            let Some(rma) = locked.returns.get_mut(&key) else {
+                left.push(deadline);
+                continue;
+            };
+            let change = apply(rma, deadline.kind, now);
+            ended.push(deadline);
+            if change.is_empty() {
+                continue;
+            }
+            worked.expired += 1;
+            let orders = released.entry(rma.merchant.clone()).or_default();
+            orders.extend(change.units.iter().map(|unit| unit.order_identifier.clone()));
+            let detail = json!({ "started_at": deadline.started_at });
+            let cause = Cause { actor: "deadline", action: "expiry", detail };
+            changes.add(rma, &change, cause, now)?;
+        }
+        worked.done = moved.len() + ended.len();
+        if worked.done == 0 && self.processing == Processing::Batch {
+            return Ok(worked);
+        }
+        changes.save_changed(conn, now).await?;
+        for (merchant, orders) in released {
+            let take = |order: String| locked.orders.remove(&(merchant.to_string(), order));
+            let orders: Vec<_> = orders.into_iter().filter_map(take).collect();
+            projection::reconcile_again(conn, &merchant, orders, now).await?;
+        }
+        deadlines::delete(conn, &ended).await?;
+        deadlines::reschedule(conn, &moved).await?;
+        deadlines::postpone(conn, &left, self.now + LOCKED_INTERVAL).await?;
+        Ok(worked)
+    }
+}
+
+impl Batch<'_> {
+    /// Separates the deadlines that are due later by the present settings of their merchants.
+    fn partition<'d>(
+        &self,
+        due: &'d [StoredDeadline],
+    ) -> (Vec<(&'d StoredDeadline, Deadline)>, Vec<&'d StoredDeadline>) {
+        let mut moved = Vec::new();
+        let mut still_due = Vec::new();
+        for stored in due {
+            let merchant = self.merchants.get(&stored.merchant);
+            let deadline = merchant.map(|it| stored.kind.starting(stored.started_at, &it.settings));
+            match deadline.filter(|it| it.due_at > self.now) {
+                Some(deadline) => moved.push((stored, deadline)),
+                None => still_due.push(stored),
+            }
+        }
+        (moved, still_due)
+    }
+
+    /// Locks the orders of the returns, then the returns. In a batch, locked rows are skipped.
+    async fn lock(
+        &self,
+        conn: &AsyncPgConnection,
+        due: &[&StoredDeadline],
+    ) -> Result<Locked, Error> {
+        let named: Vec<ResourceKey<'_>> =
+            due.iter().map(|it| (it.merchant.as_str(), it.rma_identifier.as_str())).collect();
+        let mut found = Vec::with_capacity(named.len());
+        for row in returns::find_requested(conn, &named, &[]).await? {
+            found.extend(row.read()?);
+        }
+        let wanted: BTreeSet<_> = found
+            .iter()
+            .flat_map(|rma| rma.units.iter().map(|unit| (rma.merchant.as_str(), unit)))
+            .map(|(merchant, unit)| (merchant, unit.id.order_identifier.as_str()))
+            .collect();
+        let row_lock = match self.processing {
+            Processing::Batch => RowLock::UpdateOrSkip,
+            Processing::Alone => RowLock::Update,
+        };
+        let orders = store::orders::find(conn, &wanted, row_lock).await?.into_iter();
+        let key =
+            |(merchant, it): (String, Projected)| ((merchant, it.order.identifier.clone()), it);
+        let orders: BTreeMap<_, _> = orders.map(key).collect();
+        let mut locked = HashMap::new();
+        for row in returns::lock_requested(conn, &named, &[], self.processing).await? {
+            let Some(rma) = row.read()? else { continue };
+            let mut of_units = rma.units.iter().map(|unit| unit.id.order_identifier.clone());
+            if of_units.all(|order| orders.contains_key(&(row.merchant.clone(), order))) {
+                locked.insert((row.merchant, rma.rma_identifier.clone()), rma);
+            }
+        }
+        Ok(Locked { returns: locked, orders })
+    }
+}
+
+/// Applies a deadline to a return. Nothing changes if the return does not need it any more.
+fn apply(rma: &mut Rma, kind: DeadlineKind, now: Timestamp) -> Change {
+    match kind {
+        DeadlineKind::Send => rma.expire(now),
+    }
+}

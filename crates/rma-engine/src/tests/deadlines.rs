@@ -1,0 +1,353 @@
+//! Returns that nobody sends in time, and parcels that come late.
+
+use domain::erasure::ShopperErased;
+
+use super::moving::report;
+use super::projecting::{later, order, refunded};
+use super::*;
+
+impl TestApp {
+    /// Makes the deadlines of acme's returns due.
+    async fn pass_deadlines(&self) {
+        self.change_rows(
+            "UPDATE return_deadlines SET started_at = started_at - interval '60 days', \
+                 due_at = now() - interval '1 second' WHERE merchant = 'acme'",
+        )
+        .await;
+    }
+
+    async fn until_status(&self, rma: &str, status: &str) -> Value {
+        eventually("the return has the status", SOON, || async {
+            let shown = self.show(rma).await;
+            (shown["status"] == status).then_some(shown)
+        })
+        .await
+    }
+
+    /// Lets a new return of these units of order A expire.
+    async fn expired_return(&self, units: &[i32]) -> String {
+        let rma = self.start_return(&refund_of("A", units)).await;
+        let label = report(&format!("label of {rma}"), "label", Some(&rma), Some(&rma));
+        assert_eq!(self.carrier(&label).await.0, StatusCode::OK);
+        self.pass_deadlines().await;
+        self.until_status(&rma, "CANCELED").await;
+        rma
+    }
+
+    async fn deadlines(&self) -> i64 {
+        self.number("SELECT count(*) AS n FROM return_deadlines WHERE merchant = 'acme'").await
+    }
+
+    /// Publishes acme with another number of days.
+    async fn set_days(&self, days: u16) {
+        let mut acme = merchant("acme");
+        acme.version = 1_000 + i64::from(days);
+        acme.settings.base_url = Some(self.sandbox.url("/acme"));
+        acme.settings.returns.send_within_days = days;
+        self.service.publish_merchant(acme).await;
+    }
+}
+
+#[tokio::test]
+async fn a_return_without_a_scan_expires_once() {
+    let app = TestApp::start().await;
+    app.store("acme", &order("A", 2)).await;
+    let rma = app.start_return(&refund_of("A", &[1, 2])).await;
+    let shown = app.show(&rma).await;
+    let created: chrono::DateTime<chrono::Utc> =
+        shown["created_at"].as_str().unwrap().parse().unwrap();
+    let day = created.date_naive() + chrono::Days::new(31);
+    assert_eq!(shown["send_by"], format!("{day}T00:00:00Z"));
+    app.pass_deadlines().await;
+    let expired = app.until_status(&rma, "CANCELED").await;
+    assert_eq!(
+        (&expired["units"][0]["is_expired"], &expired["send_by"]),
+        (&json!(true), &json!(null))
+    );
+    // The units can be returned again.
+    let second = app.start_return(&refund_of("A", &[1, 2])).await;
+    assert_eq!(app.deadlines().await, 1);
+    let arrivals = app.arrivals("acme").await;
+    let own = arrivals.iter().filter(|it| it.body["rma_identifier"] == rma);
+    let own: Vec<_> = own.map(|it| (it.event.as_str(), it.body["status"].as_str())).collect();
+    assert_eq!(own, [("rma.created", Some("CREATED")), ("rma.expired", Some("CANCELED"))]);
+    let (_, timeline) = app.get(&format!("/v1/returns/{rma}/timeline"), "acme").await;
+    let entry = &timeline["entries"][1];
+    assert_eq!((&entry["event"], &entry["actor"]), (&json!("rma.expired"), &json!("deadline")));
+    assert_eq!(entry["detail"]["cause"], "expiry");
+    assert_eq!(app.show(&second).await["status"], "CREATED");
+}
+
+#[tokio::test]
+async fn a_scan_a_refund_and_a_cancellation_end_the_deadline() {
+    let app = TestApp::start().await;
+    let order = order("A", 4);
+    app.store("acme", &order).await;
+    let scanned = app.start_return(&refund_of("A", &[1])).await;
+    let canceled = app.start_return(&refund_of("A", &[2])).await;
+    let refunded_return = app.start_return(&refund_of("A", &[3])).await;
+    let mut kept = refund_of("A", &[4]);
+    kept["return_method"] = json!("express-returns");
+    let express = app.start_return(&kept).await;
+    assert_eq!(app.deadlines().await, 4);
+    app.carrier(&report("1", "label", Some(&scanned), Some("1Z"))).await;
+    assert_eq!(app.deadlines().await, 4);
+    app.carrier(&report("2", "in_transit", Some(&scanned), Some("1Z"))).await;
+    assert_eq!(app.deadlines().await, 3);
+    let path = format!("/v1/returns/{canceled}/cancel");
+    assert_eq!(app.post(&path, "acme", &json!({})).await.0, StatusCode::OK);
+    assert_eq!(app.deadlines().await, 2);
+    app.store("acme", &refunded(&order, "R1", 1, Some(&refunded_return))).await;
+    assert_eq!(app.deadlines().await, 1);
+    app.pass_deadlines().await;
+    app.until_status(&express, "CANCELED").await;
+    assert_eq!(app.show(&scanned).await["status"], "CREATED");
+    assert_eq!(app.show(&refunded_return).await["status"], "REFUNDED");
+    assert_eq!(app.deadlines().await, 0);
+}
+
+#[tokio::test]
+async fn a_late_scan_brings_a_return_back() {
+    let app = TestApp::start().await;
+    app.store("acme", &order("A", 2)).await;
+    let rma = app.expired_return(&[1, 2]).await;
+    let scan = report("scan", "in_transit", None, Some(&rma));
+    let (status, tracked) = app.carrier(&scan).await;
+    assert_eq!((status, &tracked["applied"]), (StatusCode::OK, &json!(true)), "{tracked}");
+    // A repeated report gets the first response.
+    assert_eq!(app.carrier(&scan).await, (status, tracked));
+    let shown = app.show(&rma).await;
+    assert_eq!((&shown["status"], &shown["canceled_at"]), (&json!("CREATED"), &json!(null)));
+    assert_eq!(shown["units"][1]["is_expired"], json!(false));
+    let (status, _) = app.post("/v1/returns", "acme", &refund_of("A", &[2])).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    let last = app.arrivals("acme").await.pop().unwrap();
+    assert_eq!((last.event.as_str(), &last.body["status"]), ("rma.in_transit", &json!("CREATED")));
+    assert_eq!(last.body["items"].as_array().unwrap().len(), 2);
+    let (_, timeline) = app.get(&format!("/v1/returns/{rma}/timeline"), "acme").await;
+    let entry = timeline["entries"].as_array().unwrap().last().unwrap();
+    assert_eq!(entry["detail"]["reopened"].as_array().unwrap().len(), 2);
+    assert_eq!(app.deadlines().await, 0);
+}
+
+#[tokio::test]
+async fn a_late_scan_of_units_that_are_taken_is_a_discrepancy() {
+    let app = TestApp::start().await;
+    let order = order("A", 2);
+    app.store("acme", &order).await;
+    let rma = app.expired_return(&[1, 2]).await;
+    let taken = app.start_return(&refund_of("A", &[1])).await;
+    // The other unit did not ship after all.
+    let mut changed = later(&order, 1);
+    changed.items[0].quantity_shipped = 1;
+    app.store("acme", &changed).await;
+    for (id, event) in [("1", "in_transit"), ("2", "delivered")] {
+        let (status, tracked) = app.carrier(&report(id, event, None, Some(&rma))).await;
+        assert_eq!((status, &tracked["applied"]), (StatusCode::OK, &json!(true)), "{tracked}");
+        assert_eq!(tracked["returns"][0]["late"].as_array().unwrap().len(), 2);
+    }
+    assert_eq!(app.show(&rma).await["status"], "CANCELED");
+    assert_eq!(app.show(&taken).await["status"], "CREATED");
+    let (_, listed) = app.get("/v1/discrepancies?kind=sent_after_expiry", "acme").await;
+    let found = listed["discrepancies"].as_array().unwrap();
+    // Each unit once, although the carrier reported the parcel twice.
+    assert_eq!(found.len(), 2, "{listed}");
+    assert_eq!(found[0]["detail"]["rma_identifier"], rma);
+    let events = app.sent_messages().await;
+    assert_eq!(events, ["rma.created", "rma.tracking_updated", "rma.expired", "rma.created"]);
+}
+
+#[tokio::test]
+async fn a_late_receipt_brings_a_return_back() {
+    let app = TestApp::with(|acme| acme.settings.managed_receiving = true).await;
+    app.store("acme", &order("A", 2)).await;
+    let rma = app.expired_return(&[1]).await;
+    let mut finding = unit("A", 1);
+    finding["finding"] = json!("received");
+    let received = json!({ "findings": [finding] });
+    let (status, shown) = app.receive(&rma, &received).await;
+    assert_eq!((status, &shown["status"]), (StatusCode::OK, &json!("CREATED")), "{shown}");
+    assert_eq!(shown["units"][0]["receiving_status"], "RECEIVED");
+    assert_eq!(app.sent_messages().await.last().unwrap(), "rma.received");
+}
+
+#[tokio::test]
+async fn a_scan_and_an_expiry_at_the_same_time_have_one_effect_each() {
+    let app = TestApp::alone().await;
+    app.store("acme", &order("A", 3)).await;
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    let other = app.start_return(&refund_of("A", &[2])).await;
+    app.carrier(&report("label", "label", Some(&rma), Some("1Z"))).await;
+    let mut lock = app.pool.get().await.unwrap();
+    lock.batch_execute(&format!(
+        "BEGIN; SELECT 1 FROM returns WHERE rma_identifier = '{rma}' FOR NO KEY UPDATE"
+    ))
+    .await
+    .unwrap();
+    // The scan waits for the lock; the expiry does not, and expires the other return.
+    let scan = report("scan", "in_transit", Some(&rma), Some("1Z"));
+    let scanned = app.carrier(&scan);
+    let expired = async {
+        app.pass_deadlines().await;
+        app.until_status(&other, "CANCELED").await;
+        lock.batch_execute("COMMIT").await.unwrap();
+    };
+    let ((status, tracked), ()) = tokio::join!(scanned, expired);
+    assert_eq!((status, &tracked["applied"]), (StatusCode::OK, &json!(true)), "{tracked}");
+    app.pass_deadlines().await;
+    eventually("no deadline is left", SOON, || async {
+        (app.deadlines().await == 0).then_some(())
+    })
+    .await;
+    // The scan came first or brought the return back.
+    let shown = app.show(&rma).await;
+    assert_eq!(shown["status"], "CREATED");
+    assert_eq!(shown["units"][0]["package_tracking_status"], "TRANSIT");
+}
+
+#[tokio::test]
+async fn an_expiry_leaves_locked_returns_and_tries_them_again() {
+    let app = TestApp::alone().await;
+    app.store("acme", &order("A", 2)).await;
+    app.store("acme", &order("B", 1)).await;
+    let first = app.start_return(&refund_of("A", &[1])).await;
+    let second = app.start_return(&refund_of("A", &[2])).await;
+    let free = app.start_return(&refund_of("B", &[1])).await;
+    let mut lock = app.pool.get().await.unwrap();
+    let locked = lock.transaction::<_, diesel::result::Error, _>(async |conn| {
+        conn.batch_execute("SELECT 1 FROM orders WHERE identifier = 'A' FOR NO KEY UPDATE").await?;
+        app.pass_deadlines().await;
+        app.until_status(&free, "CANCELED").await;
+        Ok(())
+    });
+    locked.await.unwrap();
+    for rma in [&first, &second] {
+        app.until_status(rma, "CANCELED").await;
+    }
+    let mut events = app.sent_messages().await;
+    events.sort_unstable();
+    assert_eq!(events, [["rma.created"; 3], ["rma.expired"; 3]].concat());
+}
+
+#[tokio::test]
+async fn two_replicas_expire_each_return_once() {
+    const RETURNS: i32 = 50;
+    let app = TestApp::alone().await;
+    let issuer = app.issuer.settings();
+    let settings: Vec<_> = issuer.into_iter().chain(SETTINGS).collect();
+    let clock = Clock::system();
+    let (database, namespace) = (&app.service.database, &app.service.namespace);
+    let replica = testkit::run::<App>(&settings, clock, database, namespace).await;
+    app.store("acme", &order("A", RETURNS.into())).await;
+    for unit in 1..=RETURNS {
+        app.start_return(&refund_of("A", &[unit])).await;
+    }
+    app.pass_deadlines().await;
+    // The other replica takes over.
+    assert!(replica.stop().await);
+    eventually("no deadline is left", SOON, || async {
+        (app.deadlines().await == 0).then_some(())
+    })
+    .await;
+    let mut events = app.sent_messages().await;
+    events.sort_unstable();
+    let number = usize::try_from(RETURNS).unwrap();
+    assert_eq!(events, [vec!["rma.created"; number], vec!["rma.expired"; number]].concat());
+}
+
+#[tokio::test]
+async fn a_deadline_that_passes_while_the_service_is_down_is_due_afterwards() {
+    let app = TestApp::alone().await;
+    app.store("acme", &order("A", 1)).await;
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    let TestApp { service, issuer, client, sandbox, .. } = app;
+    let (database, namespace) = service.stop().await;
+    let passed = "UPDATE return_deadlines SET started_at = started_at - interval '60 days', \
+                  due_at = now() - interval '30 days'";
+    database.execute_raw(passed).await;
+    let settings: Vec<_> = issuer.settings().into_iter().chain(SETTINGS).collect();
+    let clock = Clock::system();
+    let service = TestService::on::<App>(&settings, clock, database, namespace).await;
+    let pool = service.database.pool();
+    let app = TestApp { service, issuer, client, sandbox, pool };
+    app.until_status(&rma, "CANCELED").await;
+    assert_eq!(app.sent_messages().await, ["rma.created", "rma.expired"]);
+}
+
+#[tokio::test]
+async fn open_returns_follow_the_merchants_days() {
+    let app = TestApp::start().await;
+    app.store("acme", &order("A", 2)).await;
+    let old = app.start_return(&refund_of("A", &[1])).await;
+    // The return was started 40 days ago, and its deadline was the 60th day.
+    app.set_days(60).await;
+    app.change_rows(
+        "UPDATE return_deadlines SET started_at = started_at - interval '40 days', days = 60, \
+             due_at = due_at - interval '10 days' WHERE merchant = 'acme'",
+    )
+    .await;
+    let new = app.start_return(&refund_of("A", &[2])).await;
+    eventually("the new return has the days of the merchant", SOON, || async {
+        let days = "SELECT min(days)::bigint AS n FROM return_deadlines WHERE merchant = 'acme'";
+        (app.number(days).await == 60).then_some(())
+    })
+    .await;
+    // The deadline is due, and the present days say later.
+    app.change_rows("UPDATE return_deadlines SET due_at = now() WHERE merchant = 'acme'").await;
+    eventually("the deadlines are later", SOON, || async {
+        let late = "SELECT count(*) AS n FROM return_deadlines \
+                    WHERE merchant = 'acme' AND due_at > now() + interval '10 days'";
+        (app.number(late).await == 2).then_some(())
+    })
+    .await;
+    app.set_days(61).await;
+    app.set_days(100).await;
+    eventually("the deadlines are later", SOON, || async {
+        let late = "SELECT count(*) AS n FROM return_deadlines \
+                    WHERE merchant = 'acme' AND days = 100 AND due_at > now() + interval '50 days'";
+        (app.number(late).await == 2).then_some(())
+    })
+    .await;
+    assert_eq!(app.show(&old).await["status"], "CREATED");
+    let mut acme = merchant("acme");
+    acme.version = 10_000;
+    acme.settings.base_url = Some(app.sandbox.url("/acme"));
+    acme.settings.returns.send_within_days = 39;
+    app.service.publish_merchant(acme).await;
+    app.until_status(&old, "CANCELED").await;
+    assert_eq!(app.show(&new).await["status"], "CREATED");
+}
+
+#[tokio::test]
+async fn an_erased_return_expires_without_personal_data() {
+    let app = TestApp::start().await;
+    let mut order = order("A", 1);
+    order.customer.first_name = Some("PLANTED".to_owned());
+    app.store("acme", &order).await;
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    app.publish_event_at(
+        ShopperErased {
+            erasure_id: uuid::Uuid::now_v7(),
+            batch: 1,
+            merchant: "acme".parse().unwrap(),
+            order_identifiers: vec!["A".to_owned()],
+            email_sha256: None,
+            force: true,
+            force_before: None,
+        },
+        Some(i64::MAX),
+    )
+    .await;
+    eventually("the return is erased", SOON, || async {
+        let erased =
+            "SELECT count(*) AS n FROM returns WHERE merchant = 'acme' AND erased_at IS NOT NULL";
+        (app.number(erased).await == 1).then_some(())
+    })
+    .await;
+    app.pass_deadlines().await;
+    app.until_status(&rma, "CANCELED").await;
+    let left =
+        "SELECT count(*) AS n FROM returns WHERE merchant = 'acme' AND document LIKE '%PLANTED%'";
+    assert_eq!(app.number(left).await, 0);
+    assert_eq!(app.sent_messages().await.last().unwrap(), "rma.expired");
+}
