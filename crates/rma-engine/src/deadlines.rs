@@ -32,7 +32,7 @@ use platform::database::{
     DatabaseError, LeaderTask, PollOutcome, lock_timed_out, retention_time, transaction,
 };
 use platform::{Clock, Process, Timestamp, chain, telemetry};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use self::batch::{Batch, Worked};
@@ -69,6 +69,9 @@ pub(crate) struct DeadlineWorker {
     /// The days of each kind that all deadlines of a merchant were computed with.
     compared: BTreeMap<(DeadlineKind, MerchantId), u16>,
     compared_at: Instant,
+    /// Whether all merchants of the last change are in `compared`.
+    all_compared: bool,
+    merchant_changes: watch::Receiver<u64>,
     /// Deadlines that are still worked off one by one.
     alone: usize,
     expired: Counter<u64>,
@@ -86,6 +89,8 @@ impl DeadlineWorker {
             deliveries: app.deliveries.clone(),
             compared: BTreeMap::new(),
             compared_at: Instant::now(),
+            all_compared: false,
+            merchant_changes: app.merchants.changes(),
             alone: 0,
             expired,
         }
@@ -96,7 +101,14 @@ impl DeadlineWorker {
         if self.compared_at.elapsed() > COMPARE_INTERVAL {
             self.compared.clear();
             self.compared_at = Instant::now();
+            self.all_compared = false;
         }
+        let has_changed = self.merchant_changes.has_changed().unwrap_or(true);
+        if self.all_compared && !has_changed {
+            return Ok(false);
+        }
+        self.all_compared = false;
+        self.merchant_changes.mark_unchanged();
         for kind in DeadlineKind::ALL.iter().copied() {
             let changed = self.changed_settings(kind);
             if changed.is_empty() {
@@ -114,6 +126,7 @@ impl DeadlineWorker {
                 return Ok(true);
             }
         }
+        self.all_compared = true;
         Ok(false)
     }
 
@@ -193,6 +206,7 @@ impl LeaderTask for DeadlineWorker {
     /// Another replica may have led, or the database may be another one.
     async fn begin(&mut self, _conn: &mut AsyncPgConnection) -> Result<(), Error> {
         self.compared.clear();
+        self.all_compared = false;
         Ok(())
     }
 
