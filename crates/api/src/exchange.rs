@@ -130,7 +130,7 @@ pub struct ExchangeOrderView {
     pub received_at: DateTime<Utc>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ordered_at: Option<DateTime<Utc>>,
-    /// Time at which the merchant or an operator last decided the outcome.
+    /// Time at which the order was last placed, abandoned or given up as undeliverable.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settled_at: Option<DateTime<Utc>>,
     /// Only if the exchange order was abandoned.

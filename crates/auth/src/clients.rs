@@ -104,8 +104,8 @@ pub(crate) struct ClientPage {
     pub(crate) next: Option<String>,
 }
 
-/// A client to be created. A client without a merchant belongs to a warehouse, a carrier or an
-/// operator. With a token of a merchant the client belongs to this merchant, and its scopes can be
+/// A client to be created. A client without a merchant belongs to a warehouse, a carrier, an
+/// operator or the portal. With a token of a merchant the client belongs to this merchant, and its scopes can be
 /// `orders`, `returns`, `read`, `replay` and `manage`. A client with `manage` needs a merchant.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]

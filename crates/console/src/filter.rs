@@ -189,7 +189,8 @@ impl Filter {
         self.order.unwrap_or(Order::Newest)
     }
 
-    /// The texts and links around a page of the list.
+    /// The summary of a page of the list (the number of entries shown and their order), and the links to the other
+    /// order, the first page and the next page.
     pub(crate) fn sorted(
         &self,
         next: Option<&str>,

@@ -49,7 +49,7 @@ impl SettlementObserver for OrderSettlement {
 }
 
 impl OrderSettlement {
-    /// Changes nothing if the order is settled already.
+    /// Changes nothing if the order was placed or abandoned.
     async fn placed(
         &self,
         conn: &mut AsyncPgConnection,

@@ -43,6 +43,7 @@ impl Reason {
         }
     }
 
+    /// The reason of a response for which none was recorded.
     fn of_status(status: StatusCode) -> Option<Self> {
         match status {
             StatusCode::UNAUTHORIZED => Some(Self::InvalidToken),

@@ -57,7 +57,7 @@ CREATE TABLE exchange_orders (
     price_check TEXT NOT NULL,
     check_detail TEXT,
     ordered_at TIMESTAMPTZ NOT NULL,
-    -- Time at which the merchant or an operator last decided the outcome.
+    -- Time at which the order was last placed, abandoned or given up as undeliverable.
     settled_at TIMESTAMPTZ,
     -- Set when the merchant has accepted the order. Ours, if the merchant's belongs to another order.
     exchange_order_identifier TEXT COLLATE "C",

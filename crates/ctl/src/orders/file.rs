@@ -176,7 +176,7 @@ impl OrderReader {
         }
     }
 
-    /// Another message may follow.
+    /// Reads the end of a message, and the first order of the next one if there is one.
     fn leave_message(&mut self) -> io::Result<Option<RawOrder>> {
         self.expect(b"}")?;
         self.expect(b"}")?;

@@ -51,7 +51,7 @@ pub(super) struct DispatchState {
     in_flight: InFlightDeliveries,
     maintenance: Maintenance,
     merchants: watch::Receiver<u64>,
-    /// Deliveries that are due before this time have been read.
+    /// Deliveries that are due before this time have been read, or are left to the scan of all endpoints.
     read_until: Timestamp,
     /// Time of the next poll that looks back further than the others.
     long_look_back_at: Instant,
@@ -73,7 +73,8 @@ pub(super) struct Batch {
 }
 
 impl DispatchState {
-    /// Loads the deliveries in flight. The first polls find the endpoints with due deliveries.
+    /// Loads the deliveries in flight. Deliveries that are due already are found by the scan of all endpoints, which
+    /// the first polls make without pauses ([`Maintenance::new`]).
     pub(super) async fn load(
         conn: &mut AsyncPgConnection,
         engine: &Engine,

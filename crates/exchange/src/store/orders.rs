@@ -140,7 +140,7 @@ pub(crate) async fn lock(
     row.map(locked).transpose()
 }
 
-/// Marks an exchange order as placed; `None` if it is settled already. Our identifier is used if the
+/// Marks an exchange order as placed; `None` if it was placed or abandoned. Our identifier is used if the
 /// merchant returned none, or one of the original order or of another exchange order.
 ///
 /// The update runs in a savepoint, because a unique violation would abort the transaction.

@@ -41,14 +41,19 @@ pub(super) struct Batch<'a> {
     pub(super) processing: Processing,
 }
 
-/// Returns whose deadlines are due, as far as no other transaction has locked them or their orders.
+/// Returns whose deadlines are due, as far as no other transaction has locked them or their orders, and they are not too
+/// large for a batch.
 struct Locked {
     returns: HashMap<(String, String), Rma>,
     orders: BTreeMap<(String, String), Projected>,
 }
 
 impl Batch<'_> {
-    /// Works off the oldest deadlines that are due, up to `most`. Nothing changes if all of them are locked.
+    /// Works off the oldest deadlines that are due, up to `most`.
+    ///
+    /// In a batch, returns that are locked, or too large together, are left and tried again later. If all are left,
+    /// nothing changes, and the caller works them off alone. Alone, a lock that is not free in time is an error, and
+    /// the caller postpones the deadline.
     pub(super) async fn work_off(
         &self,
         conn: &mut AsyncPgConnection,
@@ -86,6 +91,7 @@ impl Batch<'_> {
         }
         worked.done = moved.len() + ended.len();
         if worked.done == 0 && self.processing == Processing::Batch {
+            // The caller tries each alone.
             return Ok(worked);
         }
         changes.save_changed(conn, now).await?;

@@ -44,7 +44,8 @@ pub(crate) struct ClaimableEndpoint {
 }
 
 platform::rows! {
-    /// A due delivery as the claim found it: queued now, or behind another of its ordering key.
+    /// A due delivery as the claim found it: queued now, behind another of its ordering key, or locked or changed by
+    /// another transaction.
     pub(crate) struct DueDelivery {
         pub(crate) id: Uuid,
         pub(crate) merchant: String,
