@@ -150,7 +150,7 @@ mod tests {
         let event = parameters.iter().find(|one| one["name"] == "X-Service-Event").unwrap();
         let names = event["schema"]["enum"].as_array().unwrap();
         let (check, events) = names.split_last().unwrap();
-        assert_eq!((check, events.len()), (&json!("sample"), 10));
+        assert_eq!((check, events.len()), (&json!("sample"), 11));
         for name in events {
             let example = &examples[name.as_str().unwrap()];
             assert_eq!(example["value"]["rma_identifier"], "SAMPLE-RMA", "{name}");

@@ -5,7 +5,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
 use domain::erasure::{EmailDigest, ReturnsErased, erase_text};
 use domain::returns::ReturnConfirmed;
-use platform::database::{DatabaseError, NameLock, prepared, sql};
+use platform::database::{DatabaseError, NameLock, column, parts_by_bytes, prepared, sql};
 use serde_json::Value;
 
 use super::{from_json, to_json};
@@ -98,27 +98,46 @@ pub(crate) async fn orders_of(
 }
 
 platform::rows! {
+    struct Size {
+        position: i64,
+        bytes: i32,
+    }
+
     struct Row {
         position: i64,
         document: String,
     }
 }
 
-const CONFIRMATIONS: &str = "SELECT position, document FROM confirmations \
-     WHERE merchant = $1 AND rma_identifier = ANY ($2) ORDER BY position FOR UPDATE";
-const UPDATE_CONFIRMATIONS: &str = "UPDATE confirmations SET document = new.document, erased = true \
-     FROM unnest($1, $2) AS new (position, document) WHERE confirmations.position = new.position";
-const MESSAGES: &str = "SELECT confirmation AS position, message AS document FROM exchange_orders \
-     WHERE confirmation IN ( \
-         SELECT position FROM confirmations WHERE merchant = $1 AND rma_identifier = ANY ($2) \
-     ) ORDER BY confirmation FOR UPDATE";
-const UPDATE_MESSAGES: &str = "UPDATE exchange_orders SET message = new.message, \
-         abandon_note = CASE WHEN abandon_note IS NOT NULL THEN 'erased' END \
-     FROM unnest($1, $2) AS new (confirmation, message) \
-     WHERE exchange_orders.confirmation = new.confirmation";
+/// The statements that lock, read and update the documents of returns.
+struct Documents {
+    lock: &'static str,
+    read: &'static str,
+    update: &'static str,
+}
+
+const CONFIRMATIONS: Documents = Documents {
+    lock: "SELECT position, octet_length(document) AS bytes FROM confirmations \
+        WHERE merchant = $1 AND rma_identifier = ANY ($2) ORDER BY position FOR UPDATE",
+    read: "SELECT position, document FROM confirmations WHERE position = ANY ($1)",
+    update: "UPDATE confirmations SET document = new.document, erased = true \
+        FROM unnest($1, $2) AS new (position, document) WHERE confirmations.position = new.position",
+};
+const MESSAGES: Documents = Documents {
+    lock: "SELECT confirmation AS position, octet_length(message) AS bytes FROM exchange_orders \
+        WHERE confirmation IN ( \
+            SELECT position FROM confirmations WHERE merchant = $1 AND rma_identifier = ANY ($2) \
+        ) ORDER BY confirmation FOR UPDATE",
+    read: "SELECT confirmation AS position, message AS document FROM exchange_orders \
+        WHERE confirmation = ANY ($1)",
+    update: "UPDATE exchange_orders SET message = new.message, \
+            abandon_note = CASE WHEN abandon_note IS NOT NULL THEN 'erased' END \
+        FROM unnest($1, $2) AS new (confirmation, message) \
+        WHERE exchange_orders.confirmation = new.confirmation",
+};
 
 /// Applies `erase` to the confirmations and exchange orders of these returns, and returns the number of those
-/// that changed.
+/// that changed. Documents are read in parts: together they may have hundreds of megabytes.
 pub(crate) async fn erase_returns(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
@@ -126,13 +145,15 @@ pub(crate) async fn erase_returns(
     erase: impl Fn(&mut Value),
 ) -> Result<usize, DatabaseError> {
     let mut changed = 0;
-    for (select, update) in [(CONFIRMATIONS, UPDATE_CONFIRMATIONS), (MESSAGES, UPDATE_MESSAGES)] {
-        let query = sql(select, (merchant.as_str(), returns));
-        let found: Vec<Row> = query.load(conn).await?;
-        let erased = |row: Row| Some((row.position, erase_text(&row.document, &erase)?));
-        let (positions, documents): (Vec<_>, Vec<_>) = found.into_iter().filter_map(erased).unzip();
-        let statement = sql(update, (positions, documents));
-        changed += statement.execute(conn).await?;
+    for Documents { lock, read, update } in [CONFIRMATIONS, MESSAGES] {
+        let found: Vec<Size> = sql(lock, (merchant.as_str(), returns)).load(conn).await?;
+        for part in parts_by_bytes(&found, |row| usize::try_from(row.bytes).unwrap_or_default()) {
+            let rows: Vec<Row> = sql(read, column(part, |row| row.position)).load(conn).await?;
+            let erased = |row: Row| Some((row.position, erase_text(&row.document, &erase)?));
+            let (positions, documents): (Vec<_>, Vec<_>) =
+                rows.into_iter().filter_map(erased).unzip();
+            changed += sql(update, (positions, documents)).execute(conn).await?;
+        }
     }
     Ok(changed)
 }

@@ -5,7 +5,7 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::erasure::{EmailDigest, erase_order_document, erase_text};
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared, sql};
+use platform::database::{DatabaseError, column, parts_by_bytes, prepared, sql};
 
 platform::rows! { struct NameRow { identifier: String } }
 
@@ -31,6 +31,11 @@ pub(crate) async fn orders_of_shopper(
 }
 
 platform::rows! {
+    struct OrderSize {
+        identifier: String,
+        bytes: i32,
+    }
+
     struct OrderRow {
         identifier: String,
         document: String,
@@ -92,22 +97,31 @@ pub(crate) async fn erase_orders(
     lock_orders(conn, merchant, identifiers, now).await?;
     let query = sql(
         format!(
-            "SELECT identifier, document FROM orders \
+            "SELECT identifier, octet_length(document) AS bytes FROM orders \
          WHERE merchant = $1 AND identifier = ANY ($2) AND digest <> {PLACEHOLDER}"
         ),
         (merchant.as_str(), identifiers),
     );
-    let found: Vec<OrderRow> = query.load(conn).await?;
-    let erased = |OrderRow { identifier, document }: OrderRow| {
-        let erased = erase_text(&document, erase_order_document);
-        (identifier, erased.unwrap_or(document))
-    };
-    let (names, documents): (Vec<_>, Vec<_>) = found.into_iter().map(erased).unzip();
-    let statement = sql(
-        "UPDATE orders SET document = new.document, customer_email = NULL, erased_at = $4 \
-         FROM unnest($2, $3) AS new (identifier, document) \
-         WHERE orders.merchant = $1 AND orders.identifier = new.identifier",
-        (merchant.as_str(), names, documents, now),
-    );
-    Ok(statement.execute(conn).await?)
+    let found: Vec<OrderSize> = query.load(conn).await?;
+    // Together, the documents may have hundreds of megabytes.
+    for part in parts_by_bytes(&found, |row| usize::try_from(row.bytes).unwrap_or_default()) {
+        let query = sql(
+            "SELECT identifier, document FROM orders WHERE merchant = $1 AND identifier = ANY ($2)",
+            (merchant.as_str(), column(part, |row| &row.identifier)),
+        );
+        let rows: Vec<OrderRow> = query.load(conn).await?;
+        let erased = |OrderRow { identifier, document }: OrderRow| {
+            let erased = erase_text(&document, erase_order_document);
+            (identifier, erased.unwrap_or(document))
+        };
+        let (names, documents): (Vec<_>, Vec<_>) = rows.into_iter().map(erased).unzip();
+        let statement = sql(
+            "UPDATE orders SET document = new.document, customer_email = NULL, erased_at = $4 \
+             FROM unnest($2, $3) AS new (identifier, document) \
+             WHERE orders.merchant = $1 AND orders.identifier = new.identifier",
+            (merchant.as_str(), names, documents, now),
+        );
+        statement.execute(conn).await?;
+    }
+    Ok(found.len())
 }

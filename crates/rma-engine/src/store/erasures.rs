@@ -1,7 +1,8 @@
 //! Replaces a shopper's data in orders, returns, timelines and discrepancies. Statements are planned each
 //! time, because they run rarely and the tables grow.
 
-use std::collections::BTreeSet;
+use std::borrow::Borrow;
+use std::collections::{BTreeSet, HashMap};
 
 use diesel::OptionalExtension as _;
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
@@ -9,7 +10,7 @@ use domain::access::MerchantId;
 use domain::erasure::{ERASED, EmailDigest, erase, erase_history, erase_text};
 use domain::returns::{Rma, RmaStatus};
 use platform::Timestamp;
-use platform::database::{DatabaseError, prepared, sql};
+use platform::database::{DatabaseError, column, parts_by_bytes, prepared, sql};
 use serde_json::Value;
 
 use super::unreadable;
@@ -20,7 +21,7 @@ pub(crate) struct LockedReturn {
     pub(crate) status: RmaStatus,
     pub(crate) updated_at: Timestamp,
     pub(crate) order_identifiers: Vec<String>,
-    document: String,
+    bytes: usize,
 }
 
 platform::rows! {
@@ -28,11 +29,16 @@ platform::rows! {
         rma_identifier: String,
         status: String,
         updated_at: Timestamp,
+        bytes: i32,
+    }
+
+    struct ReturnRow {
+        rma_identifier: String,
         document: String,
     }
 }
 
-const RETURNS: &str = "SELECT rma_identifier, status, updated_at, document \
+const RETURNS: &str = "SELECT rma_identifier, status, updated_at, octet_length(document) AS bytes \
      FROM returns AS own WHERE own.merchant = $1";
 
 /// Locks a merchant's returns with units of these orders, as they were before the event with this sequence number.
@@ -51,7 +57,8 @@ pub(crate) async fn lock_returns(
         ),
         (merchant.as_str(), orders, sequence),
     );
-    read(query.load(conn).await?)
+    let found = query.load(conn).await?;
+    with_orders(conn, merchant, found).await
 }
 
 /// Locks a merchant's returns from before a time that have this address beside that of the order: of a giftee, or of a
@@ -69,20 +76,49 @@ pub(crate) async fn lock_returns_of_other(
         ),
         (merchant.as_str(), email.as_str(), before),
     );
-    read(query.load(conn).await?)
+    let found = query.load(conn).await?;
+    with_orders(conn, merchant, found).await
 }
 
-fn read(rows: Vec<FoundReturn>) -> Result<Vec<LockedReturn>, DatabaseError> {
-    let read = |row: FoundReturn| {
-        let FoundReturn { rma_identifier, updated_at, document, .. } = row;
-        let status = row.status.parse().map_err(unreadable)?;
-        let rma: Rma = serde_json::from_str(&document).map_err(unreadable)?;
-        let orders: BTreeSet<_> =
-            rma.units.into_iter().map(|unit| unit.id.order_identifier).collect();
-        let order_identifiers = Vec::from_iter(orders);
-        Ok(LockedReturn { rma_identifier, status, updated_at, order_identifiers, document })
-    };
-    rows.into_iter().map(read).collect()
+/// Adds the orders of locked returns. Documents are read in parts: together they may have hundreds of megabytes.
+async fn with_orders(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    found: Vec<FoundReturn>,
+) -> Result<Vec<LockedReturn>, DatabaseError> {
+    let mut locked = Vec::with_capacity(found.len());
+    for FoundReturn { rma_identifier, status, updated_at, bytes } in found {
+        let status = status.parse().map_err(unreadable)?;
+        let bytes = usize::try_from(bytes).unwrap_or_default();
+        let order_identifiers = Vec::new();
+        locked.push(LockedReturn { rma_identifier, status, updated_at, order_identifiers, bytes });
+    }
+    let mut orders = HashMap::new();
+    for part in parts_by_bytes(&locked, |it| it.bytes) {
+        for ReturnRow { rma_identifier, document } in documents(conn, merchant, part).await? {
+            let rma: Rma = serde_json::from_str(&document).map_err(unreadable)?;
+            let units = rma.units.into_iter();
+            let of_units: BTreeSet<_> = units.map(|unit| unit.id.order_identifier).collect();
+            orders.insert(rma_identifier, Vec::from_iter(of_units));
+        }
+    }
+    for rma in &mut locked {
+        rma.order_identifiers = orders.remove(&rma.rma_identifier).unwrap_or_default();
+    }
+    Ok(locked)
+}
+
+async fn documents<T: Borrow<LockedReturn>>(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    returns: &[T],
+) -> Result<Vec<ReturnRow>, DatabaseError> {
+    let query = sql(
+        "SELECT rma_identifier, document FROM returns \
+         WHERE merchant = $1 AND rma_identifier = ANY ($2)",
+        (merchant.as_str(), column(returns, |it| &it.borrow().rma_identifier)),
+    );
+    Ok(query.load(conn).await?)
 }
 
 /// Erases locked returns, and records the time of the erasure: older reports of a warehouse that arrive later are
@@ -93,23 +129,24 @@ pub(crate) async fn erase_returns(
     returns: &[&LockedReturn],
     erased_at: Timestamp,
 ) -> Result<(), DatabaseError> {
-    let identifiers: Vec<_> = returns.iter().map(|it| it.rma_identifier.as_str()).collect();
-    let document =
-        |it: &&LockedReturn| erase_text(&it.document, erase).unwrap_or_else(|| it.document.clone());
-    let statement = sql(
-        "UPDATE returns SET document = new.document, customer_email = NULL, \
-             other_email_sha256 = NULL, erased_at = greatest(returns.erased_at, $4) \
-         FROM unnest($2, $3) AS new (rma_identifier, document) \
-         WHERE returns.merchant = $1 AND returns.rma_identifier = new.rma_identifier",
-        (
-            merchant.as_str(),
-            &identifiers,
-            returns.iter().map(document).collect::<Vec<_>>(),
-            erased_at,
-        ),
-    );
-    statement.execute(conn).await?;
-    erase_timelines(conn, merchant, &identifiers).await
+    for part in parts_by_bytes(returns, |it| it.bytes) {
+        let mut identifiers = Vec::new();
+        let mut erased = Vec::new();
+        for ReturnRow { rma_identifier, document } in documents(conn, merchant, part).await? {
+            erased.push(erase_text(&document, erase).unwrap_or(document));
+            identifiers.push(rma_identifier);
+        }
+        let statement = sql(
+            "UPDATE returns SET document = new.document, customer_email = NULL, \
+                 other_email_sha256 = NULL, erased_at = greatest(returns.erased_at, $4) \
+             FROM unnest($2, $3) AS new (rma_identifier, document) \
+             WHERE returns.merchant = $1 AND returns.rma_identifier = new.rma_identifier",
+            (merchant.as_str(), &identifiers, erased, erased_at),
+        );
+        statement.execute(conn).await?;
+        erase_timelines(conn, merchant, &identifiers).await?;
+    }
+    Ok(())
 }
 
 platform::rows! { struct ErasedRow { erased_at: Timestamp } }
@@ -130,6 +167,11 @@ pub(crate) async fn erased_at(
 }
 
 platform::rows! {
+    struct OrderSize {
+        identifier: String,
+        bytes: i32,
+    }
+
     struct OrderRow {
         identifier: String,
         document: String,
@@ -160,20 +202,30 @@ pub(crate) async fn erase_orders(
     sequence: i64,
 ) -> Result<usize, DatabaseError> {
     let query = sql(
-        "SELECT identifier, document FROM orders \
+        "SELECT identifier, octet_length(document) AS bytes FROM orders \
          WHERE merchant = $1 AND identifier = ANY ($2) AND sequence < $3",
         (merchant.as_str(), orders, sequence),
     );
-    let found: Vec<OrderRow> = query.load(conn).await?;
-    let erased = |row: OrderRow| Some((row.identifier, erase_text(&row.document, erase)?));
-    let (identifiers, documents): (Vec<_>, Vec<_>) = found.into_iter().filter_map(erased).unzip();
-    let statement = sql(
-        "UPDATE orders SET document = new.document \
-         FROM unnest($2, $3) AS new (identifier, document) \
-         WHERE orders.merchant = $1 AND orders.identifier = new.identifier",
-        (merchant.as_str(), identifiers, documents),
-    );
-    Ok(statement.execute(conn).await?)
+    let found: Vec<OrderSize> = query.load(conn).await?;
+    let mut changed = 0;
+    for part in parts_by_bytes(&found, |row| usize::try_from(row.bytes).unwrap_or_default()) {
+        let query = sql(
+            "SELECT identifier, document FROM orders WHERE merchant = $1 AND identifier = ANY ($2)",
+            (merchant.as_str(), column(part, |row| &row.identifier)),
+        );
+        let rows: Vec<OrderRow> = query.load(conn).await?;
+        let erased = |row: OrderRow| Some((row.identifier, erase_text(&row.document, erase)?));
+        let (identifiers, documents): (Vec<_>, Vec<_>) =
+            rows.into_iter().filter_map(erased).unzip();
+        let statement = sql(
+            "UPDATE orders SET document = new.document \
+             FROM unnest($2, $3) AS new (identifier, document) \
+             WHERE orders.merchant = $1 AND orders.identifier = new.identifier",
+            (merchant.as_str(), identifiers, documents),
+        );
+        changed += statement.execute(conn).await?;
+    }
+    Ok(changed)
 }
 
 platform::rows! {
@@ -197,7 +249,7 @@ fn erased_details(rows: Vec<DetailRow>, erase: fn(&mut Value)) -> (Vec<i64>, Vec
 async fn erase_timelines(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
-    returns: &[&str],
+    returns: &[String],
 ) -> Result<(), DatabaseError> {
     let query = sql(
         "SELECT position, detail FROM timeline WHERE merchant = $1 AND rma_identifier = ANY ($2)",
