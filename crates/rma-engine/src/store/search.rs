@@ -74,18 +74,20 @@ pub(crate) async fn search(
     let mut conditions = String::new();
     let mut unit_conditions = String::new();
     let mut fixed = Vec::new();
-    let mut prefix_range = None;
+    let mut identifier_conditions = Vec::new();
     for (place, (_, column)) in (1..).zip(&texts) {
         let condition = format!(" AND {column} = ${place}");
         match *column {
-            "prefix_of_identifier" => prefix_range = Some(range_of_prefix(place)),
+            "rma_identifier" => identifier_conditions.push(format!("rma_identifier = ${place}")),
+            "prefix_of_identifier" => identifier_conditions.push(range_of_prefix(place)),
             "order_identifier" | "tracking_number" => unit_conditions.push_str(&condition),
             "status" if search.email.is_some() => conditions.push_str(&condition),
             column if !is_by_identifier => fixed.push((column, format!("${place}"))),
             _ => conditions.push_str(&condition),
         }
     }
-    let source = source(prefix_range, &unit_conditions, merchant.is_some(), &mut conditions);
+    let source =
+        source(&identifier_conditions, &unit_conditions, merchant.is_some(), &mut conditions);
     if search.email.is_some() {
         // The condition of the index.
         conditions.push_str(" AND customer_email IS NOT NULL");
@@ -115,24 +117,28 @@ pub(crate) async fn search(
     Ok((returns?, is_truncated))
 }
 
-/// The returns to search: those of a prefix, or those with the units of a filter.
+/// The returns to search: those with the identifier or prefix, or those with the units of a filter.
 fn source(
-    prefix_range: Option<String>,
+    identifier_conditions: &[String],
     unit_conditions: &str,
     is_of_merchant: bool,
     conditions: &mut String,
 ) -> String {
-    match prefix_range {
-        // The identifiers are random, so few begin with the same text.
-        Some(range) if unit_conditions.is_empty() => format!(
-            "(SELECT * FROM returns WHERE {range} ORDER BY rma_identifier, merchant \
-             LIMIT {MAX_OF_PREFIX}) AS returns"
-        ),
-        range => {
-            conditions.extend(range.map(|range| format!(" AND {range}")));
-            returns_of_units(unit_conditions, is_of_merchant)
-        }
+    let identifiers = identifier_conditions.join(" AND ");
+    if identifiers.is_empty() {
+        return returns_of_units(unit_conditions, is_of_merchant);
     }
+    if unit_conditions.is_empty() {
+        // The identifiers are random, so few are the same or begin with the same text. With `LIMIT`, this is planned
+        // on its own: by the statistics of an empty table, a scan of all returns by time seems to cost as little.
+        return format!(
+            "(SELECT * FROM returns WHERE {identifiers} ORDER BY rma_identifier, merchant \
+             LIMIT {MAX_OF_PREFIX}) AS returns"
+        );
+    }
+    conditions.push_str(" AND ");
+    conditions.push_str(&identifiers);
+    returns_of_units(unit_conditions, is_of_merchant)
 }
 
 /// The condition of identifiers that begin with a parameter. The last character sorts behind all others.
