@@ -33,7 +33,7 @@ pub(super) struct TestEngine {
     pub(super) app: App,
     process: Process,
     _namespace: Namespace,
-    _database: Database,
+    database: Database,
 }
 
 /// A message to a merchant.
@@ -92,7 +92,7 @@ impl TestEngine {
             process.health.report().await.ready.then_some(())
         })
         .await;
-        Self { app, process, _namespace: namespace, _database: database }
+        Self { app, process, _namespace: namespace, database: database }
     }
 
     pub(super) async fn close(&self) {
@@ -167,6 +167,16 @@ impl TestEngine {
         if pass.execute(&mut conn).await? > 0 {
             worker.poll(&mut conn).await?;
         }
+        // The service may have taken the deadline, and its transaction ends later.
+        let passed = format!(
+            "SELECT count(*) AS n FROM return_deadlines \
+             WHERE merchant = '{}' AND rma_identifier = '{rma}' AND started_at = '2000-01-01'",
+            model.id()
+        );
+        eventually("the deadline is worked off", Duration::from_secs(300), || async {
+            (self.database.count(&passed).await == 0).then_some(())
+        })
+        .await;
         Ok(())
     }
 
