@@ -112,9 +112,8 @@ pub(crate) async fn search(
     query = texts.iter().fold(query, |query, (value, _)| query.bind::<Text, _>(*value));
     query = times.bind(query).bind::<BigInt, _>(most);
     let rows: Vec<ReturnRow> = prepared(query).load(conn).await?;
-    let is_truncated = is_truncated(&rows, |row| row.found);
     let returns: Result<_, _> = rows.iter().map(|row| read(&row.document)).collect();
-    Ok((returns?, is_truncated))
+    Ok((returns?, is_truncated(&rows, |row| row.found)))
 }
 
 /// The returns to search: those with the identifier or prefix, or those with the units of a filter.
