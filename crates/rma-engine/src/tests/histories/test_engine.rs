@@ -92,7 +92,7 @@ impl TestEngine {
             process.health.report().await.ready.then_some(())
         })
         .await;
-        Self { app, process, _namespace: namespace, database: database }
+        Self { app, process, _namespace: namespace, database }
     }
 
     pub(super) async fn close(&self) {
