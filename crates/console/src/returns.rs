@@ -4,12 +4,13 @@ mod cancel;
 mod timeline;
 mod units;
 mod waiting;
+mod waive;
 
 use actix_web::{get, web};
 use api::returns::{RecordedDiscrepancy, Return};
 use askama::Template;
 use chrono::{DateTime, Utc};
-use domain::returns::{Rma, RmaStatus, RmaUnit};
+use domain::returns::{Guarantee, GuaranteeState, Rma, RmaStatus, RmaUnit};
 use futures_util::future::join5;
 use pages::{
     api::{ApiError, Part, Service},
@@ -30,7 +31,7 @@ use timeline::{Deliveries, Step};
 use units::{parcel_table, unit_table};
 
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
-    app.service(show_return).configure(cancel::routes);
+    app.service(show_return).configure(cancel::routes).configure(waive::routes);
 }
 
 /// Units that were not canceled. For a canceled return, the units that it ended with.
@@ -40,6 +41,17 @@ fn active_units(rma: &Rma) -> impl Iterator<Item = &RmaUnit> {
 
 fn is_cancelable(rma: &Rma) -> bool {
     rma.status == RmaStatus::Created
+}
+
+/// The guarantees of units with a state.
+pub(crate) fn units_with(rma: &Rma, state: GuaranteeState) -> impl Iterator<Item = &Guarantee> {
+    let guarantees = active_units(rma).filter_map(|unit| unit.guarantee.as_ref());
+    guarantees.filter(move |guarantee| guarantee.state == state)
+}
+
+fn may_waive(rma: &Rma) -> bool {
+    let states = [GuaranteeState::Open, GuaranteeState::Due];
+    states.into_iter().any(|state| units_with(rma, state).next().is_some())
 }
 
 #[derive(Deserialize)]

@@ -10,6 +10,7 @@ mod deadline;
 mod discrepancy;
 mod eligibility;
 mod email;
+mod guarantee;
 mod label;
 mod message;
 mod money;
@@ -34,6 +35,7 @@ pub use eligibility::{
     Ineligible, IneligibleCode, StaffOverride, UnitFacts, check_eligibility, check_method,
     window_ends_at,
 };
+pub use guarantee::{Guarantee, GuaranteeChange, Waiver};
 pub use label::{Label, LabelKind};
 pub use message::{RmaItem, RmaMessage, ServiceEvent};
 pub use money::{Amounts, RefundFinancials};
@@ -49,8 +51,8 @@ pub use resolution::{RefundType, Resolution};
 pub use rma::{Change, ExchangeStatus, PurchasedUnit, Rma, RmaUnit};
 pub use shipped_units::{AddedUnit, LineChanges, ShippedUnit, UnitChanges, reconcile_units};
 pub use status::{
-    ReceivingEvent, ReceivingStatus, RmaStatus, StatusEvent, TrackingEvent, TrackingStatus,
-    Transition, TransitionError,
+    GuaranteeState, ReceivingEvent, ReceivingStatus, RmaStatus, StatusEvent, TrackingEvent,
+    TrackingStatus, Transition, TransitionError,
 };
 pub use unit_id::UnitId;
 pub use withdrawal::Withdrawal;

@@ -6,6 +6,7 @@ mod deadlines;
 mod discrepancies;
 mod erasing;
 mod exchanging;
+mod guarantees;
 mod histories;
 mod limits;
 mod listing;

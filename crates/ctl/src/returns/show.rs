@@ -5,7 +5,7 @@ use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use crate::output::{
-    Column, computed, details, id, items, join, table, text_at, time, value, without,
+    Column, computed, details, id, items, join, money, table, text_at, time, value, without,
 };
 
 pub(super) const COLUMNS: &[Column] = &[
@@ -62,7 +62,26 @@ const UNIT_COLUMNS: &[Column] = &[
     value("exchange", "/exchange_status").wide(),
     value("exchange order", "/exchange_order_identifier").wide(),
     value("refund", "/refunded_by").wide(),
+    value("guarantee", "/guarantee/state").wide(),
 ];
+
+/// The sums of one month and currency.
+pub(super) const MONTH_COLUMNS: &[Column] = &[
+    value("month", "/month"),
+    computed("open", |month| sum(month, "open")),
+    computed("met", |month| sum(month, "met")),
+    computed("due", |month| sum(month, "due")),
+    computed("waived", |month| sum(month, "waived")),
+];
+
+/// The units of a state and their amount.
+fn sum(month: &Value, state: &str) -> String {
+    let number = |name: &str| month.pointer(&format!("/{state}/{name}")).and_then(Value::as_i64);
+    let (Some(units), Some(cents)) = (number("units"), number("amount_cents")) else {
+        return "-".to_owned();
+    };
+    format!("{units} ({})", money(cents, &text_at(month, "/currency")))
+}
 
 const TIMELINE_COLUMNS: &[Column] = &[
     time("time", "/at"),

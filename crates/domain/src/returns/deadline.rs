@@ -13,6 +13,8 @@ crate::words! {
     pub enum DeadlineKind as "snake_case" {
         /// A carrier must have scanned a parcel of the return.
         Send,
+        /// A carrier must have scanned a unit that the merchant replaced, or the warehouse must have received it.
+        Exchange,
     }
 }
 
@@ -27,6 +29,7 @@ impl DeadlineKind {
     pub fn days(self, settings: &Settings) -> u16 {
         match self {
             Self::Send => settings.returns.send_within_days,
+            Self::Exchange => settings.returns.exchange_deadline_days,
         }
     }
 

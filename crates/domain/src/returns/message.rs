@@ -7,7 +7,8 @@ use strum::{Display, IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 
 use super::{
-    ReceivingStatus, RefundFinancials, RefundType, ReturnMethod, RmaStatus, TrackingStatus,
+    GuaranteeState, ReceivingStatus, RefundFinancials, RefundType, ReturnMethod, RmaStatus,
+    TrackingStatus,
 };
 
 /// A return as its merchant receives it.
@@ -59,6 +60,15 @@ pub struct RmaItem {
     pub receiving_status: Option<ReceivingStatus>,
     pub refund_financials: RefundFinancials,
     pub refund_type: RefundType,
+    /// From version 4 on, and present only for an exchanged unit that was replaced before it came back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub guarantee: Option<GuaranteeState>,
+    /// Present with `guarantee`: the amount that was paid for the unit. The merchant can charge it when the guarantee is
+    /// `due`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub guarantee_amount_cents: Option<i64>,
 }
 
 /// The change that a message reports, in its header `X-Service-Event`.
@@ -84,6 +94,10 @@ pub enum ServiceEvent {
     ExchangePlaced,
     /// Units are refunded instead of exchanged.
     ExchangeFailed,
+    /// Exchanged units did not come back in time.
+    ExchangeUnreturned,
+    /// The merchant does without exchanged units that have not come back.
+    GuaranteeWaived,
 }
 
 impl ServiceEvent {

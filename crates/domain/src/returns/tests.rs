@@ -2,6 +2,7 @@ mod contract;
 mod eligibility;
 mod event_sequences;
 mod expiry;
+mod guarantees;
 mod labels;
 mod lifecycle;
 mod message;

@@ -86,6 +86,18 @@ pub const EVENTS: &[SampleEvent] = &[
         "units are refunded instead of exchanged",
         r#"{"items":{"is_exchange":false,"refund_type":"REFUND"}}"#,
     ),
+    event(
+        Rma,
+        "rma.exchange_unreturned",
+        "exchanged units did not come back in time, and you can charge for them",
+        r#"{"items":{"is_exchange":true,"exchange_order_identifier":"SAMPLE-EXCHANGE","refund_type":"EVEN_EXCHANGE","refund_financials":{"service_refund_amount_cents":5395,"shopper_refund_amount_cents":0}}}"#,
+    ),
+    event(
+        Rma,
+        "rma.guarantee_waived",
+        "you or an operator waived exchanged units that have not come back",
+        r#"{"items":{"is_exchange":true,"exchange_order_identifier":"SAMPLE-EXCHANGE","refund_type":"EVEN_EXCHANGE","refund_financials":{"service_refund_amount_cents":5395,"shopper_refund_amount_cents":0}}}"#,
+    ),
     event(ExchangeOrder, "exchange_order.created", "place this exchange order", "{}"),
     event(OutboundAsn, "outbound_asn.pending", "a shipment to you is planned", "{}"),
     event(

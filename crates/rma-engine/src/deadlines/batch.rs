@@ -29,7 +29,10 @@ pub(super) struct Worked {
     pub(super) due: usize,
     /// Deadlines that were worked off, moved or deleted.
     pub(super) done: usize,
+    /// Returns that expired.
     pub(super) expired: u64,
+    /// Returns with exchanged units that did not come back.
+    pub(super) unreturned: u64,
 }
 
 pub(super) struct Batch<'a> {
@@ -72,16 +75,20 @@ impl Batch<'_> {
                 left.push(deadline);
                 continue;
             };
-            let change = apply(rma, deadline.kind, now);
+            let change = self.apply(rma, deadline.kind, now);
             ended.push(deadline);
             if change.is_empty() {
                 continue;
             }
-            worked.expired += 1;
+            let (action, count) = match deadline.kind {
+                DeadlineKind::Send => ("expiry", &mut worked.expired),
+                DeadlineKind::Exchange => ("exchange deadline", &mut worked.unreturned),
+            };
+            *count += 1;
             let orders = released.entry(rma.merchant.clone()).or_default();
             orders.extend(change.units.iter().map(|unit| unit.order_identifier.clone()));
             let detail = json!({ "started_at": deadline.started_at });
-            let cause = Cause { actor: "deadline", action: "expiry", detail };
+            let cause = Cause { actor: "deadline", action, detail };
             changes.add(rma, &change, cause, now)?;
         }
         worked.done = moved.len() + ended.len();
@@ -155,11 +162,19 @@ impl Batch<'_> {
         }
         Ok(Locked { returns: locked, orders })
     }
-}
 
-/// Applies a deadline to a return. Nothing changes if the return does not need it any more.
-fn apply(rma: &mut Rma, kind: DeadlineKind, now: Timestamp) -> Change {
-    match kind {
-        DeadlineKind::Send => rma.expire(now),
+    /// Applies a deadline to a return. Nothing changes if the return does not need it any more.
+    fn apply(&self, rma: &mut Rma, kind: DeadlineKind, now: Timestamp) -> Change {
+        match kind {
+            DeadlineKind::Send => rma.expire(now),
+            DeadlineKind::Exchange => {
+                let merchant = self.merchants.get(&rma.merchant);
+                let is_due = |started_at| {
+                    let settings = merchant.as_ref().map(|it| &it.settings);
+                    settings.is_some_and(|it| kind.starting(started_at, it).due_at <= self.now)
+                };
+                rma.report_unreturned(is_due, now)
+            }
+        }
     }
 }

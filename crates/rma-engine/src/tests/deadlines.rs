@@ -8,7 +8,7 @@ use super::*;
 
 impl TestApp {
     /// Makes the deadlines of acme's returns due.
-    async fn pass_deadlines(&self) {
+    pub(super) async fn pass_deadlines(&self) {
         self.change_rows(
             "UPDATE return_deadlines SET started_at = started_at - interval '60 days', \
                  due_at = now() - interval '1 second' WHERE merchant = 'acme'",
@@ -34,7 +34,7 @@ impl TestApp {
         rma
     }
 
-    async fn deadlines(&self) -> i64 {
+    pub(super) async fn deadlines(&self) -> i64 {
         self.number("SELECT count(*) AS n FROM return_deadlines WHERE merchant = 'acme'").await
     }
 

@@ -42,4 +42,6 @@ pub enum TransitionError {
     UnknownUnit,
     #[error("the unit is not exchanged")]
     NotExchanged,
+    #[error("the unit was not replaced before it came back")]
+    NotGuaranteed,
 }

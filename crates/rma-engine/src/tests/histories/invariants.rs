@@ -32,11 +32,43 @@ pub(super) async fn check(app: &TestEngine, model: &Model) {
     if !found.iter().any(is_about_refunds_or_units) {
         nothing_is_paid_twice(&returns, &order, &shipped_units);
     }
+    sums_are_those_of_the_units(app, model, &returns).await;
+    no_unit_is_reported_twice(app, model).await;
     let messages = app.sent_messages(model).await;
     last_message_is_current(&returns, &messages);
     for ordering_key in messages.chunk_by(|a, b| a.ordering_key == b.ordering_key) {
         messages_are_in_order(ordering_key);
     }
+}
+
+async fn sums_are_those_of_the_units(app: &TestEngine, model: &Model, returns: &[Rma]) {
+    let sums = "SELECT state || ' ' || sum(units) || ' ' || sum(amount_cents) AS line FROM ( \
+                    SELECT state, units, amount_cents, merchant FROM guarantee_totals UNION ALL \
+                    SELECT state, units, amount_cents, merchant FROM guarantee_changes \
+                ) AS counted WHERE merchant = $1 GROUP BY state HAVING sum(units) <> 0 ORDER BY state";
+    let mut counted = BTreeMap::<_, (i64, i64)>::new();
+    for guarantee in
+        returns.iter().flat_map(|rma| &rma.units).filter_map(|it| it.guarantee.as_ref())
+    {
+        let (units, amount) = counted.entry(guarantee.state.as_str()).or_default();
+        *units += 1;
+        *amount += guarantee.amount_cents;
+    }
+    let expected: Vec<_> = counted
+        .iter()
+        .map(|(state, (units, amount))| format!("{state} {units} {amount}"))
+        .collect();
+    assert_eq!(app.lines(sums, model).await, expected);
+}
+
+/// A unit is due once, whatever the order of scans, receipts, refunds, waivers and deadlines.
+async fn no_unit_is_reported_twice(app: &TestEngine, model: &Model) {
+    let reported = "SELECT unit::text AS line FROM timeline, \
+                    jsonb_array_elements(detail -> 'units') AS unit \
+                    WHERE merchant = $1 AND event = 'rma.exchange_unreturned'";
+    let units = app.lines(reported, model).await;
+    let different: BTreeSet<_> = units.iter().collect();
+    assert_eq!(different.len(), units.len(), "{units:?}");
 }
 
 fn held(returns: &[Rma]) -> impl Iterator<Item = &UnitId> {
