@@ -6,6 +6,10 @@
 //! handled on its own. If a row is locked, the events that need it are set aside ([`set_aside`]) and tried
 //! again later, so that they delay no others.
 //!
+//! An event that is too large for its queue moves to the queue for large ones, if the handler names one.
+//!
+//! Handlers accept the events of a subject in any order: replicas share a queue.
+//!
 //! See docs/decisions/event-consumers.md.
 
 mod set_aside;
@@ -33,6 +37,7 @@ use crate::{
     connection::BrokerError,
     handler::{AnyHandler, HandleError, Handler, ReadEvent},
     inbox::Inbox,
+    publisher::Publisher,
     subscription::{Incoming, Subscription},
 };
 
@@ -41,7 +46,10 @@ const MAX_TIMEOUTS: u32 = 3;
 const MIN_BACKOFF: Duration = Duration::from_millis(100);
 const MAX_BACKOFF: Duration = Duration::from_secs(3);
 /// Longest wait for a lock. Other consumers hold theirs for the time of a batch.
-const LIMIT_LOCK_WAIT: &str = "SET LOCAL lock_timeout = '100ms'";
+const LOCK_WAIT: &str = "SET LOCAL lock_timeout = '100ms'";
+/// Longest wait for a lock of an event whose batch has waited for [`LOCK_WAIT`]. A batch of events that are all
+/// locked delays the events behind it by this time for each.
+const SECOND_LOCK_WAIT: &str = "SET LOCAL lock_timeout = '10ms'";
 const INBOX_CLEANUP_INTERVAL: Duration = Duration::from_secs(3600);
 
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +67,8 @@ enum Unhandled {
     ShuttingDown,
     /// Another transaction has locked a row that the events need.
     Locked,
+    /// The events are too large for this queue, and another takes large ones.
+    TooLarge,
     Failed(HandleError),
 }
 
@@ -66,6 +76,7 @@ enum Unhandled {
 struct Delivered {
     delivery_tag: u64,
     delivery_count: u32,
+    body: Vec<u8>,
     event: ReadEvent,
 }
 
@@ -81,6 +92,8 @@ fn consume_events(
     handler: Arc<dyn AnyHandler>,
 ) {
     let queue = broker.topology.subscription_queue(service, handler.event_type());
+    let large_queue = handler.queue_for_large();
+    let large_queue = large_queue.map(|event| broker.topology.subscription_queue(service, event));
     let inbox = Inbox { pool: process.pool.clone(), queue, clock: process.clock.clone() };
     delete_expired_ids(&inbox, broker.settings.inbox_retention, process);
     let consumed = telemetry::meter()
@@ -93,9 +106,10 @@ fn consume_events(
         .with_boundaries(vec![0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 3600.0])
         .build();
     let broker = broker.clone();
-    process
-        .tasks
-        .spawn("consumer", |stop| Consumer { broker, inbox, handler, consumed, lag, stop }.run());
+    let publisher = Publisher::new(broker.publishing.clone());
+    process.tasks.spawn("consumer", |stop| {
+        Consumer { broker, publisher, inbox, large_queue, handler, consumed, lag, stop }.run()
+    });
 }
 
 fn delete_expired_ids(inbox: &Inbox, retention: Duration, process: &Process) {
@@ -112,7 +126,11 @@ fn delete_expired_ids(inbox: &Inbox, retention: Duration, process: &Process) {
 
 struct Consumer {
     broker: Broker,
+    /// For events that wait for a locked row.
+    publisher: Publisher,
     inbox: Inbox,
+    /// The queue that takes events that are too large for this one.
+    large_queue: Option<String>,
     handler: Arc<dyn AnyHandler>,
     consumed: Counter<u64>,
     lag: Histogram<f64>,
@@ -152,7 +170,7 @@ impl Consumer {
         };
         backoff.reset();
         // Events that are left at shutdown, or when the subscription fails, return to the queue.
-        let mut set_aside = SetAside::default();
+        let mut set_aside = SetAside::new(prefetch);
         // A batch after the stop would also acknowledge events that were left unhandled.
         while !self.stop.is_cancelled() {
             // In random order: many events that were set aside do not hold up new ones.
@@ -177,7 +195,7 @@ impl Consumer {
         let mut events = Vec::with_capacity(batch.len());
         for Incoming { delivery_tag, delivery_count, body, .. } in batch {
             match self.handler.read(&body) {
-                Ok(event) => events.push(Delivered { delivery_tag, delivery_count, event }),
+                Ok(event) => events.push(Delivered { delivery_tag, delivery_count, body, event }),
                 Err(error) => {
                     let queue = &self.inbox.queue;
                     tracing::error!(queue, %error, "unreadable event dead-lettered");
@@ -188,7 +206,10 @@ impl Consumer {
         }
         // Events that are left at shutdown return to the queue.
         while !events.is_empty() && !self.stop.is_cancelled() {
-            let mut next = set_aside.add_behind_others(events);
+            let is_behind = |event: &mut Delivered| set_aside.holds(&event.event.subject);
+            let behind_others = events.extract_if(.., is_behind).collect();
+            self.set_aside(subscription, set_aside, behind_others).await?;
+            let mut next = events;
             events = next.split_off(transaction_size(&next, self.handler.max_batch_cost()));
             self.process_together(subscription, set_aside, next).await?;
         }
@@ -199,10 +220,10 @@ impl Consumer {
         &self,
         subscription: &Subscription,
         set_aside: &mut SetAside,
-        mut events: Vec<Delivered>,
+        events: Vec<Delivered>,
     ) -> Result<(), BrokerError> {
         let Some(last) = events.last() else { return Ok(()) };
-        match self.handle(&events).await {
+        match self.handle(&events, LOCK_WAIT).await {
             Ok(()) if set_aside.is_empty() => subscription.ack_up_to(last.delivery_tag).await,
             Ok(()) => {
                 for event in &events {
@@ -216,11 +237,13 @@ impl Consumer {
                 self.requeue(subscription, &events).await
             }
             Err(Unhandled::Locked) if events.len() == 1 => {
-                self.wait_for_lock(set_aside, events.remove(0));
-                Ok(())
+                self.set_aside(subscription, set_aside, events).await
+            }
+            Err(Unhandled::TooLarge) if events.len() == 1 => {
+                self.move_to_queue_for_large(subscription, set_aside, events).await
             }
             // One event failed the batch. On their own, the others succeed.
-            Err(Unhandled::Failed(_) | Unhandled::Locked) => {
+            Err(Unhandled::Failed(_) | Unhandled::Locked | Unhandled::TooLarge) => {
                 self.process_individually(subscription, set_aside, events).await
             }
         }
@@ -234,11 +257,19 @@ impl Consumer {
     ) -> Result<(), BrokerError> {
         let mut failed = Vec::new();
         for event in events {
-            let Some(event) = set_aside.add_if_behind_another(event) else { continue };
-            match self.handle(std::slice::from_ref(&event)).await {
+            if set_aside.holds(&event.event.subject) {
+                self.set_aside(subscription, set_aside, vec![event]).await?;
+                continue;
+            }
+            match self.handle(std::slice::from_ref(&event), SECOND_LOCK_WAIT).await {
                 Ok(()) => subscription.ack(event.delivery_tag).await?,
                 Err(Unhandled::ShuttingDown) => return Ok(()),
-                Err(Unhandled::Locked) => self.wait_for_lock(set_aside, event),
+                Err(Unhandled::Locked) => {
+                    self.set_aside(subscription, set_aside, vec![event]).await?;
+                }
+                Err(Unhandled::TooLarge) => {
+                    self.move_to_queue_for_large(subscription, set_aside, vec![event]).await?;
+                }
                 Err(Unhandled::Failed(error)) => {
                     self.record_failure(&event, &error);
                     failed.push(event);
@@ -270,7 +301,7 @@ impl Consumer {
     }
 
     /// Handles events in one transaction. Retries while the database is unavailable.
-    async fn handle(&self, events: &[Delivered]) -> Result<(), Unhandled> {
+    async fn handle(&self, events: &[Delivered], lock_wait: &str) -> Result<(), Unhandled> {
         let Some(first) = events.first() else { return Ok(()) };
         let span = tracing::info_span!(
             "handle",
@@ -284,19 +315,26 @@ impl Consumer {
         for event in events.iter().skip(1) {
             event.event.traceparent.iter().for_each(|parent| telemetry::link(&span, parent));
         }
-        self.retry_transaction(events).instrument(span).await?;
+        self.retry_transaction(events, lock_wait).instrument(span).await?;
         self.record_handled(events);
         Ok(())
     }
 
-    async fn retry_transaction(&self, events: &[Delivered]) -> Result<(), Unhandled> {
+    async fn retry_transaction(
+        &self,
+        events: &[Delivered],
+        lock_wait: &str,
+    ) -> Result<(), Unhandled> {
         let mut backoff = Backoff::new(MIN_BACKOFF, MAX_BACKOFF);
         let mut timeouts = 0;
         loop {
-            let Err(error) = self.run_transaction(events).await else { return Ok(()) };
+            let Err(error) = self.run_transaction(events, lock_wait).await else { return Ok(()) };
             timeouts += u32::from(timed_out(error.0.as_ref()));
             if lock_timed_out(error.0.as_ref()) {
                 return Err(Unhandled::Locked);
+            }
+            if error.0.kind() == ErrorKind::TooLarge && self.large_queue.is_some() {
+                return Err(Unhandled::TooLarge);
             }
             if error.0.kind() != ErrorKind::Unavailable || timeouts >= MAX_TIMEOUTS {
                 return Err(Unhandled::Failed(error));
@@ -309,11 +347,15 @@ impl Consumer {
         }
     }
 
-    async fn run_transaction(&self, events: &[Delivered]) -> Result<(), HandleError> {
+    async fn run_transaction(
+        &self,
+        events: &[Delivered],
+        lock_wait: &str,
+    ) -> Result<(), HandleError> {
         let mut conn = self.inbox.pool.get().await?;
         let events: Vec<_> = events.iter().map(|event| &event.event).collect();
         conn.transaction(async |conn| {
-            conn.batch_execute(LIMIT_LOCK_WAIT).await?;
+            conn.batch_execute(lock_wait).await?;
             let ids = events.iter().map(|event| event.id).collect();
             let mut new = self.inbox.insert_new(conn, ids).await?;
             let events = events.iter().copied();

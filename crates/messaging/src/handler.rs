@@ -26,6 +26,12 @@ pub trait Handler: Send + Sync + 'static {
         0
     }
 
+    /// The type of the event whose queue takes an event that alone fails with [`ErrorKind::TooLarge`]. Its handler
+    /// reads the same data.
+    fn queue_for_large() -> Option<&'static str> {
+        None
+    }
+
     /// Handles events, in order, in the transaction that also inserts their ids into the inbox.
     fn handle(
         &self,
@@ -80,6 +86,7 @@ pub(crate) trait AnyHandler: Send + Sync {
     fn event_type(&self) -> &'static str;
     fn max_prefetch(&self) -> u16;
     fn max_batch_cost(&self) -> usize;
+    fn queue_for_large(&self) -> Option<&'static str>;
     fn read(&self, body: &[u8]) -> serde_json::Result<ReadEvent>;
     fn handle<'a>(
         &'a self,
@@ -102,6 +109,10 @@ impl<H: Handler> AnyHandler for H {
 
     fn max_batch_cost(&self) -> usize {
         H::MAX_BATCH_COST
+    }
+
+    fn queue_for_large(&self) -> Option<&'static str> {
+        H::queue_for_large()
     }
 
     fn read(&self, body: &[u8]) -> serde_json::Result<ReadEvent> {

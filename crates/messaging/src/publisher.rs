@@ -14,6 +14,9 @@ use crate::{
     topology::{Exchange, short},
 };
 
+/// The content type of events.
+pub(crate) const EVENT_CONTENT_TYPE: &str = "application/cloudevents+json";
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// The empty name is the default exchange, whose routing key is a queue name.

@@ -20,6 +20,10 @@ const MAX_OPERATOR_EVENTS: i32 = 100_000;
 const DELIVERY_LIMIT: i32 = 5;
 /// The topic exchange of all events.
 const EVENTS_EXCHANGE: &str = "backhaul.events";
+/// The topic exchange and the queue of events that wait for a locked row.
+const WAITING: &str = "backhaul.waiting";
+/// Milliseconds until a waiting event returns to the queue that its routing key names.
+const WAITING_TIME: i32 = 5_000;
 
 /// The services that publish each event.
 const PUBLISHERS: [(&str, &[&str]); 14] = [
@@ -115,6 +119,12 @@ impl Topology {
         Exchange(self.qualified(EVENTS_EXCHANGE))
     }
 
+    /// The exchange of events that wait for a locked row. They return to the queue that their routing key
+    /// names. A topic exchange, because RabbitMQ can limit the routing keys of a user only there.
+    pub fn waiting_exchange(&self) -> Exchange {
+        Exchange(self.qualified(WAITING))
+    }
+
     pub fn queues(&self) -> &[Queue] {
         &self.queues
     }
@@ -144,21 +154,18 @@ impl Topology {
 
     pub(crate) async fn declare(&self, channel: &Channel) -> lapin::Result<()> {
         let events = self.events_exchange().0;
-        let durable = ExchangeDeclareOptions { durable: true, ..ExchangeDeclareOptions::default() };
-        channel
-            .exchange_declare(short(&events), ExchangeKind::Topic, durable, FieldTable::default())
-            .await?;
+        let waiting = self.waiting_exchange().0;
+        for exchange in [&events, &waiting] {
+            declare_exchange(channel, exchange).await?;
+        }
+        declare_queue(channel, &waiting, waiting_arguments()).await?;
+        bind_queue(channel, &waiting, &waiting, "#").await?;
         for queue in &self.queues {
             // No delivery limit: inspecting a dead letter counts as a delivery.
             declare_queue(channel, &queue.dead_letter_queue(), quorum_arguments()).await?;
             declare_queue(channel, &queue.name, queue_arguments(queue)).await?;
             for key in &queue.bindings {
-                let queue = short(&queue.name);
-                let exchange = short(&events);
-                let none = FieldTable::default();
-                channel
-                    .queue_bind(queue, exchange, short(key), QueueBindOptions::default(), none)
-                    .await?;
+                bind_queue(channel, &queue.name, &events, key).await?;
             }
         }
         Ok(())
@@ -167,9 +174,12 @@ impl Topology {
     /// Checks that everything exists, for a user without the permission to declare.
     pub(crate) async fn verify(&self, channel: &Channel) -> lapin::Result<()> {
         let passive = ExchangeDeclareOptions { passive: true, ..ExchangeDeclareOptions::default() };
-        let events = self.events_exchange().0;
-        let none = FieldTable::default();
-        channel.exchange_declare(short(&events), ExchangeKind::Topic, passive, none).await?;
+        let waiting = self.waiting_exchange().0;
+        for exchange in [&self.events_exchange().0, &waiting] {
+            let none = FieldTable::default();
+            channel.exchange_declare(short(exchange), ExchangeKind::Topic, passive, none).await?;
+        }
+        inspect_queue(channel, &waiting).await?;
         for queue in &self.queues {
             for name in [&queue.name, &queue.dead_letter_queue()] {
                 inspect_queue(channel, name).await?;
@@ -184,6 +194,22 @@ impl Topology {
 pub(crate) async fn inspect_queue(channel: &Channel, name: &str) -> lapin::Result<lapin::Queue> {
     let passive = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
     channel.queue_declare(short(name), passive, FieldTable::default()).await
+}
+
+async fn declare_exchange(channel: &Channel, name: &str) -> lapin::Result<()> {
+    let options = ExchangeDeclareOptions { durable: true, ..ExchangeDeclareOptions::default() };
+    channel.exchange_declare(short(name), ExchangeKind::Topic, options, FieldTable::default()).await
+}
+
+async fn bind_queue(
+    channel: &Channel,
+    queue: &str,
+    exchange: &str,
+    key: &str,
+) -> lapin::Result<()> {
+    let options = QueueBindOptions::default();
+    let none = FieldTable::default();
+    channel.queue_bind(short(queue), short(exchange), short(key), options, none).await
 }
 
 async fn declare_queue(channel: &Channel, name: &str, arguments: FieldTable) -> lapin::Result<()> {
@@ -212,12 +238,25 @@ fn queue_arguments(queue: &Queue) -> FieldTable {
         return arguments;
     }
     arguments.insert("x-delivery-limit".into(), AMQPValue::LongInt(DELIVERY_LIMIT));
-    arguments.insert("x-dead-letter-exchange".into(), long_string(""));
     arguments.insert("x-dead-letter-routing-key".into(), long_string(&queue.dead_letter_queue()));
+    dead_letter_safely(&mut arguments);
+    arguments
+}
+
+/// Without a dead-letter routing key, an event that expires keeps its own: the queue that it came from.
+fn waiting_arguments() -> FieldTable {
+    let mut arguments = quorum_arguments();
+    arguments.insert("x-message-ttl".into(), AMQPValue::LongInt(WAITING_TIME));
+    dead_letter_safely(&mut arguments);
+    arguments
+}
+
+/// Messages leave the queue only when the next queue has them.
+fn dead_letter_safely(arguments: &mut FieldTable) {
+    arguments.insert("x-dead-letter-exchange".into(), long_string(""));
     // RabbitMQ ignores at-least-once unless overflow is reject-publish.
     arguments.insert("x-dead-letter-strategy".into(), long_string("at-least-once"));
     arguments.insert("x-overflow".into(), long_string("reject-publish"));
-    arguments
 }
 
 fn long_string(text: &str) -> AMQPValue {

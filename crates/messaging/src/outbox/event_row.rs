@@ -3,7 +3,10 @@
 use platform::Timestamp;
 use uuid::Uuid;
 
-use crate::{publisher::Message, topology::Exchange};
+use crate::{
+    publisher::{EVENT_CONTENT_TYPE, Message},
+    topology::Exchange,
+};
 
 platform::rows! {
     pub(super) struct EventRow {
@@ -21,7 +24,7 @@ impl EventRow {
             exchange: exchange.clone(),
             routing_key: self.routing_key.clone(),
             id: self.event_id.to_string(),
-            content_type: "application/cloudevents+json",
+            content_type: EVENT_CONTENT_TYPE,
             headers: Vec::new(),
             body: self.body().into_bytes(),
         }

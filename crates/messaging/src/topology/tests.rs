@@ -37,7 +37,8 @@ fn arguments(table: &FieldTable) -> Value {
 #[test]
 fn the_queues_match_the_declared_ones() {
     let topology = Topology::backhaul("");
-    let mut declared = BTreeMap::new();
+    let waiting = topology.waiting_exchange().0;
+    let mut declared = BTreeMap::from([(waiting, arguments(&waiting_arguments()))]);
     for queue in topology.queues() {
         declared.insert(queue.name.clone(), arguments(&queue_arguments(queue)));
         declared.insert(queue.dead_letter_queue(), arguments(&quorum_arguments()));
@@ -53,16 +54,17 @@ fn the_queues_match_the_declared_ones() {
 }
 
 #[test]
-fn the_exchange_and_the_bindings_match_the_declared_ones() {
+fn the_exchanges_and_the_bindings_match_the_declared_ones() {
     let topology = Topology::backhaul("");
+    let waiting = topology.waiting_exchange().0;
     let exchanges = rows("exchanges", |row| text(row, "name"));
-    assert_eq!(exchanges.keys().collect::<Vec<_>>(), [&topology.events_exchange().0]);
-    assert_eq!(exchanges[&topology.events_exchange().0]["type"], "topic");
+    assert_eq!(exchanges.keys().collect::<Vec<_>>(), [&topology.events_exchange().0, &waiting]);
+    assert!(exchanges.values().all(|exchange| exchange["type"] == "topic"));
     let bound = rows("bindings", |row| text(row, "destination"))
         .into_iter()
         .map(|(queue, row)| (queue, vec![text(&row, "routing_key")]))
         .collect::<BTreeMap<_, _>>();
-    let declared: BTreeMap<_, _> = topology
+    let mut declared: BTreeMap<_, _> = topology
         .queues()
         .iter()
         .filter(|queue| !queue.bindings.is_empty())
@@ -71,7 +73,18 @@ fn the_exchange_and_the_bindings_match_the_declared_ones() {
             (queue.name.clone(), keys)
         })
         .collect();
+    declared.insert(waiting, vec!["#".to_owned()]);
     assert_eq!(bound, declared);
+}
+
+/// What each user may publish to an exchange.
+fn topic_permissions(exchange: &str) -> BTreeMap<String, Value> {
+    let permissions =
+        rows("topic_permissions", |row| format!("{} {}", text(row, "exchange"), text(row, "user")));
+    let of_exchange = |(key, row): (String, Value)| {
+        Some((key.strip_prefix(exchange)?.trim_start().to_owned(), row))
+    };
+    permissions.into_iter().filter_map(of_exchange).collect()
 }
 
 /// The service that consumes a queue; `None` for the operators' queue.
@@ -110,13 +123,25 @@ fn a_service_may_read_only_its_own_queues_and_declare_none() {
 #[test]
 fn each_event_may_be_published_only_by_its_services() {
     let topology = Topology::backhaul("");
-    let permissions = rows("topic_permissions", |row| text(row, "user"));
+    let permissions = topic_permissions("backhaul.events");
     for key in topology.queues().iter().flat_map(|queue| &queue.bindings) {
         let may = |row: &Value| Regex::new(row["write"].as_str().unwrap()).unwrap().is_match(key);
         let publishers: Vec<_> =
             permissions.iter().filter(|(_, row)| may(row)).map(|(user, _)| user.as_str()).collect();
         let (_, known) = PUBLISHERS.iter().find(|(event, _)| event == key).expect(key);
         assert_eq!(publishers, *known, "{key}");
+    }
+}
+
+#[test]
+fn a_service_may_set_aside_only_events_of_its_own_queues() {
+    let permissions = topic_permissions("backhaul.waiting");
+    for queue in Topology::backhaul("").queues().iter().filter(|queue| !queue.bindings.is_empty()) {
+        let may =
+            |row: &Value| Regex::new(row["write"].as_str().unwrap()).unwrap().is_match(&queue.name);
+        let users: Vec<_> =
+            permissions.iter().filter(|(_, row)| may(row)).map(|(user, _)| user.as_str()).collect();
+        assert_eq!(users, Vec::from_iter(consumer(&queue.name)), "{}", queue.name);
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use messaging::{Envelope, HandleError, Handler};
+use platform::database::Connection;
 use testkit::eventually;
 use uuid::Uuid;
 
@@ -30,13 +31,27 @@ impl Handler for AttemptRecorder {
     }
 }
 
+/// Locks the row of note 7 until the connection rolls back.
+async fn lock_seven(app: &TestApp) -> Connection {
+    app.execute("INSERT INTO handled VALUES (7, 0)").await;
+    let mut holder = app.database.pool().get().await.unwrap();
+    holder.batch_execute("BEGIN; SELECT FROM handled WHERE number = 7 FOR UPDATE").await.unwrap();
+    holder
+}
+
+async fn sevens_are_handled(app: &TestApp, times: i64) {
+    eventually("all events about the row are handled", TIMEOUT, async || {
+        let handled = "SELECT times::bigint AS n FROM handled WHERE number = 7";
+        (app.count(handled).await == times).then_some(())
+    })
+    .await;
+    assert!(app.peek_dead_letters().await.is_empty());
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_with_a_locked_row_delays_no_other_and_is_never_dead_lettered() {
     let app = TestApp::new().await;
-    app.execute("INSERT INTO handled VALUES (7, 0)").await;
-    let pool = app.database.pool();
-    let mut holder = pool.get().await.unwrap();
-    holder.batch_execute("BEGIN; SELECT FROM handled WHERE number = 7 FOR UPDATE").await.unwrap();
+    let mut holder = lock_seven(&app).await;
     let recorder = AttemptRecorder::default();
     app.append(0..20).await;
     app.consume(recorder.clone());
@@ -52,11 +67,35 @@ async fn an_event_with_a_locked_row_delays_no_other_and_is_never_dead_lettered()
     let first = recorder.0.lock().unwrap()[0];
     assert!(recorder.0.lock().unwrap().iter().all(|id| *id == first), "a later event overtook");
     holder.batch_execute("ROLLBACK").await.unwrap();
-    eventually("both events are handled", TIMEOUT, async || {
-        let times = "SELECT times::bigint AS n FROM handled WHERE number = 7";
-        (app.count(times).await == 2).then_some(())
-    })
-    .await;
-    assert!(app.peek_dead_letters().await.is_empty());
+    sevens_are_handled(&app, 2).await;
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn more_events_of_a_locked_row_than_the_prefetch_count_delay_no_other() {
+    let app = TestApp::new().await;
+    let mut holder = lock_seven(&app).await;
+    let events = i64::from(app.broker.settings.prefetch.get()) + 50;
+    app.append((0..events).map(|_| 7)).await;
+    app.append(20..40).await;
+    app.consume(CountingHandler::default());
+    app.wait_for_handled(20).await;
+    holder.batch_execute("ROLLBACK").await.unwrap();
+    sevens_are_handled(&app, events).await;
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_that_the_waiting_queue_rejects_stay_with_the_consumer() {
+    let app = TestApp::new().await;
+    let mut holder = lock_seven(&app).await;
+    let events = i64::from(app.broker.settings.prefetch.get()) - 50;
+    app.append((0..events).map(|_| 7)).await;
+    app.append(20..40).await;
+    app.namespace.limit_to_one_message("backhaul.waiting").await;
+    app.consume(CountingHandler::default());
+    app.wait_for_handled(20).await;
+    holder.batch_execute("ROLLBACK").await.unwrap();
+    sevens_are_handled(&app, events).await;
     app.stop().await;
 }

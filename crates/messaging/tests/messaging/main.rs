@@ -12,6 +12,7 @@ mod dead_letters;
 mod definitions;
 mod events;
 mod failures;
+mod large_events;
 mod locked_rows;
 mod outages;
 mod publisher;

@@ -56,16 +56,24 @@ impl Handler for CountingHandler {
             if self.fails_for == Some(event.data.number) {
                 return Err(Rejected(event.data.number).into());
             }
-            diesel::sql_query(
-                "INSERT INTO handled (number, times) VALUES ($1, 1) \
-                 ON CONFLICT (number) DO UPDATE SET times = handled.times + 1",
-            )
-            .bind::<BigInt, _>(event.data.number)
-            .execute(conn)
-            .await?;
+            count_handled(conn, &event.data).await?;
         }
         Ok(())
     }
+}
+
+pub(crate) async fn count_handled(
+    conn: &mut AsyncPgConnection,
+    note: &NoteWritten,
+) -> Result<(), HandleError> {
+    diesel::sql_query(
+        "INSERT INTO handled (number, times) VALUES ($1, 1) \
+         ON CONFLICT (number) DO UPDATE SET times = handled.times + 1",
+    )
+    .bind::<BigInt, _>(note.number)
+    .execute(conn)
+    .await?;
+    Ok(())
 }
 
 pub(crate) fn topology(namespace: &Namespace) -> Topology {
@@ -86,10 +94,19 @@ impl TestApp {
     }
 
     pub(crate) async fn on(database: Database, namespace: Namespace) -> Self {
+        let topology = topology(&namespace);
+        Self::with_topology(database, namespace, topology).await
+    }
+
+    pub(crate) async fn with_topology(
+        database: Database,
+        namespace: Namespace,
+        topology: Topology,
+    ) -> Self {
         let process = process(&database);
         let table = "CREATE TABLE handled (number BIGINT PRIMARY KEY, times INT NOT NULL)";
         execute(&process.pool, table).await;
-        let broker = Broker::start("writer", &process, namespace.settings(), topology(&namespace));
+        let broker = Broker::start("writer", &process, namespace.settings(), topology);
         let outbox = broker.start_relay("writer", &process);
         Self { process, broker, outbox, database, namespace }
     }
