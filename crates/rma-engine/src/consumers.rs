@@ -12,7 +12,7 @@ use domain::exchange::{ExchangeFailed, ExchangePlaced, ExchangeUndeliverable};
 use domain::order::{OrderLine, OrderStored, OrderStoredInBulk};
 use domain::warehouse::UnitReceived;
 use messaging::{Broker, Envelope, HandleError, Handler, Outbox, consume, remove_erased_events};
-use platform::{Clock, Process, Service as _};
+use platform::{Clock, MAX_BATCH_BYTES, Process, Service as _};
 
 use crate::erasing::{ErasedReceipts, ErasedSnapshots};
 use crate::projection;
@@ -64,6 +64,12 @@ struct HandlerDeps {
     clock: Clock,
 }
 
+/// The stored units and returns that a batch of orders may read for each order, unless it is a batch of the queue
+/// for bulk. An order of [`OrderStored`] has few units, but an earlier snapshot may have had ten thousand, and its
+/// refunds may concern returns of megabytes. Such orders move to the queue for bulk, so that those of other
+/// merchants do not wait for them.
+const MAX_STORED_BYTES: usize = 256 * 1024;
+
 /// Projects orders from the queue of their event.
 struct Orders<E>(HandlerDeps, PhantomData<fn(E)>);
 
@@ -84,19 +90,28 @@ impl<E: Event + AsRef<OrderStored>> Handler for Orders<E> {
         order.items.iter().map(of_line).sum()
     }
 
+    fn queue_for_large() -> Option<&'static str> {
+        (E::TYPE == OrderStored::TYPE).then_some(OrderStoredInBulk::TYPE)
+    }
+
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
         events: &[&Envelope<E>],
     ) -> Result<(), HandleError> {
         let HandlerDeps { deliveries, clock, .. } = &self.0;
+        let max_bytes = match events.len() {
+            1 if Self::queue_for_large().is_none() => usize::MAX,
+            _ if Self::queue_for_large().is_none() => MAX_BATCH_BYTES,
+            events => MAX_BATCH_BYTES.min(events * MAX_STORED_BYTES),
+        };
         let stored = erasing::without_erased(conn, events).await?;
         let snapshots = events.iter().zip(&stored).map(|(event, stored)| Snapshot {
             event: stored,
             sequence: event.sequence_number(),
             stored_at: event.time,
         });
-        Ok(projection::project(conn, deliveries, snapshots, clock.now()).await?)
+        Ok(projection::project(conn, deliveries, snapshots, max_bytes, clock.now()).await?)
     }
 }
 

@@ -54,8 +54,9 @@ pub(crate) enum Error {
     /// A retry locks its orders first.
     #[error("return {0} expired at the same time")]
     ExpiredMeanwhile(String),
-    /// The consumer then handles the events one by one.
-    #[error("the units of these orders are too large for one batch")]
+    /// The consumer then handles the events one by one, and moves an event that alone is too large to the queue for
+    /// bulk.
+    #[error("the units or returns of these orders are too large for one batch")]
     BatchTooLarge,
     /// A case that the code rules out.
     #[error("internal error: {0}")]

@@ -18,7 +18,7 @@ use domain::access::MerchantId;
 use domain::event::Event as _;
 use domain::order::OrderStored;
 use domain::returns::Discrepancy;
-use platform::{MAX_BATCH_BYTES, Timestamp};
+use platform::Timestamp;
 use serde_json::json;
 
 use self::order::{OrderProjection, Snapshot};
@@ -32,17 +32,18 @@ use crate::store::{self, discrepancies};
 
 /// Projects snapshots. Snapshots of one order are applied oldest first, so that the newest is
 /// stored and refunds that only an older snapshot contains are applied too. Fails with
-/// [`Error::BatchTooLarge`] if the stored units are too large together; the consumer then retries one
-/// by one.
+/// [`Error::BatchTooLarge`] if the stored units, or the returns that new refunds may belong to, have more than
+/// `max_bytes` together.
 pub(crate) async fn project(
     conn: &mut AsyncPgConnection,
     deliveries: &Deliveries,
     snapshots: impl Iterator<Item = Snapshot<'_>>,
+    max_bytes: usize,
     now: Timestamp,
 ) -> Result<(), Error> {
     let mut orders = by_order(snapshots);
     let keys: Vec<_> = orders.keys().copied().collect();
-    let stored_orders = store::orders::lock_stored(conn, &keys, MAX_BATCH_BYTES).await?;
+    let stored_orders = store::orders::lock_stored(conn, &keys, max_bytes).await?;
     let mut stored_orders = stored_orders.ok_or(Error::BatchTooLarge)?;
     for (key, snapshots) in &mut orders {
         let Some(stored) = stored_orders.get_mut(key) else { continue };
@@ -61,7 +62,7 @@ pub(crate) async fn project(
     let stored: Vec<_> =
         orders.keys().copied().filter(|key| stored_orders.contains_key(key)).collect();
     let held = store::units::held(conn, &stored).await?;
-    let mut batch = ProjectionBatch::open(orders, &mut stored_orders);
+    let mut batch = ProjectionBatch::open(orders, &mut stored_orders, max_bytes);
     batch.apply(conn, deliveries, &held, now).await?;
     batch.write(conn, now).await
 }
@@ -116,12 +117,14 @@ fn by_order<'a>(
 struct ProjectionBatch<'a> {
     projections: Vec<OrderProjection<'a>>,
     discrepancies: Vec<(&'a MerchantId, Discrepancy)>,
+    max_bytes: usize,
 }
 
 impl<'a> ProjectionBatch<'a> {
     fn open(
         orders: BTreeMap<ResourceKey<'a>, Vec<Snapshot<'a>>>,
         stored_orders: &mut HashMap<ResourceKey<'a>, StoredOrder>,
+        max_bytes: usize,
     ) -> Self {
         let projection = |(key, snapshots): (ResourceKey<'a>, Vec<Snapshot<'a>>)| {
             let stored = stored_orders.remove(&key);
@@ -140,6 +143,7 @@ impl<'a> ProjectionBatch<'a> {
         Self {
             projections: orders.into_iter().filter_map(projection).collect(),
             discrepancies: Vec::new(),
+            max_bytes,
         }
     }
 
@@ -193,7 +197,7 @@ impl<'a> ProjectionBatch<'a> {
                 named.extend(names.map(|name| (merchant.as_str(), name)));
             }
         }
-        AffectedReturns::lock(conn, &orders, &named).await
+        AffectedReturns::lock(conn, &orders, &named, self.max_bytes).await
     }
 
     /// Saves orders and units, resolves the discrepancies of corrected refunds and records the new ones. A

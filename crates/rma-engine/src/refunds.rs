@@ -84,7 +84,7 @@ pub(crate) async fn assign(
     let key = (merchant.as_str(), order_identifier);
     let named = (merchant.as_str(), rma_identifier);
     let held = store::units::held(conn, &[key]).await?;
-    let mut returns = AffectedReturns::lock(conn, &[key], &[named]).await?;
+    let mut returns = AffectedReturns::lock(conn, &[key], &[named], usize::MAX).await?;
     let refunds: Vec<_> = order.refunds.iter().collect();
     let discrepancies = apply(&mut shipped_units, merchant, &order, &refunds, &held, &mut returns);
     if discrepancies.iter().any(|it| matches!(it, Discrepancy::RefundOfUnknownReturn { .. })) {

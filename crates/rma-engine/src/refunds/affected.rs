@@ -39,11 +39,13 @@ struct ReturnRefund {
 }
 
 impl AffectedReturns {
-    /// Locks the returns that hold units of these orders, and the named returns.
+    /// Locks the returns that hold units of these orders, and the named returns. Fails with
+    /// [`Error::BatchTooLarge`] if they have more than `max_bytes` together.
     pub(crate) async fn lock(
         conn: &mut AsyncPgConnection,
         orders: &[ResourceKey<'_>],
         named: &[ResourceKey<'_>],
+        max_bytes: usize,
     ) -> Result<Self, Error> {
         let mut entries = BTreeMap::new();
         if orders.is_empty() && named.is_empty() {
@@ -51,6 +53,9 @@ impl AffectedReturns {
         }
         let wanted: BTreeSet<_> = orders.iter().copied().collect();
         let locked = lock_affected(conn, orders, named).await?;
+        if locked.iter().map(|it| it.bytes).sum::<usize>() > max_bytes {
+            return Err(Error::BatchTooLarge);
+        }
         for chunk in chunks(&locked) {
             let found = load(conn, chunk).await?;
             for (locked, rma) in chunk.iter().zip(found) {

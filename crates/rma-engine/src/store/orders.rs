@@ -56,8 +56,7 @@ platform::rows! {
     }
 }
 
-/// Locks these orders. Returns `None` if there are several and their units have more than `most`
-/// bytes together. Keys must be sorted, because rows are locked in that order and another order
+/// Locks these orders. Returns `None` if their units have more than `most` bytes together. Keys must be sorted, because rows are locked in that order and another order
 /// could deadlock. The query uses `LATERAL`: with a join, a plan that was made while the table was
 /// empty would read the whole table.
 pub(crate) async fn lock_stored<'a>(
@@ -65,7 +64,7 @@ pub(crate) async fn lock_stored<'a>(
     keys: &[ResourceKey<'a>],
     most: usize,
 ) -> Result<Option<HashMap<ResourceKey<'a>, StoredOrder>>, DatabaseError> {
-    let most = if keys.len() > 1 { i64::try_from(most).unwrap_or(i64::MAX) } else { i64::MAX };
+    let most = i64::try_from(most).unwrap_or(i64::MAX);
     let (merchants, identifiers): (Vec<_>, Vec<_>) = keys.iter().copied().unzip();
     let query = sql(include_str!("lock_stored_orders.sql"), (merchants, identifiers, most));
     let rows: Vec<StoredRow> = prepared(query).load(conn).await?;

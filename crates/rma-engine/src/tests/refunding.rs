@@ -5,6 +5,7 @@ use diesel_async::SimpleAsyncConnection as _;
 use super::projecting::{later, order, refunded, with_sums};
 use super::*;
 
+/// The refund moves to the queue for bulk on its way, because the returns are too large for the common queue.
 #[tokio::test]
 async fn large_returns_are_read_in_chunks() {
     let app = TestApp::start().await;

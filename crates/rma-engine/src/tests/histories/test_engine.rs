@@ -198,7 +198,7 @@ impl TestEngine {
         loop {
             let projected = conn.transaction(async |conn| {
                 let snapshots = snapshots.iter().copied();
-                projection::project(conn, &app.deliveries, snapshots, now).await
+                projection::project(conn, &app.deliveries, snapshots, usize::MAX, now).await
             });
             match projected.await {
                 Err(Error::ConcurrentInsert) => {}
