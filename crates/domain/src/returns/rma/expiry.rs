@@ -4,10 +4,11 @@
 
 use chrono::{DateTime, Utc};
 
+use super::receiving::expected_among;
 use super::{Change, ExchangeStatus, Rma, RmaUnit};
 use crate::merchant::Settings;
 use crate::returns::{
-    CarrierReport, Deadline, DeadlineKind, Discrepancy, Receipt, ReturnMethod, RmaStatus,
+    CarrierReport, Deadline, DeadlineKind, Discrepancy, Finding, Receipt, ReturnMethod, RmaStatus,
     ServiceEvent, StatusEvent, Transition, TransitionError, UnitId,
 };
 use crate::warehouse::UnitReceived;
@@ -85,26 +86,42 @@ impl Rma {
         })
     }
 
-    /// Applies a receipt as [`Rma::receive`] does, after the free expired units became part of the return again.
+    /// Applies a receipt as [`Rma::receive`] does, after the free expired units of its parcels became part of the
+    /// return again.
     pub fn receive_late(
         &mut self,
         receipt: &Receipt,
         is_free: impl Fn(&UnitId) -> bool,
         now: DateTime<Utc>,
     ) -> Result<Change, TransitionError> {
-        let sent = self.expired_units().map(|unit| unit.id.clone()).collect::<Vec<_>>();
+        let named: Vec<_> = receipt.findings.iter().filter_map(Finding::unit).collect();
+        let sent = self.expired_beside(&named);
         self.revive(&sent, is_free, now, |after, _| after.receive(receipt, now))
     }
 
-    /// Receives a unit as [`Rma::receive_unit`] does, after the free expired units became part of the return again.
+    /// Receives a unit as [`Rma::receive_unit`] does, after the free expired units of its parcel became part of the
+    /// return again.
     pub fn receive_unit_late(
         &mut self,
         received: &UnitReceived,
         is_free: impl Fn(&UnitId) -> bool,
         now: DateTime<Utc>,
     ) -> Result<Change, TransitionError> {
-        let sent = self.expired_units().map(|unit| unit.id.clone()).collect::<Vec<_>>();
+        let expected = expected_among(self.active_units(), received)
+            .or_else(|| expected_among(self.expired_units(), received));
+        let sent = self.expired_beside(&Vec::from_iter(&expected));
         self.revive(&sent, is_free, now, |after, _| after.receive_unit(received, now))
+    }
+
+    /// The expired units of the parcels of the named units; all if none is named. Units without a number may be in one
+    /// parcel.
+    fn expired_beside(&self, named: &[&UnitId]) -> Vec<UnitId> {
+        let is_named = |unit: &&RmaUnit| named.contains(&&unit.id);
+        let parcels: Vec<_> =
+            self.units.iter().filter(is_named).map(|unit| &unit.tracking_number).collect();
+        let is_beside =
+            |unit: &&RmaUnit| named.is_empty() || parcels.contains(&&unit.tracking_number);
+        self.expired_units().filter(is_beside).map(|unit| unit.id.clone()).collect()
     }
 
     /// The expired units that a scan is about.

@@ -42,7 +42,7 @@ impl Rma {
     ) -> Result<Change, TransitionError> {
         let note = received.reject_reason.clone();
         let sku = received.sku.clone().or_else(|| received.upc.clone());
-        let finding = match (self.expected_unit(received), &note) {
+        let finding = match (expected_among(self.active_units(), received), &note) {
             (Some(unit), None) => Finding::Received { unit },
             (Some(unit), Some(_)) => Finding::Wrong { unit, found_sku: None, note },
             (None, _) => Finding::Over { sku, quantity: 1, note },
@@ -86,24 +86,6 @@ impl Rma {
         } else {
             Ok(())
         }
-    }
-
-    fn expected_unit(&self, received: &UnitReceived) -> Option<UnitId> {
-        let line = received.reference_line_identifier.as_ref();
-        let has_code = |unit: &RmaUnit| {
-            let same_sku = received.sku.as_ref() == Some(&unit.sku);
-            same_sku || (unit.upc.is_some() && received.upc == unit.upc)
-        };
-        let is_match = |unit: &&RmaUnit| match line {
-            Some(line) => unit.id.order_line_item_identifier == *line,
-            None => has_code(unit),
-        };
-        let missing =
-            self.active_units().filter(|unit| unit.receiving_status != ReceivingStatus::Received);
-        let matching: Vec<_> = missing.filter(is_match).collect();
-        // Lines of two orders can have the same identifier, so a matching code takes precedence.
-        let exact = matching.iter().find(|unit| has_code(unit));
-        exact.or(matching.first()).map(|unit| unit.id.clone())
     }
 
     fn apply_finding(
@@ -164,4 +146,25 @@ impl Rma {
             }
         }
     }
+}
+
+/// The first of these units that has not arrived and that the warehouse may mean.
+pub(super) fn expected_among<'a>(
+    units: impl Iterator<Item = &'a RmaUnit>,
+    received: &UnitReceived,
+) -> Option<UnitId> {
+    let line = received.reference_line_identifier.as_ref();
+    let has_code = |unit: &RmaUnit| {
+        let same_sku = received.sku.as_ref() == Some(&unit.sku);
+        same_sku || (unit.upc.is_some() && received.upc == unit.upc)
+    };
+    let is_match = |unit: &&RmaUnit| match line {
+        Some(line) => unit.id.order_line_item_identifier == *line,
+        None => has_code(unit),
+    };
+    let missing = units.filter(|unit| unit.receiving_status != ReceivingStatus::Received);
+    let matching: Vec<_> = missing.filter(is_match).collect();
+    // Lines of two orders can have the same identifier, so a matching code takes precedence.
+    let exact = matching.iter().find(|unit| has_code(unit));
+    exact.or(matching.first()).map(|unit| unit.id.clone())
 }

@@ -1,5 +1,6 @@
 //! Returns that nobody sends, and parcels that come late.
 
+use super::receiving::unit_received;
 use super::*;
 
 fn scan(number: &str) -> CarrierReport {
@@ -145,6 +146,29 @@ fn a_late_receipt_brings_a_return_back() {
     let change = rma.receive_late(&receipt, |_| true, minute(2));
     assert_eq!(summary(&change), "rma.received; changed A/L1/2");
     assert_eq!(shown(&rma), "CREATED [A/L1/1 A/L1/2]");
+}
+
+#[test]
+fn a_late_receipt_brings_back_only_the_units_of_its_parcel() {
+    let mut rma = rma("RMA-1", &["A/L1/1", "A/L1/2", "A/L2/1"]);
+    for (number, units) in [("1Z", vec![unit("A/L1/1")]), ("2Z", vec![unit("A/L1/2")])] {
+        let label = report(TrackingEvent::Label, Some(number));
+        rma.track(&CarrierReport { units: Some(units), ..label }, minute(1)).unwrap();
+    }
+    rma.expire(minute(2));
+    let receive = |id: &str| {
+        let mut rma = rma.clone();
+        let receipt = Receipt { findings: vec![Finding::Received { unit: unit(id) }] };
+        rma.receive_late(&receipt, |_| true, minute(3)).unwrap();
+        shown(&rma)
+    };
+    assert_eq!(receive("A/L1/2"), "CREATED [A/L1/2]");
+    assert_eq!(receive("A/L2/1"), "CREATED [A/L2/1]");
+    let mut reported = rma.clone();
+    let sku = reported.units[2].sku.clone();
+    let received = unit_received(Some("L2"), Some(&sku), None);
+    reported.receive_unit_late(&received, |_| true, minute(3)).unwrap();
+    assert_eq!(shown(&reported), "CREATED [A/L2/1]");
 }
 
 #[test]
