@@ -117,6 +117,11 @@ impl Deliveries {
         self.0.merchants.get(id)
     }
 
+    /// Ends when the merchants are loaded: until then, messages would be written in the default version.
+    pub async fn merchants_loaded(&self) {
+        self.0.merchants.loaded().await;
+    }
+
     /// The version in which messages of a kind are written for a merchant.
     pub fn message_version(&self, merchant: &MerchantId, kind: MessageKind) -> MessageVersion {
         let interface = Interface::Message(kind);

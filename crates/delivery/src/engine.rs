@@ -64,11 +64,7 @@ impl Engine {
     /// Waits until the merchants are loaded: without them no endpoint has a URL or is known to be paused, and
     /// every attempt would fail. Returns false if the process stops.
     pub(crate) async fn wait_for_merchants(&self, stop: &CancellationToken) -> bool {
-        let mut changes = self.merchants.changes();
-        tokio::select! {
-            () = stop.cancelled() => false,
-            loaded = changes.wait_for(|changes| *changes > 0) => loaded.is_ok(),
-        }
+        stop.run_until_cancelled(self.merchants.loaded()).await.is_some()
     }
 
     pub(crate) fn is_paused(&self, merchant: &str, kind: MessageKind) -> bool {

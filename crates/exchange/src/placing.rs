@@ -54,6 +54,10 @@ pub(crate) struct Placer {
 
 impl Placer {
     pub(crate) async fn run(self, stop: CancellationToken) {
+        // Without the merchants no variant can be asked for, and all confirmations would fail.
+        if stop.run_until_cancelled(self.merchants.loaded()).await.is_none() {
+            return;
+        }
         let placer = Arc::new(self);
         let max_concurrency = placer.settings.max_concurrency.get();
         let mut tasks = PlacingTasks::new(max_concurrency.try_into().unwrap_or(usize::MAX));

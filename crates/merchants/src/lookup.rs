@@ -108,6 +108,13 @@ impl Merchants {
         self.changes.subscribe()
     }
 
+    /// Ends when the merchants are loaded from the database. Without them, no merchant has settings or endpoints:
+    /// work that no request asks for waits for this.
+    pub async fn loaded(&self) {
+        // The sender lives as long as `self`, so this cannot fail.
+        let _ = self.changes().wait_for(|changes| *changes > 0).await;
+    }
+
     /// Adds merchants that are new, or that differ from the current ones and are not older.
     pub(crate) fn update(&self, merchants: impl IntoIterator<Item = Merchant>) {
         let mut is_changed = false;

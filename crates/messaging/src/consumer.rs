@@ -146,6 +146,9 @@ impl Consumer {
             // A handler may take sequence numbers.
             () = self.broker.restore_check.ended() => {}
         }
+        if self.stop.run_until_cancelled(self.handler.ready()).await.is_none() {
+            return;
+        }
         let mut backoff = Backoff::new(MIN_BACKOFF, MAX_BACKOFF);
         while !self.stop.is_cancelled() {
             if let Err(error) = self.consume(&mut backoff).await {

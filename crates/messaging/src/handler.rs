@@ -21,6 +21,11 @@ pub trait Handler: Send + Sync + 'static {
     /// A transaction takes no further event once the costs of its events reach this sum.
     const MAX_BATCH_COST: usize = usize::MAX;
 
+    /// Ends when the handler has all that it needs. No event is consumed before.
+    fn ready(&self) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+
     /// Cost of handling an event, in a unit of the handler's choice.
     fn cost(_: &Self::Event) -> usize {
         0
@@ -85,6 +90,7 @@ impl ReadEvent {
 pub(crate) trait AnyHandler: Send + Sync {
     fn event_type(&self) -> &'static str;
     fn max_prefetch(&self) -> u16;
+    fn ready(&self) -> BoxFuture<'_, ()>;
     fn max_batch_cost(&self) -> usize;
     fn queue_for_large(&self) -> Option<&'static str>;
     fn read(&self, body: &[u8]) -> serde_json::Result<ReadEvent>;
@@ -105,6 +111,10 @@ impl<H: Handler> AnyHandler for H {
         // RabbitMQ takes zero for "unlimited".
         const { assert!(H::MAX_PREFETCH > 0) };
         H::MAX_PREFETCH
+    }
+
+    fn ready(&self) -> BoxFuture<'_, ()> {
+        Handler::ready(self).boxed()
     }
 
     fn max_batch_cost(&self) -> usize {

@@ -64,6 +64,13 @@ struct HandlerDeps {
     clock: Clock,
 }
 
+impl HandlerDeps {
+    /// Messages are written in the version that the merchant's endpoint has.
+    async fn ready(&self) {
+        self.deliveries.merchants_loaded().await;
+    }
+}
+
 /// The stored units and returns that a batch of orders may read for each order, unless it is a batch of the queue
 /// for bulk. An order of [`OrderStored`] has few units, but an earlier snapshot may have had ten thousand, and its
 /// refunds may concern returns of megabytes. Such orders move to the queue for bulk, so that those of other
@@ -94,6 +101,10 @@ impl<E: Event + AsRef<OrderStored>> Handler for Orders<E> {
         (E::TYPE == OrderStored::TYPE).then_some(OrderStoredInBulk::TYPE)
     }
 
+    async fn ready(&self) {
+        self.0.ready().await;
+    }
+
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
@@ -120,6 +131,10 @@ struct Receipts(HandlerDeps);
 impl Handler for Receipts {
     type Event = UnitReceived;
 
+    async fn ready(&self) {
+        self.0.ready().await;
+    }
+
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
@@ -139,6 +154,10 @@ impl Handler for PlacedExchanges {
     type Event = ExchangePlaced;
 
     const MAX_PREFETCH: u16 = MAX_EXCHANGE_PREFETCH;
+
+    async fn ready(&self) {
+        self.0.ready().await;
+    }
 
     async fn handle(
         &self,
@@ -160,6 +179,10 @@ impl Handler for FailedExchanges {
 
     const MAX_PREFETCH: u16 = MAX_EXCHANGE_PREFETCH;
 
+    async fn ready(&self) {
+        self.0.ready().await;
+    }
+
     async fn handle(
         &self,
         conn: &mut AsyncPgConnection,
@@ -179,6 +202,10 @@ impl Handler for UndeliverableExchanges {
     type Event = ExchangeUndeliverable;
 
     const MAX_PREFETCH: u16 = MAX_EXCHANGE_PREFETCH;
+
+    async fn ready(&self) {
+        self.0.ready().await;
+    }
 
     async fn handle(
         &self,
@@ -203,6 +230,10 @@ impl Handler for Erasures {
 
     fn cost(_: &ShopperErased) -> usize {
         1
+    }
+
+    async fn ready(&self) {
+        self.0.ready().await;
     }
 
     async fn handle(

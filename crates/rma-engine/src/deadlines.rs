@@ -4,6 +4,7 @@
 //! return_deadlines --> due by the clock of the database --> the merchant's settings say later: moved
 //!                                                      --> the return does not need it any more: deleted
 //!                                                      --> a row is locked: tried again in some seconds
+//!                                                      --> the merchant is unknown: tried again in some minutes
 //!                                                      --> the return changes, its message is stored, deleted
 //! ```
 //!
@@ -43,7 +44,8 @@ use crate::store::deadlines::{self, StoredDeadline};
 /// Deadlines in one transaction.
 const BATCH: usize = 20;
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-/// The time until a deadline of a locked return is tried again, and that of a return that failed.
+/// The time until a deadline of a locked return is tried again, and that of a return that failed or whose merchant is
+/// unknown.
 const LOCKED_INTERVAL: TimeDelta = TimeDelta::seconds(10);
 const FAILED_INTERVAL: TimeDelta = TimeDelta::minutes(10);
 /// Merchants whose settings are compared with their deadlines, and deadlines that follow them, in one statement.
@@ -59,7 +61,12 @@ pub(crate) fn start(app: &App, process: &Process) {
     let pool = process.pool.clone();
     // Nothing wakes the task: a deadline is due days after it is written.
     let wake = Arc::new(Notify::new());
-    process.tasks.spawn("deadlines", |stop| pool.run_as_leader(worker, wake, POLL_INTERVAL, stop));
+    process.tasks.spawn("deadlines", |stop| async move {
+        let merchants = worker.merchants.clone();
+        if stop.run_until_cancelled(merchants.loaded()).await.is_some() {
+            pool.run_as_leader(worker, wake, POLL_INTERVAL, stop).await;
+        }
+    });
 }
 
 pub(crate) struct DeadlineWorker {

@@ -1,13 +1,16 @@
 //! The path of an event from the outbox to its handler.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use diesel::sql_types::Text;
-use diesel_async::RunQueryDsl as _;
-use messaging::{Envelope, MIGRATIONS, Outbox};
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use messaging::{Envelope, HandleError, Handler, MIGRATIONS, Outbox};
 use testkit::{Database, eventually, process};
+use tokio::sync::watch;
 
-use crate::test_app::{CountingHandler, NoteWritten, QUEUE, TIMEOUT, TestApp};
+use crate::test_app::{CountingHandler, NoteWritten, QUEUE, TIMEOUT, TestApp, stop};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_event_is_handled_once() {
@@ -18,6 +21,47 @@ async fn every_event_is_handled_once() {
     }
     app.assert_handled_once(0..1200).await;
     assert!(app.peek_dead_letters().await.is_empty());
+    app.stop().await;
+}
+
+/// Waits until it is ready, and notes whether it was called before.
+struct ReadyHandler(watch::Receiver<bool>, Arc<AtomicBool>);
+
+impl Handler for ReadyHandler {
+    type Event = NoteWritten;
+
+    async fn ready(&self) {
+        self.0.clone().wait_for(|ready| *ready).await.unwrap();
+    }
+
+    async fn handle(
+        &self,
+        conn: &mut AsyncPgConnection,
+        events: &[&Envelope<NoteWritten>],
+    ) -> Result<(), HandleError> {
+        self.1.fetch_or(!*self.0.borrow(), Ordering::Relaxed);
+        CountingHandler::default().handle(conn, events).await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_event_is_handled_before_the_handler_is_ready() {
+    let app = TestApp::new().await;
+    let (ready, is_ready) = watch::channel(false);
+    app.append(0..3).await;
+    app.wait_for_empty_outbox().await;
+    let was_early = Arc::new(AtomicBool::new(false));
+    app.consume(ReadyHandler(is_ready, was_early.clone()));
+    // A second consumer of the queue handles all events, and none is left for the first.
+    let (process, _outbox) = app.start_replica();
+    messaging::consume(&app.broker, "consumer", &process, CountingHandler::default());
+    app.assert_handled_once(0..3).await;
+    ready.send(true).unwrap();
+    app.append(3..6).await;
+    app.assert_handled_once(0..6).await;
+    assert!(!was_early.load(Ordering::Relaxed), "an event was handled too early");
+    assert!(app.peek_dead_letters().await.is_empty());
+    stop(process).await;
     app.stop().await;
 }
 

@@ -11,7 +11,7 @@ use platform::batching::Processing;
 use platform::{Clock, Timestamp};
 use serde_json::json;
 
-use super::LOCKED_INTERVAL;
+use super::{FAILED_INTERVAL, LOCKED_INTERVAL};
 use crate::error::Error;
 use crate::projection;
 use crate::return_changes::{Cause, ReturnChanges};
@@ -41,6 +41,15 @@ pub(super) struct Batch<'a> {
     pub(super) processing: Processing,
 }
 
+#[derive(Default)]
+struct Partition<'d> {
+    /// Deadlines that are due later, with their new times.
+    moved: Vec<(&'d StoredDeadline, Deadline)>,
+    due: Vec<&'d StoredDeadline>,
+    /// Deadlines of unknown merchants.
+    unknown: Vec<&'d StoredDeadline>,
+}
+
 /// Returns whose deadlines are due, as far as no other transaction has locked them or their orders, and they are not too
 /// large for a batch.
 struct Locked {
@@ -63,7 +72,7 @@ impl Batch<'_> {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let due = deadlines::lock_due(conn, self.now, most).await?;
         let mut worked = Worked { due: due.len(), ..Worked::default() };
-        let (moved, due) = self.partition(&due);
+        let Partition { moved, due, unknown } = self.partition(&due);
         let mut locked = self.lock(conn, &due).await?;
         let mut changes = ReturnChanges::new(self.deliveries);
         // After the locks, so that times follow the order of the changes.
@@ -89,7 +98,7 @@ impl Batch<'_> {
             let cause = Cause { actor: "deadline", action: "expiry", detail };
             changes.add(rma, &change, cause, now)?;
         }
-        worked.done = moved.len() + ended.len();
+        worked.done = moved.len() + ended.len() + unknown.len();
         if worked.done == 0 && self.processing == Processing::Batch {
             // The caller tries each alone.
             return Ok(worked);
@@ -103,27 +112,29 @@ impl Batch<'_> {
         deadlines::delete(conn, &ended).await?;
         deadlines::reschedule(conn, &moved).await?;
         deadlines::postpone(conn, &left, self.now + LOCKED_INTERVAL).await?;
+        deadlines::postpone(conn, &unknown, self.now + FAILED_INTERVAL).await?;
         Ok(worked)
     }
 }
 
 impl Batch<'_> {
-    /// Separates the deadlines that are due later by the present settings of their merchants.
-    fn partition<'d>(
-        &self,
-        due: &'d [StoredDeadline],
-    ) -> (Vec<(&'d StoredDeadline, Deadline)>, Vec<&'d StoredDeadline>) {
-        let mut moved = Vec::new();
-        let mut still_due = Vec::new();
+    /// Separates the deadlines that are due later by the present settings of their merchants, and those of merchants
+    /// that this replica does not know: their days may be longer.
+    fn partition<'d>(&self, due: &'d [StoredDeadline]) -> Partition<'d> {
+        let mut partition = Partition::default();
         for stored in due {
-            let merchant = self.merchants.get(&stored.merchant);
-            let deadline = merchant.map(|it| stored.kind.starting(stored.started_at, &it.settings));
-            match deadline.filter(|it| it.due_at > self.now) {
-                Some(deadline) => moved.push((stored, deadline)),
-                None => still_due.push(stored),
+            let Some(merchant) = self.merchants.get(&stored.merchant) else {
+                partition.unknown.push(stored);
+                continue;
+            };
+            let deadline = stored.kind.starting(stored.started_at, &merchant.settings);
+            if deadline.due_at > self.now {
+                partition.moved.push((stored, deadline));
+            } else {
+                partition.due.push(stored);
             }
         }
-        (moved, still_due)
+        partition
     }
 
     /// Locks the orders of the returns, then the returns. In a batch, locked rows are skipped.

@@ -274,6 +274,26 @@ async fn a_deadline_that_passes_while_the_service_is_down_is_due_afterwards() {
     assert_eq!(app.sent_messages().await, ["rma.created", "rma.expired"]);
 }
 
+/// The merchants are not replicated yet, for example in a restored database.
+#[tokio::test]
+async fn a_return_of_an_unknown_merchant_does_not_expire() {
+    let app = TestApp::start().await;
+    app.store("acme", &order("A", 1)).await;
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    app.change_rows(
+        "INSERT INTO return_deadlines SELECT 'unknown', rma_identifier, kind, started_at, days, \
+             now() - interval '30 days' FROM return_deadlines WHERE merchant = 'acme'",
+    )
+    .await;
+    eventually("the deadline is tried again later", SOON, || async {
+        let later = "SELECT count(*) AS n FROM return_deadlines \
+                     WHERE merchant = 'unknown' AND due_at > now() + interval '5 minutes'";
+        (app.number(later).await == 1).then_some(())
+    })
+    .await;
+    assert_eq!(app.show(&rma).await["status"], "CREATED");
+}
+
 #[tokio::test]
 async fn open_returns_follow_the_merchants_days() {
     let app = TestApp::start().await;
