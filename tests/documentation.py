@@ -51,6 +51,7 @@ STACK_PAGES = {
     "docs/rotate-keys-and-secrets.md": {},
     "docs/back-up-and-restore.md": {},
     "docs/make-the-portal-yours.md": {},
+    "docs/write-a-returns-policy.md": {},
 }
 # Run before the examples of a page: a delivery and a return that exist, and a token of the merchant demo.
 PREPARE = f"""

@@ -131,7 +131,18 @@ const journeys = {
   },
 
   async keep(portal) {
-    const order = await publish(["COTTON-TEE-RUST-M"]);
+    // The demo merchant's rule lets shoppers keep items up to 15.00 USD.
+    const dear = await publish(["COTTON-TEE-RUST-M"]);
+    await portal.find(dear);
+    await portal.choose(TEE, 1, "DAMAGED");
+    await portal.press("form-continue");
+    await portal.chooseResolution(TEE, "refund");
+    await portal.press("form-continue");
+    await portal.isAt("method-title");
+    assert.equal(await portal.method("customer-keep").isDisabled(), true);
+    assert.match(await portal.main(), /15[.,]00/);
+    await portal.press("sign-out");
+    const order = await publish([{ sku: "COTTON-TEE-RUST-M", discount: 1700 }]);
     await portal.find(order);
     await portal.goOn([{ title: TEE, reason: "DAMAGED" }], "customer-keep");
     const [refund, shipping] = await portal.amounts("check-items-refund", "check-shipping");

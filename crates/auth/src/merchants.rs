@@ -9,7 +9,10 @@ use chrono::{DateTime, Utc};
 use diesel_async::AsyncPgConnection;
 use domain::{
     access::MerchantId,
-    merchant::{Endpoint, Merchant, MerchantChanged, REDACTED, Sealed, Settings, SettingsChange},
+    merchant::{
+        Endpoint, Merchant, MerchantChanged, PolicyWarning, REDACTED, Sealed, Settings,
+        SettingsChange,
+    },
 };
 use platform::Timestamp;
 use serde::Serialize;
@@ -53,6 +56,10 @@ pub(crate) struct MerchantView {
     #[serde(flatten)]
     settings: Settings,
     pub(crate) endpoints: BTreeMap<String, Endpoint<Redacted>>,
+    /// Rules that have no effect as they are.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    policy_warnings: Vec<PolicyWarning>,
     created_at: DateTime<Utc>,
     updated_at: DateTime<Utc>,
 }
@@ -67,6 +74,7 @@ impl From<StoredMerchant> for MerchantView {
             identifier: merchant.identifier.to_string(),
             version: merchant.version,
             endpoints: endpoints.collect(),
+            policy_warnings: merchant.settings.policy.warnings(&merchant.settings.currency),
             settings: merchant.settings,
             created_at,
             updated_at,

@@ -30,8 +30,10 @@ fn reader<T>(
 
 fn check_merchants(bodies: &mut RequestBodies) {
     let guard = Guard::new(true, &[]);
-    // `allOf` cannot forbid further properties, and no schema limits the lengths of elements.
-    let settings = ["$.no_such_field", "final_sale_tags[]", "image_hosts[]", "host_names[]"];
+    // `allOf` cannot forbid further properties, and no schema limits the lengths of elements, or requires that a rule has
+    // an effect.
+    let settings =
+        ["$.no_such_field", "final_sale_tags[]", "image_hosts[]", "host_names[]", ".then"];
     let new_merchant = reader(|body| read_new_merchant(body, &guard));
     bodies.check("POST /v1/merchants", &settings, new_merchant);
     let change = reader(|body| SettingsChange::read(body, &guard));

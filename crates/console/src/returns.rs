@@ -98,8 +98,12 @@ async fn show_return(
     let label = "Exchange orders of the return";
     let exchange_orders =
         exchange_orders.map(|Records { records, .. }| exchange_order_table(label, &records, &page));
+    let shipping_cost = amount(rma.return_shipping_cost_cents, currency);
     html(&ReturnPage {
-        shipping_cost: amount(rma.return_shipping_cost_cents, currency),
+        shipping_cost: match &rma.cost_rule {
+            Some(rule) => format!("{shipping_cost} (rule {rule})"),
+            None => shipping_cost,
+        },
         waiting: waiting::reasons(&rma),
         units: unit_table(&rma, &merchant, currency),
         parcels: parcel_table(&rma, &page),

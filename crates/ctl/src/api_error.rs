@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use domain::json::FieldError;
-use domain::returns::UnitId;
+use domain::returns::{Ineligible, UnitId};
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
 use serde::Deserialize;
@@ -43,7 +43,8 @@ struct Body {
 struct IneligibleUnit {
     #[serde(flatten)]
     unit: UnitId,
-    detail: String,
+    #[serde(flatten)]
+    ineligible: Ineligible,
 }
 
 /// A difference between a quote and the return.
@@ -57,7 +58,8 @@ struct QuoteChange {
 
 impl Body {
     fn reasons(&self) -> Vec<String> {
-        let ineligible = self.ineligible.iter().map(|it| format!("{}: {}", it.unit, it.detail));
+        let ineligible =
+            self.ineligible.iter().map(|it| format!("{}: {}", it.unit, it.ineligible.in_words()));
         let changes = self.changes.iter().map(|QuoteChange { unit, field, quoted, current }| {
             let unit = unit.as_ref().map(|unit| format!("{unit}: ")).unwrap_or_default();
             format!("{unit}{field} was {quoted} and is now {current}")
@@ -167,10 +169,11 @@ mod tests {
         check(
             r#"{"message": "some units cannot be returned", "quote": {}, "ineligible": [
                 {"order_identifier": "1001", "order_line_item_identifier": "L-1", "unit": 1,
-                 "code": "window_expired", "detail": "the unit could be returned until 2 November 2026"}]}"#,
+                 "code": "window_expired", "detail": "the unit could be returned until 2 November 2026",
+                 "rule": "short"}]}"#,
             &expect![[r#"
                 some units cannot be returned
-                  unit 1 of line L-1 of order 1001: the unit could be returned until 2 November 2026
+                  unit 1 of line L-1 of order 1001: the unit could be returned until 2 November 2026 (rule short)
                   request id r-1"#]],
         );
         check(

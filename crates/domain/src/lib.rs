@@ -14,6 +14,7 @@ pub mod json;
 pub mod merchant;
 pub mod message_kind;
 pub mod order;
+pub mod policy;
 pub mod printable;
 pub mod returns;
 pub mod samples;

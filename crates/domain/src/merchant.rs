@@ -5,6 +5,7 @@
 
 mod appearance;
 mod authentication;
+mod day;
 mod endpoint;
 mod endpoint_change;
 pub mod guard;
@@ -14,6 +15,7 @@ mod patch;
 mod pem;
 mod policy;
 mod return_method;
+mod rules;
 mod secret_url;
 mod settings;
 mod settings_change;
@@ -32,12 +34,18 @@ pub use appearance::{
     Appearance, Color, Colors, InvalidColor, Language, LookupKey, MIN_CONTRAST, ReasonLabels,
 };
 pub use authentication::{Authentication, CredentialsIn};
+pub use day::end_of_day;
 pub use endpoint::{Endpoint, Sealed, SigningSecret};
 pub use headers::REDACTED;
 pub use headers::is_reserved_header;
 pub use interface::{Interface, UnknownInterface};
 pub use policy::{GiftCardOffer, MethodOffer, ReturnPolicy, ReturnReason, WITHDRAWAL};
 pub use return_method::ReturnMethod;
+pub use rules::{
+    Conditions, Cost, DateRange, DayRange, Effects, Keep, Outcome, Policy, PolicyWarning,
+    PriceRange, ReturnCount, Review, ReviewDecision, Rule, WeightRange, Window, WindowStart,
+    is_same_tag, matches_pattern,
+};
 pub use secret_url::SecretUrl;
 pub use settings::{Settings, SupportContact};
 pub use settings_change::{SettingsChange, read_new_merchant};

@@ -1,6 +1,6 @@
 //! Returns: the rules from the shopper's request to the merchant's refund.
 //!
-//! [`reconcile_units`] derives units from order snapshots, [`check_eligibility`] decides whether a
+//! [`reconcile_units`] derives units from order snapshots, [`crate::policy`] decides whether a
 //! unit can be returned, [`Rma`] is a return with its state machines, and [`match_refunds`]
 //! assigns refunds to units. Services load, apply, save and publish; they decide nothing.
 
@@ -30,10 +30,7 @@ pub use carrier_report::CarrierReport;
 pub use confirmed::{ConfirmedUnit, Replacement, ReturnConfirmed, Variant};
 pub use deadline::{Deadline, DeadlineKind};
 pub use discrepancy::Discrepancy;
-pub use eligibility::{
-    Ineligible, IneligibleCode, StaffOverride, UnitFacts, check_eligibility, check_method,
-    window_ends_at,
-};
+pub use eligibility::{Ineligible, IneligibleCode, StaffOverride};
 pub use label::{Label, LabelKind};
 pub use message::{RmaItem, RmaMessage, ServiceEvent};
 pub use money::{Amounts, RefundFinancials};
@@ -46,7 +43,7 @@ pub use refund_matching::{
 pub use refunded_unit::RefundedUnit;
 pub use request::{MAX_UNITS, RequestedUnit, ReturnRequest};
 pub use resolution::{RefundType, Resolution};
-pub use rma::{Change, ExchangeStatus, PurchasedUnit, Rma, RmaUnit};
+pub use rma::{Change, ExchangeStatus, PurchasedUnit, ReturnTerms, Rma, RmaUnit};
 pub use shipped_units::{AddedUnit, LineChanges, ShippedUnit, UnitChanges, reconcile_units};
 pub use status::{
     ReceivingEvent, ReceivingStatus, RmaStatus, StatusEvent, TrackingEvent, TrackingStatus,

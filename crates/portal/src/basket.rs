@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::{
     draft::{Choice, Resolution, ReturnDraft, line_key},
     error::PageError,
-    order::{self, Line, Order},
+    order::{self, ChoiceOption, Line, Order},
     page::Page,
     visit::Visit,
 };
@@ -65,6 +65,12 @@ impl Item {
         self.line.free.iter().take(count).map(|unit| unit.paid).sum()
     }
 
+    /// The amount paid for each unit; nothing for a giftee.
+    fn free_paid(&self) -> Vec<i64> {
+        let count = usize::try_from(self.choice.count).unwrap_or(usize::MAX);
+        self.line.free.iter().take(count).filter_map(|unit| unit.paid).collect()
+    }
+
     /// The resolutions that the shopper can choose. A gift card needs an exchange order, too.
     pub(crate) fn resolutions(&self, page: &Page, is_gift: bool) -> Vec<Resolution> {
         let reason = page.portal.reason(&self.choice.reason);
@@ -77,7 +83,26 @@ impl Item {
             }
             Resolution::GiftCard => self.exchange_possible && page.portal.gift_card.is_some(),
         };
-        Resolution::ALL.into_iter().filter(is_possible).collect()
+        let is_offered = |resolution: &Resolution| {
+            let Some(options) = self.line.options(&self.choice.reason) else { return true };
+            let mut own = options.iter().filter(|it| it.outcome == resolution.value());
+            own.any(|option| option.ineligible.is_none())
+        };
+        Resolution::ALL.into_iter().filter(is_possible).filter(is_offered).collect()
+    }
+
+    /// The merchant's rules about the chosen reason and resolution with a method. `None` if there are none.
+    pub(crate) fn option(&self, method: &str) -> Option<&ChoiceOption> {
+        let outcome = self.choice.resolution?.value();
+        let mut options = self.line.options(&self.choice.reason)?.iter();
+        options.find(|it| it.outcome == outcome && it.method == method)
+    }
+
+    /// The bonus for a gift card that the merchant's rules give.
+    pub(crate) fn rule_bonus(&self) -> Option<i64> {
+        let mut options = self.line.options(&self.choice.reason)?.iter();
+        let percent = options.find(|it| it.outcome == "gift_card")?.bonus_percent?;
+        Some(self.free_paid().iter().map(|paid| paid * percent / 100).sum())
     }
 }
 
@@ -112,6 +137,7 @@ pub(crate) mod tests {
             ],
             "gift_card": { "sku": "GC", "bonus_credit_amount_cents": 500 },
             "free_exchange_shipping": true,
+            "rule_texts": { "sale": { "en": "Sale items stay yours." }, "bulky": { "en": "Large items cost more." } },
         });
         page.portal = serde_json::from_value::<Portal>(portal).unwrap().into();
         page

@@ -55,6 +55,9 @@ pub(crate) struct Portal {
     #[serde(default)]
     pub(crate) methods: Vec<MethodOffer>,
     pub(crate) gift_card: Option<GiftCard>,
+    /// By the id of the rule and the code of the language.
+    #[serde(default)]
+    rule_texts: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -114,6 +117,12 @@ impl Portal {
 
     pub(crate) fn reason(&self, code: &str) -> Option<&Reason> {
         self.reasons.iter().find(|reason| reason.code == code)
+    }
+
+    /// The merchant's words about a rule.
+    pub(crate) fn rule_text(&self, rule: Option<&str>, language: Language) -> Option<&str> {
+        let texts = self.rule_texts.get(rule?)?;
+        texts.get(language.translation()).map(String::as_str)
     }
 
     /// The hosts of the pictures on this portal's pages.

@@ -10,7 +10,7 @@ use crate::{
     draft::{Resolution, ReturnDraft},
     error::PageError,
     page::{Page, Step, html, redirect, rejected},
-    refusal,
+    refusal::{self, Refusal},
     resolution::{self, is_gift},
     sent::{Problem, Sent},
     visit::{Proven, Visit},
@@ -33,6 +33,8 @@ pub(crate) struct MethodOption {
     pub(crate) value: String,
     pub(crate) label: String,
     hint: String,
+    /// The merchant's words about the cost.
+    note: Option<String>,
     /// The cost of the whole return; a giftee does not see it.
     pub(crate) cost: Option<String>,
     cost_cents: i64,
@@ -124,7 +126,8 @@ pub(crate) fn methods(
     let currency = items.first().map_or("", |item| item.line.currency.as_str());
     let option = |offer: &crate::merchant::MethodOffer| {
         let has_cost = portal.currency == currency && !is_free;
-        let cost_cents = if has_cost { offer.shipping_cost_cents } else { 0 };
+        let by_settings = if has_cost { offer.shipping_cost_cents } else { 0 };
+        let (cost_cents, rule) = cost(items, &offer.method, by_settings);
         let cost = match cost_cents {
             0 => page.t("method-free"),
             cents => page.money(&cents, currency),
@@ -133,6 +136,7 @@ pub(crate) fn methods(
         MethodOption {
             label: page.t(name),
             hint: page.t(&format!("{name}-hint")),
+            note: portal.rule_text(rule, page.language).map(str::to_owned),
             cost: (!is_gift).then_some(cost),
             cost_cents,
             refusals: refusals(page, items, &offer.method),
@@ -149,9 +153,27 @@ pub(crate) fn methods(
     methods
 }
 
+/// The highest cost of an item, and the rule that caused it.
+fn cost<'a>(items: &'a [Item], method: &str, by_settings: i64) -> (i64, Option<&'a str>) {
+    let cost = |item: &'a Item| {
+        let option = item.option(method);
+        let rule = option.and_then(|option| option.cost_rule.as_deref());
+        let by_rule = option.and_then(|option| option.return_shipping_cost_cents);
+        (if rule.is_some() { by_rule.unwrap_or_default() } else { by_settings }, rule)
+    };
+    items.iter().map(cost).max_by_key(|(cents, _)| *cents).unwrap_or((by_settings, None))
+}
+
 fn refusals(page: &Page, items: &[Item], method: &str) -> Vec<String> {
+    let paid: Option<i64> = items.iter().map(Item::paid).sum();
+    let too_much = Refusal { code: "keep_not_allowed".to_owned(), rule: None };
     let refusal = |item: &Item| {
-        let reason = refusal::sentence(page, item.line.refusal(method)?, None);
+        let option = item.option(method);
+        let by_rule = option.and_then(|option| option.ineligible.as_ref());
+        let limit = option.and_then(|option| option.keep_up_to_cents);
+        let by_sum = limit.zip(paid).filter(|(limit, paid)| paid > limit).map(|_| &too_much);
+        let refusal = by_rule.or_else(|| item.line.refusal(method)).or(by_sum)?;
+        let reason = refusal::sentence(page, refusal, None);
         Some(page.t2("method-refused", "title", &item.line.title, "reason", reason))
     };
     items.iter().filter_map(refusal).collect()
@@ -199,6 +221,44 @@ mod tests {
         let methods = methods(&page(), &[item], Some("express-returns"), false);
         let chosen: Vec<_> = methods.iter().map(|it| (it.is_chosen, it.refusals.len())).collect();
         assert_eq!(chosen, [(false, 0), (false, 1)]);
+    }
+
+    #[test]
+    fn rules_decide_costs_and_methods() {
+        let mut bulky = unit("1", 1);
+        let option = |method: &str, refusal: serde_json::Value| {
+            json!({ "outcome": "refund", "method": method, "ineligible": refusal,
+                    "return_shipping_cost_cents": 900, "cost_rule": "bulky" })
+        };
+        let refused = json!({ "code": "method_not_offered", "rule": "sale" });
+        bulky["choices"] = json!([
+            { "options": [option("mail-back", json!(null)), option("express-returns", refused)] },
+            { "reasons": ["OTHER"], "options": [] },
+        ]);
+        let mut item = item("A-1~1~1~SMALL~refund");
+        item.line = order(&[bulky]).lines.remove(0);
+        let methods = methods(&page(), &[item], None, false);
+        let shown: Vec<_> = methods
+            .iter()
+            .map(|it| (it.cost.as_deref(), it.note.as_deref(), it.refusals.join(" ")))
+            .collect();
+        let note = Some("Large items cost more.");
+        let refusal = "Not possible for Shirt 1: Sale items stay yours.".to_owned();
+        assert_eq!(shown, [(Some("€9.00"), note, String::new()), (Some("€9.00"), note, refusal)]);
+    }
+
+    #[test]
+    fn items_that_cost_too_much_together_cannot_be_kept() {
+        let mut small = unit("1", 1);
+        small["choices"] = json!([{ "options": [
+            { "outcome": "refund", "method": "mail-back", "return_shipping_cost_cents": 0, "keep_up_to_cents": 5000 },
+        ] }]);
+        let mut item = item("A-1~1~1~SMALL~refund");
+        item.line = order(&[small]).lines.remove(0);
+        let refusals =
+            |items: &[Item]| methods(&page(), items, None, false).remove(0).refusals.len();
+        assert_eq!(refusals(std::slice::from_ref(&item)), 0);
+        assert_eq!(refusals(&[item.clone(), item]), 2);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, Utc};
 use domain::printable;
 use futures_util::future::try_join_all;
 use pages::{
@@ -11,7 +11,10 @@ use pages::{
 };
 use serde::Deserialize;
 
-use crate::visit::Visit;
+use crate::{
+    refusal::{Refusal, last_day},
+    visit::Visit,
+};
 
 /// Units of one call, and the number of calls for one order.
 const PAGE_UNITS: &str = "500";
@@ -43,11 +46,13 @@ pub(crate) struct Line {
     pub(crate) exchange_offered: bool,
     /// The units that can be returned, those with the shortest time first.
     pub(crate) free: Vec<FreeUnit>,
-    /// The number of units that cannot be returned by the code of the reason, and the end of their time.
-    pub(crate) blocked: BTreeMap<String, (u32, DateTime<Utc>)>,
+    /// The number of units that cannot be returned by the reason, and the end of their time.
+    pub(crate) blocked: BTreeMap<Refusal, (u32, DateTime<Utc>)>,
     /// The amounts that the shopper paid for the units that cannot be returned.
     blocked_paid: Vec<i64>,
     unavailable_methods: Vec<UnavailableMethod>,
+    /// The terms by reason, if the merchant has rules.
+    choices: Vec<ReasonChoices>,
 }
 
 /// A unit that can be returned.
@@ -67,11 +72,6 @@ impl FreeUnit {
     }
 }
 
-/// A time on the day before the time for returns ended.
-pub(crate) fn last_day(until: DateTime<Utc>) -> DateTime<Utc> {
-    until.checked_sub_signed(TimeDelta::seconds(1)).unwrap_or(until)
-}
-
 impl Line {
     /// The number of units that can be returned.
     pub(crate) fn free_count(&self) -> u32 {
@@ -87,10 +87,17 @@ impl Line {
         }
     }
 
-    /// The code of the reason why the units cannot be returned in this way.
-    pub(crate) fn refusal(&self, method: &str) -> Option<&str> {
+    /// Why the units cannot be returned in this way, whatever the reason and the result.
+    pub(crate) fn refusal(&self, method: &str) -> Option<&Refusal> {
         let found = self.unavailable_methods.iter().find(|it| it.method == method);
-        found.map(|found| found.code.as_str())
+        found.map(|found| &found.refusal)
+    }
+
+    /// The terms of a reason, by result and method. `None` if the merchant has no rules.
+    pub(crate) fn options(&self, reason: &str) -> Option<&[ChoiceOption]> {
+        let own = self.choices.iter().find(|it| it.reasons.iter().any(|it| it == reason));
+        let all = || self.choices.iter().find(|it| it.reasons.is_empty());
+        own.or_else(all).map(|it| it.options.as_slice())
     }
 }
 
@@ -117,24 +124,46 @@ struct Unit {
     unit_price_amount_cents: Option<i64>,
     #[serde(default)]
     returnable: bool,
-    ineligible: Option<Ineligible>,
+    ineligible: Option<Refusal>,
     returnable_until: DateTime<Utc>,
     refund_amount_cents: Option<i64>,
     #[serde(default)]
     exchange_offered: bool,
     #[serde(default)]
     unavailable_methods: Vec<UnavailableMethod>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Ineligible {
-    code: String,
+    #[serde(default)]
+    choices: Vec<ReasonChoices>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 struct UnavailableMethod {
     method: String,
-    code: String,
+    #[serde(flatten)]
+    refusal: Refusal,
+}
+
+/// The terms of reasons.
+#[derive(Debug, Clone, Deserialize)]
+struct ReasonChoices {
+    /// Empty: every reason that is in no other entry.
+    #[serde(default)]
+    reasons: Vec<String>,
+    options: Vec<ChoiceOption>,
+}
+
+/// The terms of a result and a method. Amounts are absent for a giftee.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct ChoiceOption {
+    pub(crate) outcome: String,
+    pub(crate) method: String,
+    /// Why this is not possible.
+    pub(crate) ineligible: Option<Refusal>,
+    pub(crate) return_shipping_cost_cents: Option<i64>,
+    /// The rule that caused the cost.
+    pub(crate) cost_rule: Option<String>,
+    /// The sum of the return up to which the shopper can keep the unit.
+    pub(crate) keep_up_to_cents: Option<i64>,
+    pub(crate) bonus_percent: Option<i64>,
 }
 
 /// Loads orders at the same time.
@@ -199,6 +228,7 @@ fn line(unit: &Unit, order: &str, currency: &str) -> Line {
         blocked: BTreeMap::new(),
         blocked_paid: Vec::new(),
         unavailable_methods: Vec::new(),
+        choices: Vec::new(),
     }
 }
 
@@ -207,11 +237,12 @@ fn add(line: &mut Line, unit: Unit) {
     if unit.returnable {
         line.exchange_offered |= unit.exchange_offered && unit.variant_identifier.is_some();
         line.unavailable_methods = unit.unavailable_methods;
+        line.choices = unit.choices;
         line.free.push(FreeUnit { number, until, paid: unit.refund_amount_cents });
     } else {
         line.blocked_paid.extend(unit.refund_amount_cents);
-        let code = unit.ineligible.map_or_else(String::new, |refusal| refusal.code);
-        let (count, last) = line.blocked.entry(code).or_insert((0, until));
+        let refusal = unit.ineligible.unwrap_or_default();
+        let (count, last) = line.blocked.entry(refusal).or_insert((0, until));
         *count += 1;
         *last = until.max(*last);
     }

@@ -1,13 +1,31 @@
 //! The reasons why units cannot be returned, in words.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use domain::returns::IneligibleCode;
+use serde::Deserialize;
 
-use crate::{order::last_day, page::Page};
+use crate::page::Page;
 
-/// The sentence for a code. `until` is the end of the unit's time for returns.
-pub(crate) fn sentence(page: &Page, code: &str, until: Option<DateTime<Utc>>) -> String {
-    let code = code.parse().ok();
+/// Why a unit cannot be returned, as rma-engine responds.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default, Deserialize)]
+pub(crate) struct Refusal {
+    pub(crate) code: String,
+    /// The merchant's rule that caused it.
+    pub(crate) rule: Option<String>,
+}
+
+/// A time on the day before the time for returns ended.
+pub(crate) fn last_day(until: DateTime<Utc>) -> DateTime<Utc> {
+    until.checked_sub_signed(TimeDelta::seconds(1)).unwrap_or(until)
+}
+
+/// The sentence for a refusal: the merchant's words about the rule, or ours. `until` is the end of the unit's time for
+/// returns.
+pub(crate) fn sentence(page: &Page, refusal: &Refusal, until: Option<DateTime<Utc>>) -> String {
+    if let Some(text) = page.portal.rule_text(refusal.rule.as_deref(), page.language) {
+        return text.to_owned();
+    }
+    let code = refusal.code.parse().ok();
     match (code, until) {
         (Some(IneligibleCode::WindowExpired), Some(until)) => {
             page.t1("ineligible-window-expired-on", "date", page.date(&last_day(until)))
@@ -26,6 +44,10 @@ fn text_id(code: IneligibleCode) -> &'static str {
         IneligibleCode::TooHeavyForExpress => "ineligible-too-heavy-for-express",
         IneligibleCode::FinalSale => "ineligible-final-sale",
         IneligibleCode::WindowExpired => "ineligible-window-expired",
+        IneligibleCode::NotReturnable => "ineligible-not-returnable",
+        IneligibleCode::OutcomeNotOffered => "ineligible-outcome-not-offered",
+        IneligibleCode::MethodNotOffered => "ineligible-method-not-offered",
+        IneligibleCode::KeepNotAllowed => "ineligible-keep-not-allowed",
     }
 }
 
@@ -38,19 +60,11 @@ mod tests {
 
     #[test]
     fn every_code_has_a_sentence_in_every_language() {
-        let codes = [
-            IneligibleCode::OrderCancelled,
-            IneligibleCode::NotShipped,
-            IneligibleCode::AlreadyReturned,
-            IneligibleCode::AlreadyRefunded,
-            IneligibleCode::AlreadyExchanged,
-            IneligibleCode::TooHeavyForExpress,
-            IneligibleCode::FinalSale,
-            IneligibleCode::WindowExpired,
-        ];
         for language in Language::TRANSLATED {
-            let texts: Vec<_> =
-                codes.iter().map(|code| Texts::of(language).t(text_id(*code))).collect();
+            let texts: Vec<_> = IneligibleCode::ALL
+                .iter()
+                .map(|code| Texts::of(language).t(text_id(*code)))
+                .collect();
             assert!(texts.iter().all(|text| text.ends_with('.')), "{texts:?}");
         }
     }
@@ -59,8 +73,21 @@ mod tests {
     fn the_last_day_is_named() {
         let page = Page::without_merchant(&TestRequest::get().to_http_request());
         let until = Some("2026-12-03T00:00:00Z".parse().unwrap());
-        assert!(sentence(&page, "window_expired", until).contains("2 December 2026"));
-        assert_eq!(sentence(&page, "final_sale", until), page.t("ineligible-final-sale"));
-        assert_eq!(sentence(&page, "of_a_newer_version", None), page.t("ineligible-other"));
+        let sentence = |code: &str, until| {
+            let refusal = Refusal { code: code.to_owned(), rule: Some("unknown".to_owned()) };
+            sentence(&page, &refusal, until)
+        };
+        assert!(sentence("window_expired", until).contains("2 December 2026"));
+        assert_eq!(sentence("final_sale", until), page.t("ineligible-final-sale"));
+        assert_eq!(sentence("of_a_newer_version", None), page.t("ineligible-other"));
+    }
+
+    #[test]
+    fn the_merchant_has_its_own_words_about_a_rule() {
+        let mut page = crate::basket::tests::page();
+        let refusal = Refusal { code: "not_returnable".to_owned(), rule: Some("sale".to_owned()) };
+        assert_eq!(sentence(&page, &refusal, None), "Sale items stay yours.");
+        page.language = Language::De;
+        assert_eq!(sentence(&page, &refusal, None), page.t("ineligible-not-returnable"));
     }
 }

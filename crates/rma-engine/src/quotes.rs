@@ -5,10 +5,11 @@ pub(crate) mod conflict;
 pub(crate) mod terms;
 
 use domain::json::{FieldError, ValidationError};
-use domain::merchant::Merchant;
+use domain::merchant::{Merchant, Outcome};
+use domain::policy::{PolicyAt, UnitRequest, decide_return};
 use domain::returns::{
     Ineligible, IneligibleCode, RefundFinancials, RefundType, RequestedUnit, ReturnMethod,
-    ReturnRequest, RmaUnit, UnitId, check_eligibility,
+    ReturnRequest, RmaUnit, UnitId,
 };
 use platform::Timestamp;
 use serde::Serialize;
@@ -26,6 +27,10 @@ pub(crate) struct Quote {
     possible: bool,
     return_method: ReturnMethod,
     return_shipping_cost_cents: i64,
+    /// The rule that caused the cost; absent for that of the merchant's settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    cost_rule: Option<String>,
     /// The sum over the units.
     estimated_refund_amount_cents: i64,
     /// Money that the shopper gets back, before the return shipping cost.
@@ -44,6 +49,10 @@ pub(crate) struct QuotedUnit {
     title: String,
     refund_type: RefundType,
     refund_financials: RefundFinancials,
+    /// The bonus for the chosen gift card or variant. Absent unless a rule of the merchant gives it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    bonus_amount_cents: Option<i64>,
     returnable: bool,
     /// Why the unit cannot be returned; absent if it can.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,6 +60,10 @@ pub(crate) struct QuotedUnit {
     /// The policy reason that staff has overridden.
     #[serde(skip_serializing_if = "Option::is_none")]
     overridden: Option<IneligibleCode>,
+    /// The rule that caused the reason that staff has overridden.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    overridden_rule: Option<String>,
 }
 
 /// A unit that cannot be returned.
@@ -66,6 +79,7 @@ pub(crate) struct IneligibleUnit {
 pub(crate) struct Assessment {
     pub(crate) units: Vec<AssessedUnit>,
     pub(crate) return_shipping_cost_cents: i64,
+    pub(crate) cost_rule: Option<String>,
     return_method: ReturnMethod,
     pub(crate) currency: String,
     /// Whether the terms of the quote have no amounts, which a giftee must not see.
@@ -77,14 +91,14 @@ pub(crate) struct AssessedUnit {
     title: String,
     pub(crate) unit: RmaUnit,
     /// The reason that staff overrode, if there was one, or the reason why the unit cannot be returned.
-    pub(crate) eligibility: Result<Option<IneligibleCode>, Ineligible>,
+    pub(crate) eligibility: Result<Option<Ineligible>, Ineligible>,
 }
 
 /// Checks a request against its orders. Unknown orders, lines and units are validation errors.
-pub(crate) fn assess(
-    order_units: &OrderUnits,
-    request: &ReturnRequest,
-    merchant: &Merchant,
+pub(crate) fn assess<'a>(
+    order_units: &'a OrderUnits,
+    request: &'a ReturnRequest,
+    merchant: &'a Merchant,
     now: Timestamp,
 ) -> Result<Assessment, ValidationError> {
     let mut errors = Vec::new();
@@ -103,25 +117,26 @@ pub(crate) fn assess(
     }
     let currency = found.first().map(|(_, _, unit)| unit.projected.order.currency);
     let currency = currency.map_or_else(String::new, |it| it.code().to_owned());
-    let settings = merchant.settings.in_currency(&currency);
+    let unit_request = |(_, requested, unit): &(usize, &'a RequestedUnit, LoadedUnit<'a>)| {
+        let outcome = Outcome::from(&requested.resolution);
+        UnitRequest { facts: unit.facts(), reason: &requested.return_reason, outcome }
+    };
+    let unit_requests: Vec<_> = found.iter().map(unit_request).collect();
+    let policy = PolicyAt::new(&merchant.settings, now);
     let staff = request.staff_override.as_ref();
-    let units: Vec<_> = found
-        .iter()
-        .map(|(_, requested, unit)| AssessedUnit {
+    let decision = decide_return(&policy, request.return_method, &unit_requests, staff);
+    let units =
+        found.iter().zip(decision.units).map(|((_, requested, unit), decided)| AssessedUnit {
             requested: (*requested).clone(),
             title: unit.line.title.clone(),
-            unit: RmaUnit::new(requested, unit.purchased()),
-            eligibility: {
-                let facts = unit.facts(&requested.resolution, Some(request.return_method));
-                check_eligibility(&facts, &settings, now, staff)
-            },
-        })
-        .collect();
-    let types = units.iter().map(|it| it.unit.refund_type);
-    let cost = settings.returns.return_shipping_cost(request.return_method, types);
+            unit: RmaUnit::new(requested, unit.purchased())
+                .with_bonus(decided.decision.bonus.map(|(percent, _)| percent)),
+            eligibility: decided.eligibility,
+        });
+    let units: Vec<_> = units.collect();
     Ok(Assessment {
-        // A method that the merchant does not offer has no cost, and makes every unit ineligible.
-        return_shipping_cost_cents: cost.unwrap_or_default(),
+        return_shipping_cost_cents: decision.cost.cents,
+        cost_rule: decision.cost.rule.map(|rule| rule.id.clone()),
         return_method: request.return_method,
         currency,
         units,
@@ -185,6 +200,7 @@ impl Assessment {
             possible: self.units.iter().all(|it| it.eligibility.is_ok()),
             return_method: self.return_method,
             return_shipping_cost_cents: self.return_shipping_cost_cents,
+            cost_rule: self.cost_rule.clone(),
             estimated_refund_amount_cents: sum(|it| it.estimated_refund_amount_cents),
             shopper_refund_amount_cents: sum(|it| it.shopper_refund_amount_cents),
             currency: self.currency.clone(),
@@ -209,15 +225,18 @@ impl Assessment {
 
 impl AssessedUnit {
     fn quoted(&self) -> QuotedUnit {
+        let overridden = self.eligibility.clone().ok().flatten();
         QuotedUnit {
             requested: self.requested.clone(),
             sku: self.unit.sku.clone(),
             title: self.title.clone(),
             refund_type: self.unit.refund_type,
             refund_financials: self.unit.refund_financials(),
+            bonus_amount_cents: self.unit.bonus_amount_cents,
             returnable: self.eligibility.is_ok(),
             ineligible: self.eligibility.clone().err(),
-            overridden: self.eligibility.clone().ok().flatten(),
+            overridden: overridden.as_ref().map(|it| it.code),
+            overridden_rule: overridden.and_then(|it| it.rule),
         }
     }
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use diesel_async::AsyncPgConnection;
 use domain::json::{FieldError, ValidationError};
 use domain::merchant::Merchant;
-use domain::returns::{ReturnRequest, Rma, TransitionError, UnitId};
+use domain::returns::{ReturnRequest, ReturnTerms, Rma, TransitionError, UnitId};
 use platform::Timestamp;
 use platform::shopper_proof::ProvenOrders;
 use serde_json::json;
@@ -47,9 +47,11 @@ pub(crate) async fn quote(
     shopper: Option<&ProvenOrders>,
 ) -> Result<Quote, Error> {
     let conn = app.pool.get().await?;
-    let order_units =
+    let mut order_units =
         OrderUnits::load(&conn, &merchant.identifier, &orders_of(request), RowLock::None).await?;
-    let assessment = assess(&order_units, request, merchant, app.clock.now())?;
+    let now = app.clock.now();
+    order_units.load_shoppers(&conn, merchant, now).await?;
+    let assessment = assess(&order_units, request, merchant, now)?;
     Ok(assessment.for_giftee(is_by_giftee(request, shopper)).quote())
 }
 
@@ -73,10 +75,14 @@ pub(crate) fn assess_and_create(
         return Err(Error::Conflict(Box::new(conflict)));
     }
     let units = assessment.units.iter().map(|it| it.unit.clone()).collect();
-    let settings = merchant.settings.in_currency(&assessment.currency);
+    let terms = ReturnTerms {
+        return_shipping_cost_cents: assessment.return_shipping_cost_cents,
+        cost_rule: assessment.cost_rule.as_deref(),
+        currency: &assessment.currency,
+        managed_receiving: merchant.settings.managed_receiving,
+    };
     let id = merchant.identifier.clone();
-    let currency = &assessment.currency;
-    let rma = Rma::create(id, new_identifier(), request, units, &settings, currency, now);
+    let rma = Rma::create(id, new_identifier(), request, units, terms, now);
     let email = rma.other_email().or_else(|| {
         let orders = orders_of(request).into_iter().filter_map(|it| order_units.orders.get(it));
         orders.filter_map(|projected| projected.order.customer.email_address()).next()
@@ -92,8 +98,11 @@ fn overrides(request: &ReturnRequest, assessment: &Assessment) -> serde_json::Va
         .units
         .iter()
         .filter_map(|it| {
-            let code = it.eligibility.as_ref().ok()?.as_ref()?;
-            Some(json!({ "unit": it.unit.id, "code": code }))
+            let overridden = it.eligibility.as_ref().ok()?.as_ref()?;
+            Some(match &overridden.rule {
+                Some(rule) => json!({ "unit": it.unit.id, "code": overridden.code, "rule": rule }),
+                None => json!({ "unit": it.unit.id, "code": overridden.code }),
+            })
         })
         .collect();
     match &request.staff_override {

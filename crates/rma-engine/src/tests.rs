@@ -12,6 +12,7 @@ mod listing;
 mod looking_up;
 mod moving;
 mod order_views;
+mod policies;
 mod projecting;
 mod quoting;
 mod receiving;

@@ -201,7 +201,10 @@ impl PolicyForm {
             }
         }
         self.reasons_error = error("$.returns.reasons");
-        self.methods_error = error("$.returns.methods");
+        // A rule names a method, a reason or a result that these settings no longer offer.
+        let of_rules = || error_below(body, "$.policy.rules");
+        let of_rules = || of_rules().map(|error| format!("A rule of the policy: {error}"));
+        self.methods_error = error("$.returns.methods").or_else(of_rules);
         self.gift_card_sku.error = error("$.returns.gift_card.sku");
         if let Some(error) = error("$.returns.gift_card.bonus_credit_amount_cents") {
             self.gift_card_bonus.reject(error);

@@ -35,6 +35,7 @@ const FIELDS: &[Column] = &[
     value("status", "/status"),
     value("method", "/return_method"),
     value("shipping cost", "/return_shipping_cost_cents"),
+    value("cost by rule", "/cost_rule"),
     value("giftee", "/giftee_email"),
     value("managed receiving", "/managed_receiving"),
     time("created", "/created_at"),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use domain::access::Scope;
-use domain::returns::{ReturnMethod, Rma};
+use domain::returns::{Ineligible, ReturnMethod, Rma};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 use tokio::time::sleep;
@@ -153,7 +153,9 @@ fn returnable_units(order: &Value) -> impl Iterator<Item = &Value> {
 /// The reasons why the units of an order cannot be returned, each once.
 fn reasons(order: &Value) -> String {
     let units = items(order, "/units").iter();
-    let mut reasons: Vec<_> = units.map(|unit| text_at(unit, "/ineligible/detail")).collect();
+    let reason =
+        |unit: &Value| Some(Ineligible::deserialize(unit.get("ineligible")?).ok()?.in_words());
+    let mut reasons: Vec<_> = units.filter_map(reason).collect();
     reasons.sort_unstable();
     reasons.dedup();
     reasons.iter().map(|reason| format!("\n  {reason}")).collect()

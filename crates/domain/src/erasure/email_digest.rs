@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
 
 /// The SHA-256 hash of an e-mail address in lower case, as 64 hexadecimal digits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[schema(value_type = String, pattern = "^[0-9a-f]{64}$")]
 pub struct EmailDigest(String);
 

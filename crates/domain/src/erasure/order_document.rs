@@ -31,7 +31,7 @@ const ORDER: [&str; 23] = [
     "transactions",
     "discounts",
 ];
-const LINE: [&str; 19] = [
+const LINE: [&str; 20] = [
     "identifier",
     "sku",
     "upc",
@@ -40,6 +40,7 @@ const LINE: [&str; 19] = [
     "quantity_canceled",
     "tracking_number",
     "shipped_date",
+    "delivered_date",
     "product_identifier",
     "variant_identifier",
     "title",

@@ -153,7 +153,8 @@ fn add_exchange(
     let unit = checked.unit;
     let price = checked.unit_price_amount_cents.unwrap_or(unit.unit_price_amount_cents);
     let (product, discount, tax) = match checked.refund_type {
-        RefundType::UnevenExchange => (price, 0, 0),
+        // A bonus never makes the price negative.
+        RefundType::UnevenExchange => (price, unit.bonus_amount_cents.min(price), 0),
         _ => (unit.product_amount_cents, unit.discount_amount_cents, unit.tax_amount_cents),
     };
     let line = &unit.id.order_line_item_identifier;

@@ -15,9 +15,9 @@ use strum::VariantArray as _;
 use utoipa::ToSchema;
 
 use super::policy::ReturnReason;
-use crate::json::{FieldError, ValidationError};
+use crate::json::FieldError;
 
-pub(super) use change::AppearanceChange;
+pub(super) use change::{AppearanceChange, distinct, entries};
 pub use color::{Color, Colors, InvalidColor, MIN_CONTRAST};
 
 /// How the returns portal of a merchant looks, and how shoppers find their orders in it.
@@ -86,15 +86,14 @@ impl Default for Appearance {
 }
 
 impl Appearance {
-    /// Checks the rules that span several fields: contrast, and labels of reasons that exist.
-    pub(super) fn check(&self, reasons: &[ReturnReason]) -> Result<(), ValidationError> {
+    /// Errors that span several fields: contrast, and labels of reasons that do not exist.
+    pub(super) fn errors(&self, reasons: &[ReturnReason]) -> Vec<FieldError> {
         let unknown = |code: &&String| reasons.iter().all(|reason| reason.code != **code);
         let unknown = self.reason_labels.keys().find(unknown).map(|code| {
             let detail = format!("returns.reasons has no reason with the code {code}");
             FieldError::invalid("$.appearance.reason_labels", detail)
         });
-        let errors = self.colors.low_contrasts().chain(unknown);
-        ValidationError::from_errors(errors).map_or(Ok(()), Err)
+        self.colors.low_contrasts().chain(unknown).collect()
     }
 
     /// Removes the labels of reasons that do not exist.

@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use super::appearance::Appearance;
 use super::policy::ReturnPolicy;
+use super::rules::Policy;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Settings {
@@ -33,6 +34,9 @@ pub struct Settings {
     /// The options of shoppers.
     #[serde(default)]
     pub returns: ReturnPolicy,
+    /// The rules for returns. These settings are the last rule.
+    #[serde(default)]
+    pub policy: Policy,
     /// The returns portal.
     #[serde(default)]
     pub appearance: Appearance,
@@ -71,6 +75,7 @@ impl Settings {
             express_max_weight: None,
             concept: None,
             returns: ReturnPolicy::default(),
+            policy: Policy::default(),
             appearance: Appearance::default(),
             strict_amounts: false,
             strict_refund_dates: false,
@@ -93,19 +98,19 @@ impl Settings {
         }
     }
 
-    /// The settings for orders in a currency. Costs and bonus in another currency become zero,
+    /// The options of shoppers for orders in a currency. Costs and bonus in another currency become zero,
     /// because there are no exchange rates.
-    pub fn in_currency(&self, code: &str) -> Cow<'_, Self> {
-        if self.currency == code {
-            return Cow::Borrowed(self);
+    pub fn returns_in(&self, currency: &str) -> Cow<'_, ReturnPolicy> {
+        if self.currency == currency {
+            return Cow::Borrowed(&self.returns);
         }
-        let mut settings = self.clone();
-        for offer in &mut settings.returns.methods {
+        let mut returns = self.returns.clone();
+        for offer in &mut returns.methods {
             offer.shipping_cost_cents = 0;
         }
-        if let Some(card) = &mut settings.returns.gift_card {
+        if let Some(card) = &mut returns.gift_card {
             card.bonus_credit_amount_cents = 0;
         }
-        Cow::Owned(settings)
+        Cow::Owned(returns)
     }
 }

@@ -7,6 +7,7 @@ use super::appearance::{Appearance, AppearanceChange};
 use super::guard::Guard;
 use super::patch::replace;
 use super::policy::PolicyChange;
+use super::rules::{Policy, RulesChange};
 use super::settings::{Settings, SupportContact};
 use super::urls::{base_url, email};
 use crate::access::{InvalidMerchantId, MerchantId};
@@ -15,7 +16,7 @@ use crate::json::{
     printable_text, read_fields, text,
 };
 
-const SETTINGS: [&str; 14] = [
+const SETTINGS: [&str; 15] = [
     "name",
     "time_zone",
     "currency",
@@ -25,6 +26,7 @@ const SETTINGS: [&str; 14] = [
     "express_max_weight",
     "concept",
     "returns",
+    "policy",
     "appearance",
     "strict_amounts",
     "strict_refund_dates",
@@ -58,7 +60,7 @@ pub fn read_new_merchant(document: &Object<'_>, guard: &Guard) -> Option<(Mercha
 }
 
 /// Settings to be changed. Omitted settings stay as they are. `express_max_weight`, `concept`,
-/// `appearance`, `support_contact` and `base_url` can be null.
+/// `policy`, `appearance`, `support_contact` and `base_url` can be null.
 #[derive(Debug, Clone, Default, PartialEq, ToSchema)]
 #[schema(as = SettingsRequest)]
 pub struct SettingsChange {
@@ -86,6 +88,8 @@ pub struct SettingsChange {
     concept: Option<Option<String>>,
     #[schema(nullable = false)]
     returns: Option<PolicyChange>,
+    #[schema(value_type = Option<RulesChange>)]
+    policy: Option<Option<RulesChange>>,
     #[schema(value_type = Option<AppearanceChange>)]
     appearance: Option<Option<AppearanceChange>>,
     #[schema(nullable = false)]
@@ -116,6 +120,7 @@ impl SettingsChange {
             express_max_weight: document.clearable("express_max_weight", number(0.0..=1e9)),
             concept: document.clearable("concept", text(1..=255)),
             returns: document.optional("returns", object(PolicyChange::read)),
+            policy: document.clearable("policy", object(RulesChange::read)),
             appearance: document.clearable(
                 "appearance",
                 object(|appearance| AppearanceChange::read(appearance, guard)),
@@ -131,6 +136,11 @@ impl SettingsChange {
     /// must not be stored.
     pub fn apply(self, settings: &mut Settings) -> Result<(), ValidationError> {
         self.returns.unwrap_or_default().apply(&mut settings.returns);
+        match self.policy {
+            Some(Some(change)) => change.apply(&mut settings.policy),
+            Some(None) => settings.policy = Policy::default(),
+            None => {}
+        }
         apply_appearance(self.appearance, settings);
         replace(&mut settings.name, self.name);
         replace(&mut settings.time_zone, self.time_zone);
@@ -144,7 +154,9 @@ impl SettingsChange {
         replace(&mut settings.strict_refund_dates, self.strict_refund_dates);
         replace(&mut settings.support_contact, self.support_contact);
         replace(&mut settings.base_url, self.base_url);
-        settings.appearance.check(&settings.returns.reasons)
+        let errors = settings.appearance.errors(&settings.returns.reasons);
+        let errors = errors.into_iter().chain(settings.policy.errors(&settings.returns));
+        ValidationError::from_errors(errors).map_or(Ok(()), Err)
     }
 }
 

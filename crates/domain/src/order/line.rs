@@ -34,6 +34,8 @@ pub struct OrderLine {
     pub tracking_number: Option<String>,
     /// The ship date. The return window can start here.
     pub shipped_date: Option<DateTime<Utc>>,
+    /// The day on which the shopper received the line. Rules can count days from it.
+    pub delivered_date: Option<DateTime<Utc>>,
     /// The merchant's product identifier. Defaults to the SKU, or else to the UPC.
     #[schema(required = false, nullable, max_length = 255)]
     pub product_identifier: String,
@@ -97,6 +99,7 @@ impl OrderLine {
         let canceled = line.required("quantity_canceled", integer(0..=*QUANTITY.end()));
         let tracking_number = line.optional("tracking_number", text(OPTIONAL_TEXT));
         let shipped_date = line.optional("shipped_date", timestamp);
+        let delivered_date = line.optional("delivered_date", timestamp);
         let product_identifier = line.optional("product_identifier", text(OPTIONAL_TEXT));
         let variant_identifier = line.optional("variant_identifier", text(OPTIONAL_TEXT));
         let title = line.required("title", text(1..=1_000));
@@ -133,6 +136,7 @@ impl OrderLine {
             quantity_canceled: canceled?,
             tracking_number: not_empty(tracking_number?),
             shipped_date: shipped_date?,
+            delivered_date: delivered_date?,
             product_identifier: product_identifier
                 .or_else(|| sku.clone())
                 .or_else(|| upc.clone())?,

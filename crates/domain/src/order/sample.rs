@@ -138,6 +138,7 @@ fn line(
         quantity_canceled: canceled,
         tracking_number: is_shipped.then(|| format!("1Z{:016}", random.between(0, 9_999_999_999))),
         shipped_date: is_shipped.then_some(shipped_at),
+        delivered_date: None,
         product_identifier: format!("prod-{style}"),
         variant_identifier: Some(style.to_owned()),
         title: format!("{}, {colour}, {size}", product.title),

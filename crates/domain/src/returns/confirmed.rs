@@ -53,7 +53,16 @@ pub struct ConfirmedUnit {
     pub product_amount_cents: i64,
     pub discount_amount_cents: i64,
     pub tax_amount_cents: i64,
+    /// The discount on a variant of another price that a rule of the merchant gives.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    #[schema(required = false)]
+    pub bonus_amount_cents: i64,
     pub replacement: Replacement,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(cents: &i64) -> bool {
+    *cents == 0
 }
 
 /// The item that the shopper gets in exchange for a unit.

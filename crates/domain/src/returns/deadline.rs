@@ -5,8 +5,7 @@
 use chrono::{DateTime, Utc};
 use strum::VariantArray as _;
 
-use super::eligibility::end_of_day;
-use crate::merchant::Settings;
+use crate::merchant::{Settings, end_of_day};
 
 crate::words! {
     /// The subject of a deadline.
@@ -33,7 +32,10 @@ impl DeadlineKind {
     /// The deadline that starts at a time, by the merchant's settings.
     pub fn starting(self, started_at: DateTime<Utc>, settings: &Settings) -> Deadline {
         let days = self.days(settings);
-        Deadline { kind: self, started_at, days, due_at: end_of_day(started_at, days, settings) }
+        let zone = settings.zone();
+        let day = started_at.with_timezone(&zone).date_naive();
+        let due_at = end_of_day(day, days, zone);
+        Deadline { kind: self, started_at, days, due_at }
     }
 }
 

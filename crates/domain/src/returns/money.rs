@@ -8,8 +8,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{RefundType, ReturnMethod};
-use crate::merchant::ReturnPolicy;
+use super::RefundType;
 use crate::order::OrderLine;
 
 /// The amounts of a line, or a unit's share of them.
@@ -139,23 +138,5 @@ impl RefundFinancials {
             service_refund_amount_cents: service,
             shopper_refund_amount_cents: shopper,
         }
-    }
-}
-
-impl ReturnPolicy {
-    /// The shipping cost of a return for the shopper, or `None` if the policy does not offer the
-    /// method. `refund_types` are those of all units of the return.
-    pub fn return_shipping_cost(
-        &self,
-        method: ReturnMethod,
-        refund_types: impl IntoIterator<Item = RefundType>,
-    ) -> Option<i64> {
-        let offer = self.methods.iter().find(|offer| offer.method == method)?;
-        let all_exchanged = refund_types.into_iter().all(|it| it != RefundType::Refund);
-        Some(if self.free_exchange_shipping && all_exchanged {
-            0
-        } else {
-            offer.shipping_cost_cents
-        })
     }
 }

@@ -23,7 +23,6 @@ use super::{
     StatusEvent, Transition, TransitionError, UnitId, Withdrawal,
 };
 use crate::access::MerchantId;
-use crate::merchant::Settings;
 
 /// The smallest difference between the `updated_at` of two messages. Merchants keep the newest
 /// message, and some store times in milliseconds.
@@ -40,6 +39,10 @@ pub struct Rma {
     pub updated_at: DateTime<Utc>,
     pub return_method: ReturnMethod,
     pub return_shipping_cost_cents: i64,
+    /// The rule of the merchant that caused the cost; absent for that of the merchant's settings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub cost_rule: Option<String>,
     /// ISO 4217 code of all amounts.
     #[serde(default)]
     #[schema(example = "USD")]
@@ -80,6 +83,16 @@ impl Change {
     }
 }
 
+/// The terms on which a return starts.
+#[derive(Debug, Clone, Copy)]
+pub struct ReturnTerms<'a> {
+    pub return_shipping_cost_cents: i64,
+    pub cost_rule: Option<&'a str>,
+    /// ISO 4217 code of all amounts.
+    pub currency: &'a str,
+    pub managed_receiving: bool,
+}
+
 impl Rma {
     /// The e-mail address that the return has beside that of the order: of the giftee, or of the person who withdrew
     /// from the contract.
@@ -94,12 +107,9 @@ impl Rma {
         rma_identifier: impl Into<String>,
         request: &ReturnRequest,
         units: Vec<RmaUnit>,
-        settings: &Settings,
-        currency: &str,
+        terms: ReturnTerms<'_>,
         now: DateTime<Utc>,
     ) -> Self {
-        let refund_types = units.iter().map(|unit| unit.refund_type);
-        let cost = settings.returns.return_shipping_cost(request.return_method, refund_types);
         Self {
             merchant,
             rma_identifier: rma_identifier.into(),
@@ -107,12 +117,12 @@ impl Rma {
             created_at: now,
             updated_at: now,
             return_method: request.return_method,
-            // The request was validated, so the policy offers the method.
-            return_shipping_cost_cents: cost.unwrap_or_default(),
-            currency: currency.to_owned(),
+            return_shipping_cost_cents: terms.return_shipping_cost_cents,
+            cost_rule: terms.cost_rule.map(str::to_owned),
+            currency: terms.currency.to_owned(),
             giftee_email: request.giftee_email.clone(),
             withdrawal: request.withdrawal.clone(),
-            managed_receiving: settings.managed_receiving,
+            managed_receiving: terms.managed_receiving,
             receiving_closed_at: None,
             canceled_at: None,
             units,

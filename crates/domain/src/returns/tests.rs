@@ -1,5 +1,4 @@
 mod contract;
-mod eligibility;
 mod event_sequences;
 mod expiry;
 mod labels;
@@ -141,7 +140,13 @@ fn rma_with(
         staff_override: None,
     };
     let merchant = "acme".parse().unwrap();
-    Rma::create(merchant, identifier, &request, units, settings, "USD", minute(0))
+    let terms = ReturnTerms {
+        return_shipping_cost_cents: 0,
+        cost_rule: None,
+        currency: "USD",
+        managed_receiving: settings.managed_receiving,
+    };
+    Rma::create(merchant, identifier, &request, units, terms, minute(0))
 }
 
 /// A mail-back return of units for a refund.

@@ -102,7 +102,7 @@ fn title(change: &Change, quote: &Quote) -> String {
 
 fn refused(page: &Page, quote: &Quote) -> Vec<String> {
     let sentence = |unit: &QuotedUnit| {
-        let reason = refusal::sentence(page, &unit.ineligible.as_ref()?.code, None);
+        let reason = refusal::sentence(page, unit.ineligible.as_ref()?, None);
         Some(page.t2("check-changed-item", "title", &unit.title, "change", reason))
     };
     let sentences: BTreeSet<_> = quote.units.iter().filter_map(sentence).collect();

@@ -2,6 +2,8 @@
 
 use serde::Deserialize;
 
+use crate::refusal::Refusal;
+
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Quote {
     /// The token that stands for these terms.
@@ -11,6 +13,8 @@ pub(crate) struct Quote {
     #[serde(default)]
     pub(crate) return_method: String,
     pub(crate) return_shipping_cost_cents: Option<i64>,
+    /// The rule that caused the cost.
+    pub(crate) cost_rule: Option<String>,
     pub(crate) shopper_refund_amount_cents: Option<i64>,
     #[serde(default)]
     pub(crate) currency: String,
@@ -26,17 +30,14 @@ pub(crate) struct QuotedUnit {
     pub(crate) title: String,
     #[serde(default)]
     pub(crate) refund_financials: Financials,
-    pub(crate) ineligible: Option<Ineligible>,
+    /// The bonus that a rule of the merchant gives.
+    pub(crate) bonus_amount_cents: Option<i64>,
+    pub(crate) ineligible: Option<Refusal>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct Financials {
     pub(crate) estimated_refund_amount_cents: Option<i64>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-pub(crate) struct Ineligible {
-    pub(crate) code: String,
 }
 
 impl Quote {

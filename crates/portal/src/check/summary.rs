@@ -14,6 +14,8 @@ pub(super) struct Summary {
     /// Label and amount; the last is the sum. Empty for a giftee and for a return that is not possible.
     pub(super) amounts: Vec<(String, String)>,
     pub(super) method: String,
+    /// The merchant's words about the shipping cost.
+    pub(super) cost_note: Option<String>,
     /// The steps after the confirmation.
     pub(super) next: Vec<String>,
     pub(super) is_possible: bool,
@@ -36,6 +38,11 @@ impl Summary {
             items: request.items.iter().map(|item| summary(page, item, quote)).collect(),
             amounts: if is_shown { amounts(page, request, quote) } else { Vec::new() },
             method: page.t(method::text_id(&quote.return_method)),
+            cost_note: page
+                .portal
+                .rule_text(quote.cost_rule.as_deref(), page.language)
+                .filter(|_| is_shown)
+                .map(str::to_owned),
             next: next(page, request),
             is_possible: quote.possible,
         }
@@ -59,6 +66,7 @@ fn result(page: &Page, item: &RequestItem, quote: &Quote) -> String {
         (Some(variant), ..) => {
             let text = page.t1("check-exchange", "title", &variant.title);
             let Some(cents) = difference(item) else { return text };
+            let cents = if cents == 0 { 0 } else { cents - rule_bonus(item, quote) };
             format!("{text} {}", page.price_difference(cents, &quote.currency))
         }
         (None, "gift_card", Some(value)) => page.t1("check-gift-card", "amount", value),
@@ -72,6 +80,14 @@ fn difference(item: &RequestItem) -> Option<i64> {
     let old = item.unit_price?;
     let variant = item.variant.as_ref()?;
     Some(variant.unit_price_amount_cents.unwrap_or(old).saturating_sub(old))
+}
+
+/// The discount on a variant that the merchant's rules give for each unit.
+fn rule_bonus(item: &RequestItem, quote: &Quote) -> i64 {
+    let price = item.variant.as_ref().and_then(|variant| variant.unit_price_amount_cents);
+    let unit = quote.line(&item.order, &item.line).next();
+    let bonus = unit.and_then(|unit| unit.bonus_amount_cents).unwrap_or_default();
+    bonus.min(price.unwrap_or(bonus))
 }
 
 /// The amount that was paid for the units.
@@ -91,9 +107,7 @@ pub(crate) fn amounts(page: &Page, request: &Request, quote: &Quote) -> Vec<(Str
     if !cards.is_empty() {
         let value: i64 = cards.iter().filter_map(|item| value(item, quote)).sum();
         amounts.push((page.t("check-card-value"), money(value)));
-        // Each order with a gift card has one bonus.
-        let orders = cards.iter().map(|item| &item.order).collect::<BTreeSet<_>>().len();
-        let bonus = bonus(page, currency) * i64::try_from(orders).unwrap_or(1);
+        let bonus = card_bonus(page, &cards, quote);
         if bonus > 0 {
             amounts.push((page.t("check-card-bonus"), money(bonus)));
         }
@@ -106,6 +120,20 @@ pub(crate) fn amounts(page: &Page, request: &Request, quote: &Quote) -> Vec<(Str
         (page.t("check-to-pay"), money(cost - refund))
     });
     amounts
+}
+
+/// The bonus of all gift cards: by rules for each unit, and by the settings once for each order with a unit that has none
+/// by a rule.
+fn card_bonus(page: &Page, cards: &[&RequestItem], quote: &Quote) -> i64 {
+    let units = || {
+        cards.iter().flat_map(|item| {
+            quote.line(&item.order, &item.line).map(|unit| (&item.order, unit.bonus_amount_cents))
+        })
+    };
+    let by_rules: i64 = units().filter_map(|(_, bonus)| bonus).sum();
+    let orders: BTreeSet<_> =
+        units().filter(|(_, bonus)| bonus.is_none()).map(|(order, _)| order).collect();
+    by_rules + bonus(page, &quote.currency) * i64::try_from(orders.len()).unwrap_or(1)
 }
 
 /// The steps after the confirmation, first that of the method.
@@ -173,6 +201,17 @@ mod tests {
     fn a_gift_card_has_one_bonus() {
         let summary = shown(&request("gift_card", None), quote(0, 0));
         assert_eq!(texts(&summary), ["€99.90", "€5.00", "€0.00", "€0.00", "€0.00"]);
+    }
+
+    #[test]
+    fn rules_give_a_bonus_for_each_unit() {
+        let mut quote = quote(0, 0);
+        quote["units"][0]["bonus_amount_cents"] = json!(400);
+        quote["cost_rule"] = json!("bulky");
+        let summary = shown(&request("gift_card", None), quote);
+        // The other unit has the bonus of the settings.
+        assert_eq!(texts(&summary), ["€99.90", "€9.00", "€0.00", "€0.00", "€0.00"]);
+        assert_eq!(summary.cost_note.as_deref(), Some("Large items cost more."));
     }
 
     #[test]

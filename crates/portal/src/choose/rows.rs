@@ -8,7 +8,7 @@ use crate::{
     draft::{Choice, MAX_CHOICES, ReturnDraft, line_key},
     order::{Line, Order},
     page::Page,
-    refusal,
+    refusal::{self, Refusal},
     sent::Problem,
 };
 
@@ -221,10 +221,15 @@ fn last_days(page: &Page, line: &Line) -> Option<String> {
 
 fn blocked(page: &Page, line: &Line) -> Vec<String> {
     let is_whole = line.free.is_empty() && line.blocked.len() == 1;
-    let sentence = |(code, (count, until)): (&String, &(u32, chrono::DateTime<chrono::Utc>))| {
-        let reason = refusal::sentence(page, code, Some(*until));
-        if is_whole { reason } else { page.t2("choose-blocked", "count", *count, "reason", reason) }
-    };
+    let sentence =
+        |(refused, (count, until)): (&Refusal, &(u32, chrono::DateTime<chrono::Utc>))| {
+            let reason = refusal::sentence(page, refused, Some(*until));
+            if is_whole {
+                reason
+            } else {
+                page.t2("choose-blocked", "count", *count, "reason", reason)
+            }
+        };
     line.blocked.iter().map(sentence).collect()
 }
 

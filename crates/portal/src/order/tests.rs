@@ -18,6 +18,10 @@ fn blocked(line: &str, number: i32, code: &str) -> Value {
     unit
 }
 
+fn refused(code: &str) -> Refusal {
+    Refusal { code: code.to_owned(), rule: None }
+}
+
 pub(crate) fn order(units: &[Value]) -> Order {
     let page = json!({
         "order_identifier": "A-1", "currency": "EUR", "exchange_possible": true, "units": units,
@@ -45,7 +49,7 @@ fn units_of_a_line_are_one_row() {
     let numbers: Vec<_> = line.free.iter().map(|unit| unit.number).collect();
     assert_eq!(numbers, [2, 1], "units with less time come first");
     assert_eq!(line.paid(), [4995, 4994]);
-    assert_eq!(line.blocked.get("already_returned").map(|(count, _)| *count), Some(2));
+    assert_eq!(line.blocked.get(&refused("already_returned")).map(|(count, _)| *count), Some(2));
     assert!(line.exchange_offered && !order.is_truncated);
 }
 
@@ -73,7 +77,7 @@ fn a_method_can_be_impossible_for_a_line() {
         json!([{ "method": "express-returns", "code": "too_heavy_for_express", "detail": "" }]);
     let order = order(&[heavy]);
     let line = order.lines.first().unwrap();
-    assert_eq!(line.refusal("express-returns"), Some("too_heavy_for_express"));
+    assert_eq!(line.refusal("express-returns"), Some(&refused("too_heavy_for_express")));
     assert_eq!(line.refusal("mail-back"), None);
 }
 

@@ -133,13 +133,15 @@ fn hint(page: &Page, item: &Item, resolution: Resolution, is_gift: bool) -> Stri
         (Resolution::Exchange, _) => page.t("resolution-exchange-hint"),
         (Resolution::GiftCard, _) if is_gift => page.t("resolution-gift-card-hint-gift"),
         (Resolution::Refund, Some(paid)) => page.t1("resolution-refund-hint", "amount", paid),
-        (Resolution::GiftCard, Some(paid)) => match bonus(page, currency) {
-            0 => page.t1("resolution-gift-card-hint", "amount", paid),
-            bonus => {
-                let bonus = page.money(&bonus, currency);
-                page.t2("resolution-gift-card-bonus", "amount", paid, "bonus", bonus)
+        (Resolution::GiftCard, Some(paid)) => {
+            match item.rule_bonus().unwrap_or_else(|| bonus(page, currency)) {
+                0 => page.t1("resolution-gift-card-hint", "amount", paid),
+                bonus => {
+                    let bonus = page.money(&bonus, currency);
+                    page.t2("resolution-gift-card-bonus", "amount", paid, "bonus", bonus)
+                }
             }
-        },
+        }
         (_, None) => String::new(),
     }
 }

@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use domain::merchant::Merchant;
+use domain::merchant::{Merchant, ReturnPolicy};
 use domain::order::{Customer, Order};
-use domain::returns::{ConfirmedUnit, Replacement, ReturnConfirmed, ReturnRequest, Rma, RmaUnit};
+use domain::returns::{
+    ConfirmedUnit, GiftCardOffer, Replacement, Resolution, ReturnConfirmed, ReturnRequest, Rma,
+    RmaUnit,
+};
 use platform::Timestamp;
 
 use crate::orders::units::OrderUnits;
@@ -25,7 +28,7 @@ pub(crate) fn confirmations(
     let confirmation = |(order, units): (&str, Vec<ConfirmedUnit>)| {
         let order = &order_units.orders.get(order)?.order;
         let has_card = units.iter().any(|it| it.replacement == Replacement::GiftCard);
-        let settings = merchant.settings.in_currency(order.currency.code());
+        let returns = merchant.settings.returns_in(order.currency.code());
         (!units.is_empty()).then(|| ReturnConfirmed {
             merchant: merchant.identifier.clone(),
             rma_identifier: rma.rma_identifier.clone(),
@@ -36,11 +39,25 @@ pub(crate) fn confirmations(
             shipping_address: order.shipping_address.clone(),
             billing_address: order.billing_address.clone(),
             units,
-            gift_card: settings.returns.gift_card.clone().filter(|_| has_card),
+            gift_card: has_card.then(|| gift_card(&returns, rma, &order.identifier)).flatten(),
             confirmed_at: now,
         })
     };
     by_order.into_iter().filter_map(confirmation).collect()
+}
+
+/// The gift card of an order. Its bonus is the sum of those that rules give, and that of the settings if a unit has none
+/// by a rule.
+fn gift_card(returns: &ReturnPolicy, rma: &Rma, order: &str) -> Option<GiftCardOffer> {
+    let offer = returns.gift_card.clone()?;
+    let is_for_card = |unit: &&RmaUnit| {
+        unit.id.order_identifier == order && unit.resolution == Resolution::GiftCard
+    };
+    let by_rule = || rma.units.iter().filter(is_for_card).map(|unit| unit.bonus_amount_cents);
+    let by_settings =
+        by_rule().any(|bonus| bonus.is_none()).then_some(offer.bonus_credit_amount_cents);
+    let bonus_credit_amount_cents = by_rule().chain([by_settings]).flatten().sum();
+    Some(GiftCardOffer { bonus_credit_amount_cents, ..offer })
 }
 
 /// The customer of the exchange order. A giftee has only an e-mail address.
@@ -77,6 +94,7 @@ fn confirmed_unit(
         product_amount_cents: unit.amounts.product_amount_cents,
         discount_amount_cents: unit.amounts.discount_amount_cents,
         tax_amount_cents: unit.amounts.tax_amount_cents,
+        bonus_amount_cents: unit.bonus_amount_cents.unwrap_or_default(),
         replacement,
     })
 }

@@ -84,18 +84,20 @@ pub(crate) async fn show_returnable(
     let is_giftee = shopper.map_or(Ok(false), |shopper| shopper.require(&identifier))?;
     let wanted = BTreeSet::from([identifier.as_str()]);
     let conn = app.pool.get().await?;
-    let order_units = OrderUnits::load(&conn, &merchant.identifier, &wanted, RowLock::None).await?;
+    let mut order_units =
+        OrderUnits::load(&conn, &merchant.identifier, &wanted, RowLock::None).await?;
+    let now = app.clock.now();
+    order_units.load_shoppers(&conn, &merchant, now).await?;
     // The handler still holds its connection, so the pool size limits how many orders are loaded
     // before their memory is reserved.
     reserve_for_response(&head, order_units.response_bytes())?;
     let limit = query.limit.or(shopper.is_some().then(UnitLimit::default));
     if let Some(UnitLimit(limit)) = limit {
         let page = (query.after.unwrap_or(0), limit);
-        let now = app.clock.now();
         let page = ReturnableOrder::page(&order_units, &identifier, &merchant, now, page)?;
         return budgeted_response(&head, &json_for(&page, is_giftee)?);
     }
-    let json = ReturnableJson::open(order_units, &identifier, merchant, app.clock.now())?;
+    let json = ReturnableJson::open(order_units, &identifier, merchant, now)?;
     Ok(HttpResponse::Ok().content_type("application/json").body(ReturnableBody(json)))
 }
 

@@ -5,11 +5,9 @@ use std::sync::Arc;
 use std::{mem, vec};
 
 use chrono::{DateTime, Utc};
-use domain::merchant::{Merchant, ReturnPolicy, Settings};
-use domain::returns::{
-    Amounts, Ineligible, Resolution, ReturnMethod, UnitFacts, UnitId, check_eligibility,
-    check_method, window_ends_at,
-};
+use domain::merchant::{Merchant, ReturnPolicy};
+use domain::policy::{Offers, PolicyAt, ReasonChoices, UnavailableMethod};
+use domain::returns::{Amounts, Ineligible, UnitId};
 use platform::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -74,14 +72,11 @@ pub(crate) struct ReturnableUnit {
     /// Methods of the merchant that are not possible for this unit.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     unavailable_methods: Vec<UnavailableMethod>,
-}
-
-/// A return method that is not possible for a unit, and why.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct UnavailableMethod {
-    method: ReturnMethod,
-    #[serde(flatten)]
-    reason: Ineligible,
+    /// The terms by reason, result and method. Present only if the merchant has rules. A return has the highest cost of
+    /// its units.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    choices: Vec<ReasonChoices>,
 }
 
 impl ReturnableOrder {
@@ -102,7 +97,7 @@ impl ReturnableOrder {
             exchange_possible: !order_units.is_exchanged(identifier),
             units: Vec::new(),
             next: None,
-            policy: merchant.settings.in_currency(order.currency.code()).returns.clone(),
+            policy: merchant.settings.returns_in(order.currency.code()).into_owned(),
         };
         Ok((frame, OrderUnits::unit_refs(projected)))
     }
@@ -209,12 +204,10 @@ fn show_unit(
     merchant: &Merchant,
     now: Timestamp,
 ) -> ReturnableUnit {
-    let settings = &merchant.settings;
-    // The shopper has not chosen a resolution yet. A refund is possible for every returnable unit, so the check
-    // for a refund tells whether the unit can be returned at all.
-    let facts = unit.facts(&Resolution::Refund, None);
-    let ineligible = check_eligibility(&facts, settings, now, None).err();
-    let some_reason_offers = settings.returns.reasons.iter().any(|it| it.offers_exchange);
+    let policy = PolicyAt::new(&merchant.settings, now);
+    let offers = policy.unit(unit.facts()).offers(unit.has_variants());
+    let Offers { ineligible, window_ends_at, unavailable_methods, exchange_offered, choices } =
+        offers;
     ReturnableUnit {
         id,
         sku: unit.sku(),
@@ -224,19 +217,11 @@ fn show_unit(
         unit_price_amount_cents: unit.line.unit_price_amount_cents,
         returnable: ineligible.is_none(),
         ineligible,
-        returnable_until: window_ends_at(&facts, settings),
+        returnable_until: window_ends_at,
         amounts: unit.unit.map(|unit| unit.amounts),
         refund_amount_cents: unit.unit.map(|unit| unit.amounts.paid()),
-        unavailable_methods: unavailable_methods(&facts, settings),
-        exchange_offered: unit.has_variants() && !unit.is_order_exchanged && some_reason_offers,
+        unavailable_methods,
+        exchange_offered,
+        choices,
     }
-}
-
-fn unavailable_methods(facts: &UnitFacts<'_>, settings: &Settings) -> Vec<UnavailableMethod> {
-    let methods = settings.returns.methods.iter().map(|offer| offer.method);
-    let unavailable = |method| {
-        let reason = check_method(facts, method, settings).err()?;
-        Some(UnavailableMethod { method, reason })
-    };
-    methods.filter_map(unavailable).collect()
 }

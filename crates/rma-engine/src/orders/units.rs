@@ -2,11 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use chrono::TimeDelta;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
+use domain::merchant::Merchant;
 use domain::order::OrderLine;
-use domain::returns::{PurchasedUnit, Resolution, ReturnMethod, Rma, UnitFacts, UnitId};
+use domain::policy::{ShopperFacts, UnitFacts};
+use domain::returns::{PurchasedUnit, Rma, UnitId};
 use futures_util::future::join;
+use platform::Timestamp;
 use platform::database::DatabaseError;
 
 use crate::shipped_units::{Unit, unit_id};
@@ -19,6 +23,8 @@ use crate::store::units::{Holder, ReturnedUnits};
 pub(crate) struct OrderUnits {
     pub(crate) orders: BTreeMap<String, Projected>,
     returned: ReturnedUnits,
+    /// The shoppers of orders about whom rules ask, by the identifier of the order.
+    shoppers: HashMap<String, ShopperFacts>,
 }
 
 /// A unit of an order: the index of its line and its number.
@@ -35,6 +41,7 @@ pub(crate) struct LoadedUnit<'a> {
     pub(crate) line: &'a OrderLine,
     pub(crate) unit: Option<&'a Unit>,
     holder: Option<&'a Holder>,
+    shopper: &'a ShopperFacts,
     /// Whether the order cannot have another exchange.
     pub(crate) is_order_exchanged: bool,
 }
@@ -73,6 +80,16 @@ impl OrderUnits {
         Ok(loaded)
     }
 
+    /// Loads the facts about the shoppers of these orders that the merchant's rules ask for.
+    pub(crate) async fn load_shoppers(
+        &mut self,
+        conn: &AsyncPgConnection,
+        merchant: &Merchant,
+        now: Timestamp,
+    ) -> Result<(), DatabaseError> {
+        load_shoppers(conn, [(merchant, self)], now).await
+    }
+
     /// Adds the units of a new return.
     pub(crate) fn add_return(&mut self, rma: &Rma) {
         for unit in &rma.units {
@@ -80,6 +97,12 @@ impl OrderUnits {
             self.returned.held.insert(unit.id.clone(), holder);
             if unit.exchange_status.is_some() {
                 self.returned.exchanged.insert(unit.id.order_identifier.clone());
+            }
+            if let Some(facts) = self.shoppers.get_mut(&unit.id.order_identifier)
+                && let Some(returned_at) = &mut facts.returned_at
+                && !returned_at.contains(&rma.created_at)
+            {
+                returned_at.push(rma.created_at);
             }
         }
     }
@@ -130,6 +153,7 @@ impl OrderUnits {
             line,
             unit: projected.shipped_units.unit(&line.identifier, id.unit),
             holder: self.returned.held.get(id),
+            shopper: self.shoppers.get(&id.order_identifier).unwrap_or(ShopperFacts::NONE),
             is_order_exchanged: self.is_exchanged(&id.order_identifier),
         }
     }
@@ -155,24 +179,54 @@ impl OrderUnits {
     }
 }
 
+/// Loads the facts about the shoppers of orders that the merchants' rules ask for, with one statement.
+pub(crate) async fn load_shoppers<'a>(
+    conn: &AsyncPgConnection,
+    of_merchants: impl IntoIterator<Item = (&'a Merchant, &'a mut OrderUnits)>,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let mut counted = Vec::new();
+    let mut counting = Vec::new();
+    for (merchant, OrderUnits { orders, shoppers, .. }) in of_merchants {
+        let policy = &merchant.settings.policy;
+        let counted_days = policy.counted_days();
+        if counted_days.is_none() && !policy.names_shoppers() {
+            continue;
+        }
+        let facts = |(identifier, projected): (&String, &Projected)| {
+            (identifier.clone(), ShopperFacts::new(policy, &projected.order))
+        };
+        shoppers.extend(orders.iter().map(facts));
+        for (identifier, facts) in shoppers {
+            let order = orders.get(identifier).map(|projected| &projected.order);
+            let email = order.and_then(|order| order.customer.email_address());
+            if let (Some(days), Some(email)) = (counted_days, email) {
+                let email = email.to_lowercase();
+                let since = now - TimeDelta::days(days);
+                let merchant = merchant.identifier.as_str();
+                counted.push(store::returns::CountedShopper { merchant, email, since });
+                counting.push(facts);
+            }
+        }
+    }
+    let started_at = store::returns::started_by(conn, &counted).await?;
+    for (facts, started_at) in counting.into_iter().zip(started_at) {
+        facts.returned_at = Some(started_at);
+    }
+    Ok(())
+}
+
 impl<'a> LoadedUnit<'a> {
-    /// Facts for the eligibility check with the wanted resolution and method.
-    pub(crate) fn facts(
-        &self,
-        wanted: &Resolution,
-        return_method: Option<ReturnMethod>,
-    ) -> UnitFacts<'a> {
+    pub(crate) fn facts(&self) -> UnitFacts<'a> {
         UnitFacts {
-            order_status: self.projected.order.status,
-            order_created_at: self.projected.order.created_at,
+            order: &self.projected.order,
+            line: self.line,
             is_shipped: self.unit.is_some(),
-            shipped_at: self.line.shipped_date,
-            line_tags: &self.line.tags,
             rma_identifier: self.holder.map(|holder| holder.rma_identifier.as_str()),
             is_refunded: self.unit.is_some_and(|unit| unit.refund.is_some()),
-            is_second_exchange: self.is_order_exchanged && *wanted != Resolution::Refund,
-            return_method,
-            weight: self.line.weight,
+            is_order_exchanged: self.is_order_exchanged,
+            paid_amount_cents: self.unit.map_or(0, |unit| unit.amounts.paid()),
+            shopper: self.shopper,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Creates returns, many in one transaction.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use delivery::Deliveries;
@@ -16,7 +16,7 @@ use tracing::Span;
 use crate::App;
 use crate::error::Error;
 use crate::exchanges::confirmations::confirmations;
-use crate::orders::units::OrderUnits;
+use crate::orders::units::{OrderUnits, load_shoppers};
 use crate::return_changes::ReturnChanges;
 use crate::returns::{NewReturn, assess_and_create, orders_of};
 use crate::shoppers::view::ReturnView;
@@ -86,6 +86,7 @@ impl BatchHandler for ReturnHandler {
         let mut states = states?.into_iter();
         // After the locks, so that times follow the order of the changes.
         let now = self.clock.now();
+        load_shoppers(conn, with_merchants(&mut loaded, jobs), now).await?;
         let mut changes = ReturnChanges::new(&self.deliveries);
         let mut events = Vec::new();
         let mut results: BatchResults<String, Error> = Vec::with_capacity(jobs.len());
@@ -138,6 +139,19 @@ impl BatchHandler for ReturnHandler {
     fn is_conflict(error: &Error) -> bool {
         matches!(error, Error::ConcurrentInsert)
     }
+}
+
+/// The loaded orders with their merchants.
+fn with_merchants<'a>(
+    loaded: &'a mut HashMap<String, OrderUnits>,
+    jobs: &[&'a ReturnJob],
+) -> Vec<(&'a Merchant, &'a mut OrderUnits)> {
+    let merchants: HashMap<_, _> =
+        jobs.iter().map(|job| (job.merchant.identifier.as_str(), &*job.merchant)).collect();
+    let with_merchant = |(merchant, order_units): (&'a String, &'a mut OrderUnits)| {
+        Some((*merchants.get(merchant.as_str())?, order_units))
+    };
+    loaded.iter_mut().filter_map(with_merchant).collect()
 }
 
 impl ReturnJob {

@@ -1,5 +1,6 @@
 //! The portal of a merchant, as shoppers see it before they have proven anything.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::access::MerchantId;
@@ -40,6 +41,9 @@ pub(crate) struct Portal {
     methods: Vec<MethodOffer>,
     free_exchange_shipping: bool,
     gift_card: Option<GiftCardOffer>,
+    /// The merchant's words about its rules, by the id of the rule and the language.
+    #[schema(value_type = BTreeMap<String, BTreeMap<String, String>>)]
+    rule_texts: BTreeMap<String, ReasonLabels>,
 }
 
 /// A return reason with its labels.
@@ -63,7 +67,9 @@ impl Portal {
         let settings = &merchant.settings;
         let appearance = settings.appearance.clone();
         let policy = settings.returns.clone();
+        let with_text = settings.policy.rules.iter().filter(|rule| !rule.text.is_empty());
         Self {
+            rule_texts: with_text.map(|rule| (rule.id.clone(), rule.text.clone())).collect(),
             merchant: merchant.identifier.clone(),
             version: merchant.version,
             name: settings.portal_name().to_owned(),

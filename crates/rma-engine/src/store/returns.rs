@@ -7,10 +7,13 @@ use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::returns::Rma;
 use platform::batching::Processing;
-use platform::database::{DatabaseError, prepared, sql};
+use platform::database::{DatabaseError, column, prepared, sql};
 
 use super::orders::ResourceKey;
 use super::{DocumentRow, MAX_REQUEST_BATCH_BYTES, read, unreadable};
+
+/// Limit on the returns of a shopper that rules count.
+const MAX_COUNTED: i64 = 1_000;
 
 /// Locks one of a merchant's returns.
 pub(crate) async fn lock(
@@ -104,6 +107,50 @@ async fn one(
     );
     let row: Option<DocumentRow> = prepared(query).get_result(conn).await.optional()?;
     row.map(|row| read(&row.document)).transpose()
+}
+
+platform::rows! {
+    struct StartedRow {
+        place: i64,
+        created_at: DateTime<Utc>,
+    }
+}
+
+/// A shopper whose returns are counted.
+#[derive(Debug)]
+pub(crate) struct CountedShopper<'a> {
+    pub(crate) merchant: &'a str,
+    pub(crate) email: String,
+    pub(crate) since: DateTime<Utc>,
+}
+
+/// The times at which each of these shoppers started returns, without canceled ones. At most [`MAX_COUNTED`] returns
+/// of a shopper are read. `LATERAL` keeps the plan, as for orders.
+pub(crate) async fn started_by(
+    mut conn: &AsyncPgConnection,
+    shoppers: &[CountedShopper<'_>],
+) -> Result<Vec<Vec<DateTime<Utc>>>, DatabaseError> {
+    let mut started_at = vec![Vec::new(); shoppers.len()];
+    if shoppers.is_empty() {
+        return Ok(started_at);
+    }
+    let query = sql(
+        include_str!("returns_of_shoppers.sql"),
+        (
+            column(shoppers, |it| it.merchant),
+            column(shoppers, |it| it.email.as_str()),
+            column(shoppers, |it| it.since),
+            MAX_COUNTED,
+        ),
+    );
+    let rows: Vec<StartedRow> = prepared(query).load(&mut conn).await?;
+    for StartedRow { place, created_at } in rows {
+        let place = usize::try_from(place - 1).unwrap_or(usize::MAX);
+        if let Some(times) = started_at.get_mut(place) {
+            times.push(created_at);
+        }
+    }
+    Ok(started_at)
 }
 
 platform::rows! {

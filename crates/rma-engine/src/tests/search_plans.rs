@@ -225,6 +225,8 @@ async fn plans_of_empty_tables_stay_good() {
     let alone = platform::batching::Processing::Alone;
     for _ in 0..10 {
         store::returns::lock_requested(&conn, &names, &parcels, alone).await.unwrap();
+        let started = store::returns::started_by(&conn, &counted()).await.unwrap();
+        assert!(started.iter().all(Vec::is_empty));
     }
     conn.batch_execute("SET statement_timeout = 0").await.unwrap();
     conn.batch_execute(&fill(rows())).await.unwrap();
@@ -234,4 +236,20 @@ async fn plans_of_empty_tables_stay_good() {
     .await;
     assert_eq!(locked.len(), 3);
     assert!(reads.pages <= 60, "{reads:?}");
+    let (started, reads) = testkit::reads(&mut conn, async |conn| {
+        store::returns::started_by(conn, &counted()).await.unwrap()
+    })
+    .await;
+    assert_eq!(started.iter().map(Vec::len).collect::<Vec<_>>(), [1]);
+    assert!(reads.rows <= MAX_ROWS && reads.pages <= MAX_PAGES_OF_ONE, "{reads:?}");
+}
+
+/// A shopper of m-7 with one return.
+fn counted() -> [store::returns::CountedShopper<'static>; 1] {
+    let since = Clock::system().now() - chrono::TimeDelta::days(3_650);
+    [store::returns::CountedShopper {
+        merchant: "m-7",
+        email: "500@shop.example".to_owned(),
+        since,
+    }]
 }

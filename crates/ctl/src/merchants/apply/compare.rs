@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use domain::merchant::REDACTED;
+use domain::merchant::{REDACTED, Rule};
+use serde::Deserialize as _;
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -17,7 +18,7 @@ pub(super) struct Difference {
 /// The members of `wanted` that differ from `current`, or all without a current value. A member that
 /// `wanted` does not have stays as it is. The settings in `PARTIAL` are compared by their members.
 pub(super) fn differences(wanted: &Map<String, Value>, current: Option<&Value>) -> Vec<Difference> {
-    const PARTIAL: [&str; 2] = ["returns", "appearance"];
+    const PARTIAL: [&str; 3] = ["returns", "appearance", "policy"];
     let mut found = Vec::new();
     for (name, to) in wanted {
         let from = current.map(|current| current.get(name).cloned().unwrap_or_default());
@@ -28,7 +29,8 @@ pub(super) fn differences(wanted: &Map<String, Value>, current: Option<&Value>) 
                     inner.map(|it| Difference { field: format!("{name}.{}", it.field), ..it }),
                 );
             }
-            _ if from.as_ref().is_some_and(|from| is_same(to, from)) => {}
+            _ if name == "rules" && from.as_ref().is_some_and(|from| are_same_rules(to, from)) => {}
+            _ if name != "rules" && from.as_ref().is_some_and(|from| is_same(to, from)) => {}
             _ => {
                 let field = name.clone();
                 let from = from.unwrap_or_default();
@@ -62,6 +64,13 @@ fn is_same(wanted: &Value, current: &Value) -> bool {
         }
         _ => wanted == current || (is_empty(wanted) && is_empty(current)),
     }
+}
+
+/// Whether the service would store `wanted` as `current`. Unlike in other settings, a value that is false or zero
+/// differs from one that is absent.
+fn are_same_rules(wanted: &Value, current: &Value) -> bool {
+    let read = |rules: &Value| Vec::<Rule>::deserialize(rules).ok();
+    read(wanted).is_some_and(|wanted| Some(wanted) == read(current))
 }
 
 /// A URL in the form that the service stores, without the values of its query, which are secrets.

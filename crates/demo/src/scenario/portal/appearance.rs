@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 
 /// Heavier units cannot be dropped off: of the demo orders, the tent.
 const EXPRESS_MAX_KILOGRAMS: u32 = 5;
+/// Shoppers keep small items.
+const KEEP_UP_TO_CENTS: u32 = 1_500;
 
 /// The labels of the default reasons: code, English, German, French and Spanish.
 const LABELS: [(&str, [&str; 4]); 6] = [
@@ -43,6 +45,16 @@ pub(super) fn settings(image_host: &str) -> Value {
         "returns": { "methods": [
             method("mail-back", 495), method("express-returns", 0), method("customer-keep", 0),
         ] },
+        "policy": { "rules": [{
+            "id": "keep-small-items",
+            "text": {
+                "en": "Items up to 15.00 USD can stay with you.",
+                "de": "Artikel bis 15,00 USD können bei Ihnen bleiben.",
+                "fr": "Vous pouvez garder les articles jusqu’à 15,00 USD.",
+                "es": "Puede quedarse con los artículos de hasta 15,00 USD.",
+            },
+            "then": { "keep": { "up_to_cents": KEEP_UP_TO_CENTS, "currency": "USD" } },
+        }] },
         "appearance": {
             "name": "Fern & Field",
             "colors": { "primary": "#0b6e4f", "text_on_primary": "#ffffff", "background": "#ffffff",

@@ -132,7 +132,7 @@ impl ColorsChange {
 }
 
 /// An element that the array holds only once.
-fn distinct<T: Ord + Clone>(
+pub(in crate::merchant) fn distinct<T: Ord + Clone>(
     mut element: impl FnMut(Field<'_>) -> Option<T>,
 ) -> impl FnMut(Field<'_>) -> Option<T> {
     let mut seen = BTreeSet::new();
@@ -165,7 +165,7 @@ fn labels_by_language(document: &Object<'_>) -> Option<ReasonLabels> {
 }
 
 /// Reads every entry of an object before it gives up, so that each invalid entry is reported.
-fn entries<K: Ord, V>(
+pub(in crate::merchant) fn entries<K: Ord, V>(
     document: &Object<'_>,
     mut read: impl FnMut(&str, Field<'_>) -> Option<(K, V)>,
 ) -> Option<BTreeMap<K, V>> {

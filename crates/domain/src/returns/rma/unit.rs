@@ -28,6 +28,10 @@ pub struct RmaUnit {
     pub resolution: Resolution,
     pub refund_type: RefundType,
     pub amounts: Amounts,
+    /// The bonus for the chosen gift card or variant. Present only if a rule of the merchant gave it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub bonus_amount_cents: Option<i64>,
     /// For a unit of an exchange order: the order that the exchange was placed against.
     pub original_order_identifier: Option<String>,
     /// Present only for a unit that was to be exchanged.
@@ -99,6 +103,7 @@ impl RmaUnit {
             resolution: requested.resolution.clone(),
             refund_type,
             amounts: purchased.amounts,
+            bonus_amount_cents: None,
             original_order_identifier: purchased.original_order_identifier,
             exchange_status: is_exchanged.then_some(ExchangeStatus::Pending),
             exchange_order_identifier: None,
@@ -113,6 +118,16 @@ impl RmaUnit {
             canceled_at: None,
             is_expired: false,
         }
+    }
+
+    /// The unit with a bonus of this many per cent of the amount paid, rounded down.
+    #[must_use]
+    pub fn with_bonus(self, percent: Option<i64>) -> Self {
+        let bonus_amount_cents = percent.map(|percent| {
+            let cents = i128::from(self.amounts.paid()) * i128::from(percent) / 100;
+            i64::try_from(cents).unwrap_or(i64::MAX)
+        });
+        Self { bonus_amount_cents, ..self }
     }
 
     pub fn refund_financials(&self) -> RefundFinancials {

@@ -82,6 +82,7 @@ fn exchanged(replacement: Replacement) -> ConfirmedUnit {
         product_amount_cents: 1000,
         discount_amount_cents: 0,
         tax_amount_cents: 80,
+        bonus_amount_cents: 0,
         replacement,
     }
 }

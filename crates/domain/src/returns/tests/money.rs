@@ -2,7 +2,6 @@ use proptest::prelude::*;
 use strum::VariantArray;
 
 use super::*;
-use crate::merchant::{MethodOffer, ReturnPolicy};
 
 /// An even split, with the odd cents in the first parts.
 fn even_split(total: i64, parts: usize) -> Vec<i64> {
@@ -45,26 +44,6 @@ fn the_estimate_goes_to_the_shopper_or_to_the_service() {
     }
     let over_discounted = RefundFinancials::new(amounts(10, 30, 0), RefundType::Refund);
     assert_eq!(over_discounted.estimated_refund_amount_cents, 0);
-}
-
-#[test]
-fn return_shipping_is_free_only_if_every_unit_is_exchanged() {
-    use RefundType::{EvenExchange, Refund, UnevenExchange};
-    use ReturnMethod::{CustomerKeep, ExpressReturns, MailBack};
-    let offer = |method, shipping_cost_cents| MethodOffer { method, shipping_cost_cents };
-    let policy = |free_exchange_shipping| ReturnPolicy {
-        methods: vec![offer(MailBack, 700), offer(ExpressReturns, 300)],
-        free_exchange_shipping,
-        ..ReturnPolicy::default()
-    };
-    let cost = |free, method, types: &[RefundType]| {
-        policy(free).return_shipping_cost(method, types.iter().copied())
-    };
-    assert_eq!(cost(true, MailBack, &[Refund]), Some(700));
-    assert_eq!(cost(true, ExpressReturns, &[Refund, EvenExchange]), Some(300));
-    assert_eq!(cost(true, MailBack, &[UnevenExchange, EvenExchange]), Some(0));
-    assert_eq!(cost(false, MailBack, &[UnevenExchange, EvenExchange]), Some(700));
-    assert_eq!(cost(true, CustomerKeep, &[Refund]), None);
 }
 
 const MAX_AMOUNT: i64 = 1_000_000_000_000_000;

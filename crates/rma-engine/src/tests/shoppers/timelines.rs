@@ -82,6 +82,8 @@ async fn kept_and_canceled_units_are_steps() {
         let method = domain::returns::ReturnMethod::CustomerKeep;
         let keep = domain::merchant::MethodOffer { method, ..offer };
         acme.settings.returns.methods.push(keep);
+        let rule = json!({ "id": "keep", "then": { "keep": { "up_to_cents": 5_000 } } });
+        acme.settings.policy.rules = vec![serde_json::from_value(rule).unwrap()];
     })
     .await;
     app.store("acme", &adas_order("A", 4)).await;

@@ -1,0 +1,113 @@
+//! Decides random returns for `tests/return_policies.py`, which compares the decisions with its own.
+//!
+//! Each line of the input is a merchant's settings with cases; each line of the output has the decisions about them, and
+//! the offers about their units.
+
+use std::error::Error;
+use std::io::{BufRead as _, Write as _, stdin, stdout};
+
+use chrono::{DateTime, Utc};
+use domain::json::{Document, object};
+use domain::merchant::guard::Guard;
+use domain::merchant::{Outcome, ReturnMethod, Settings, SettingsChange};
+use domain::order::Order;
+use domain::policy::{
+    PolicyAt, ReturnDecision, ShopperFacts, UnitFacts, UnitRequest, decide_return,
+};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[derive(Deserialize)]
+struct Input {
+    settings: Value,
+    cases: Vec<Case>,
+}
+
+/// A return of units of one order.
+#[derive(Deserialize)]
+struct Case {
+    now: DateTime<Utc>,
+    order: Order,
+    returned_at: Option<Vec<DateTime<Utc>>>,
+    method: ReturnMethod,
+    units: Vec<CaseUnit>,
+}
+
+#[derive(Deserialize)]
+struct CaseUnit {
+    line: usize,
+    is_shipped: bool,
+    rma_identifier: Option<String>,
+    is_refunded: bool,
+    is_order_exchanged: bool,
+    paid_amount_cents: i64,
+    has_variants: bool,
+    reason: String,
+    outcome: Outcome,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut output = stdout().lock();
+    for line in stdin().lock().lines() {
+        let Input { settings, cases } = serde_json::from_str(&line?)?;
+        let settings = read(&settings)?;
+        let decided: Result<Vec<_>, _> = cases.iter().map(|case| decide(&settings, case)).collect();
+        writeln!(output, "{}", json!(decided?))?;
+    }
+    Ok(())
+}
+
+/// The settings as the API reads them.
+fn read(change: &Value) -> Result<Settings, Box<dyn Error>> {
+    let guard = Guard::new(false, &[]);
+    let change = Document::from(change).read(object(|body| SettingsChange::read(body, &guard)))?;
+    let mut settings = Settings::new("Acme");
+    change.apply(&mut settings)?;
+    Ok(settings)
+}
+
+fn decide(settings: &Settings, case: &Case) -> Result<Value, Box<dyn Error>> {
+    let mut shopper = ShopperFacts::new(&settings.policy, &case.order);
+    shopper.returned_at.clone_from(&case.returned_at);
+    let units = case.units.iter();
+    let lines = units.map(|unit| Some((case.order.items.get(unit.line)?, unit)));
+    let lines = lines.collect::<Option<Vec<_>>>().ok_or("no such line")?;
+    let requests: Vec<_> = lines
+        .into_iter()
+        .map(|(line, unit)| UnitRequest {
+            facts: UnitFacts {
+                order: &case.order,
+                line,
+                is_shipped: unit.is_shipped,
+                rma_identifier: unit.rma_identifier.as_deref(),
+                is_refunded: unit.is_refunded,
+                is_order_exchanged: unit.is_order_exchanged,
+                paid_amount_cents: unit.paid_amount_cents,
+                shopper: &shopper,
+            },
+            reason: &unit.reason,
+            outcome: unit.outcome,
+        })
+        .collect();
+    let policy = PolicyAt::new(settings, case.now);
+    let ReturnDecision { units, cost } = decide_return(&policy, case.method, &requests, None);
+    let units = units.iter().zip(&requests).zip(&case.units).map(|((decided, request), unit)| {
+        let refusal = decided.eligibility.as_ref().err();
+        let decision = &decided.decision;
+        let offers = policy.unit(request.facts).offers(unit.has_variants);
+        json!({
+            "code": refusal.map(|it| it.code),
+            "rule": refusal.and_then(|it| it.rule.as_deref()),
+            "window_ends_at": decision.window_ends_at.timestamp(),
+            "bonus": decision.bonus.map(|(percent, rule)| json!([percent, rule.id])),
+            "review": decision.review.map(|(_, rule)| &rule.id),
+            "return_to": decision.return_to.map(|(warehouse, rule)| json!([warehouse, rule.id])),
+            "is_returnable": offers.ineligible.is_none(),
+            "choices": offers.choices,
+        })
+    });
+    Ok(json!({
+        "cost": [cost.cents, cost.rule.map(|rule| &rule.id)],
+        "units": units.collect::<Vec<_>>(),
+    }))
+}

@@ -1,0 +1,189 @@
+use expect_test::{Expect, expect};
+use serde_json::{Value, json};
+
+use crate::json::{Document, ValidationError, object};
+use crate::merchant::guard::Guard;
+use crate::merchant::{Settings, SettingsChange};
+
+/// The settings after a change, as the API makes it.
+fn changed(change: &Value) -> Result<Settings, ValidationError> {
+    let guard = Guard::new(false, &[]);
+    let document = Document::from(change);
+    let change = document.read(object(|body| SettingsChange::read(body, &guard)))?;
+    let mut settings = Settings::new("Acme");
+    change.apply(&mut settings)?;
+    Ok(settings)
+}
+
+#[track_caller]
+fn check_errors(policy: &Value, expected: &Expect) {
+    let invalid = changed(&json!({ "policy": policy })).unwrap_err();
+    let lines: Vec<_> = invalid.errors.iter().map(ToString::to_string).collect();
+    expected.assert_eq(&lines.join("\n"));
+}
+
+#[track_caller]
+fn check_warnings(rules: &Value, expected: &Expect) {
+    let settings = changed(&json!({ "policy": { "rules": rules } })).unwrap();
+    let warnings = settings.policy.warnings(&settings.currency);
+    let line =
+        |it: &crate::merchant::PolicyWarning| format!("{} {}: {}\n", it.field, it.rule, it.detail);
+    expected.assert_eq(&warnings.iter().map(line).collect::<String>());
+}
+
+#[test]
+fn a_policy_is_stored_as_it_is_read() {
+    let digest = "0".repeat(64);
+    let policy = json!({
+        "rules": [
+            { "id": "all-conditions", "text": { "en": "No.", "de": "Nein." },
+              "when": {
+                "line_tags": ["a"], "order_tags": ["b"], "skus": ["C-*"], "unit_price": { "min_cents": 1 },
+                "weight": { "max": 2.5 }, "countries": ["DE"], "ordered": { "from": "2026-11-01" },
+                "days_since_order": { "min": 1, "max": 1 }, "days_since_shipping": { "min": 0 },
+                "days_since_delivery": { "max": 3 }, "reasons": ["DAMAGED", "withdrawal"],
+                "methods": ["mail-back"], "outcomes": ["refund", "exchange"], "concepts": ["Acme"],
+                "returns_of_shopper": { "days": 90, "min": 5 }, "shoppers": ["blocked"] },
+              "then": { "returnable": false } },
+            { "id": "all-effects", "when": {}, "then": {
+                "returnable": true, "window": { "days": 60, "from": "delivery", "until": "2027-01-31" },
+                "costs": [{ "shipping_cost_cents": 0 },
+                          { "method": "mail-back", "currency": "EUR", "shipping_cost_cents": 1 }],
+                "methods": ["express-returns"], "outcomes": ["refund"], "keep": { "up_to_cents": 1500 },
+                "gift_card_bonus_percent": 10, "exchange_bonus_percent": 5,
+                "review": { "required": true, "within_days": 3, "default": "approve" }, "return_to": "WH-1" } },
+        ],
+        "shoppers": { "blocked": [digest] },
+    });
+    let settings = changed(&json!({ "policy": policy })).unwrap();
+    let stored = serde_json::to_value(&settings).unwrap();
+    assert_eq!(stored["policy"], policy);
+    assert_eq!(serde_json::from_value::<Settings>(stored).unwrap(), settings);
+}
+
+#[test]
+fn every_fault_of_a_rule_has_its_path() {
+    check_errors(
+        &json!({
+            "rule": [],
+            "rules": [
+                { "id": "A b", "when": { "tag": ["x"], "skus": [], "countries": ["de"],
+                    "unit_price": { "min_cents": 2, "max_cents": 1 }, "weight": {},
+                    "ordered": { "from": "2026-12-24", "until": "1 Nov" }, "days_since_order": { "min": -1 },
+                    "returns_of_shopper": { "min": 3, "max": 2 }, "methods": ["post", "mail-back"],
+                    "line_tags": ["x", "x"] }, "then": {} },
+                { "id": "two", "text": { "it": "No." }, "then": { "refuse": true, "window": { "from": "order" },
+                    "costs": [{ "shipping_cost_cents": 0 }, { "shipping_cost_cents": 1 }],
+                    "keep": { "up_to_cents": -1 }, "gift_card_bonus_percent": 101,
+                    "review": { "required": true } } },
+                { "id": "two", "then": { "review": { "required": false, "within_days": 1 } } },
+            ],
+            "shoppers": { "Blocked": [], "some": ["ada@shop.example"] },
+        }),
+        &expect![[r#"
+            $.policy.rule: invalid (unknown field: known are rules, shoppers)
+            $.policy.rules[0].id: invalid (must have 1 to 64 lower-case letters, digits and hyphens)
+            $.policy.rules[0].when.tag: invalid (unknown field: known are line_tags, order_tags, skus, unit_price, weight, countries, ordered, days_since_order, days_since_shipping, days_since_delivery, reasons, methods, outcomes, concepts, returns_of_shopper, shoppers)
+            $.policy.rules[0].when.line_tags[1]: invalid (is listed twice)
+            $.policy.rules[0].when.skus: invalid (must have 1 to 100 elements)
+            $.policy.rules[0].when.unit_price.max_cents: invalid (can never hold: must not be below min_cents)
+            $.policy.rules[0].when.weight.min: missing_field
+            $.policy.rules[0].when.countries[0]: invalid (must be an ISO 3166-1 code of two capital letters, like DE)
+            $.policy.rules[0].when.ordered.until: invalid (must have exactly 10 characters)
+            $.policy.rules[0].when.days_since_order.min: invalid (must be between 0 and 36500)
+            $.policy.rules[0].when.methods[0]: invalid (must be one of mail-back, express-returns, customer-keep)
+            $.policy.rules[0].when.returns_of_shopper.max: invalid (can never hold: must not be below min)
+            $.policy.rules[0].when.returns_of_shopper.days: missing_field
+            $.policy.rules[0].then: invalid (must have an effect)
+            $.policy.rules[1].text.it: invalid (unknown language: known are en, de, fr, es)
+            $.policy.rules[1].then.refuse: invalid (unknown field: known are returnable, window, costs, methods, outcomes, keep, gift_card_bonus_percent, exchange_bonus_percent, review, return_to)
+            $.policy.rules[1].then.window.days: missing_field
+            $.policy.rules[1].then.window.from: invalid (comes only with days)
+            $.policy.rules[1].then.costs[1].method: invalid (another cost is for the same method and currency)
+            $.policy.rules[1].then.keep.up_to_cents: invalid (must be between 0 and 100000000)
+            $.policy.rules[1].then.gift_card_bonus_percent: invalid (must be between 0 and 100)
+            $.policy.rules[1].then.review.within_days: missing_field
+            $.policy.rules[1].then.review.default: missing_field
+            $.policy.rules[2].id: invalid (another rule has the same id)
+            $.policy.rules[2].then.review.within_days: invalid (comes only with a required review)
+            $.policy.shoppers.Blocked: invalid (the name must have 1 to 64 lower-case letters, digits and hyphens)
+            $.policy.shoppers.some[0]: invalid (must be the SHA-256 digest of an e-mail address, as 64 lower-case hexadecimal digits)"#]],
+    );
+}
+
+#[test]
+fn a_condition_that_can_never_hold_is_an_error() {
+    check_errors(
+        &json!({ "rules": [{ "id": "a",
+            "when": { "reasons": ["DAMAGED", "LOST"], "methods": ["customer-keep"], "outcomes": ["gift_card"],
+                      "shoppers": ["vip"] },
+            "then": { "methods": ["customer-keep"], "outcomes": ["gift_card"] } }] }),
+        &expect![[r#"
+            $.policy.rules[0].when.reasons[1]: invalid (can never hold: returns.reasons has no code LOST)
+            $.policy.rules[0].when.methods[0]: invalid (returns.methods does not offer customer-keep)
+            $.policy.rules[0].then.methods[0]: invalid (returns.methods does not offer customer-keep)
+            $.policy.rules[0].when.outcomes[0]: invalid (returns.gift_card offers no gift card)
+            $.policy.rules[0].then.outcomes[0]: invalid (returns.gift_card offers no gift card)
+            $.policy.rules[0].when.shoppers[0]: invalid (can never hold: policy.shoppers has no list vip)"#]],
+    );
+    let mut settings = changed(&json!({ "policy": { "rules": [
+        { "id": "a", "when": { "methods": ["mail-back"] }, "then": { "returnable": false } } ] } }))
+    .unwrap();
+    let change = json!({ "returns": { "methods": [{ "method": "express-returns" }] } });
+    let read = object(|body| SettingsChange::read(body, &Guard::new(false, &[])));
+    let invalid = Document::from(&change).read(read).unwrap().apply(&mut settings).unwrap_err();
+    assert_eq!(invalid.errors[0].field, "$.policy.rules[0].when.methods[0]");
+}
+
+#[test]
+fn a_part_of_the_policy_stays_if_it_is_not_named() {
+    let mut settings = changed(&json!({ "policy": { "shoppers": { "vip": [] }, "rules": [
+        { "id": "a", "when": { "shoppers": ["vip"] }, "then": { "returnable": true } } ] } }))
+    .unwrap();
+    let mut change = |policy: Value| {
+        let document = Document::from(json!({ "policy": policy }));
+        let read = object(|body| SettingsChange::read(body, &Guard::new(false, &[])));
+        document.read(read).unwrap().apply(&mut settings)?;
+        Ok::<_, ValidationError>((settings.policy.rules.len(), settings.policy.shoppers.len()))
+    };
+    assert_eq!(change(json!({ "rules": [] })).unwrap(), (0, 1));
+    assert_eq!(change(Value::Null).unwrap(), (0, 0));
+}
+
+#[test]
+fn a_rule_that_never_decides_anything_is_a_warning() {
+    let no = json!({ "returnable": false });
+    check_warnings(
+        &json!([
+            { "id": "sale", "when": { "line_tags": ["sale", "Outlet"], "skus": ["A*"] }, "then": no },
+            { "id": "sale-again", "when": { "line_tags": ["SALE"], "skus": ["A-*", "AB"], "countries": ["DE"] },
+              "then": no },
+            { "id": "other-sku", "when": { "line_tags": ["sale"], "skus": ["*A"] }, "then": no },
+            { "id": "more-effects", "when": { "line_tags": ["sale"], "skus": ["A1"] },
+              "then": { "returnable": true, "window": { "days": 1 } } },
+            { "id": "without-tag", "then": no },
+            { "id": "last", "then": { "returnable": true } },
+        ]),
+        &expect![[r#"
+            $.policy.rules[1] sale-again: never decides anything: sale always decides first
+            $.policy.rules[5] last: never decides anything: without-tag always decides first
+        "#]],
+    );
+    check_warnings(
+        &json!([
+            { "id": "free", "when": { "days_since_order": { "max": 30 }, "unit_price": { "min_cents": 5 } },
+              "then": { "costs": [{ "shipping_cost_cents": 0 }] } },
+            { "id": "covered", "when": { "days_since_order": { "min": 1, "max": 30 }, "unit_price": { "min_cents": 5 } },
+              "then": { "costs": [{ "method": "mail-back", "currency": "EUR", "shipping_cost_cents": 5 }] } },
+            { "id": "later", "when": { "days_since_order": { "min": 1 }, "unit_price": { "min_cents": 5 } },
+              "then": { "costs": [{ "shipping_cost_cents": 5 }] } },
+            { "id": "usd", "then": { "costs": [{ "method": "mail-back", "shipping_cost_cents": 1 }] } },
+            { "id": "usd-again", "then": { "costs": [{ "method": "mail-back", "currency": "USD", "shipping_cost_cents": 2 }] } },
+            { "id": "zero", "then": { "costs": [{ "method": "mail-back", "shipping_cost_cents": 0 }] } },
+        ]),
+        &expect![[r#"
+            $.policy.rules[1] covered: never decides anything: free always decides first
+            $.policy.rules[4] usd-again: never decides anything: usd always decides first
+        "#]],
+    );
+}

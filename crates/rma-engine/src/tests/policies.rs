@@ -1,0 +1,144 @@
+//! Rules of merchants decide about lists, quotes and returns.
+
+use domain::merchant::{GiftCardOffer, MethodOffer, ReturnMethod};
+
+use super::projecting::order;
+use super::quoting::quote;
+use super::*;
+
+/// The service, with the rules of acme, which offers all methods and a gift card.
+async fn app_with(policy: Value) -> TestApp {
+    TestApp::with(|acme| {
+        let returns = &mut acme.settings.returns;
+        returns.methods[0].shipping_cost_cents = 700;
+        let method = ReturnMethod::CustomerKeep;
+        returns.methods.push(MethodOffer { method, shipping_cost_cents: 0 });
+        let sku = "GIFT".to_owned();
+        returns.gift_card = Some(GiftCardOffer { sku, bonus_credit_amount_cents: 500 });
+        acme.settings.policy = serde_json::from_value(policy).unwrap();
+    })
+    .await
+}
+
+#[tokio::test]
+async fn a_list_a_quote_and_a_return_name_the_same_rule() {
+    let app = app_with(json!({ "rules": [
+        { "id": "in-store", "text": { "en": "Bring it to a store." }, "when": { "line_tags": ["bulky"] },
+          "then": { "methods": ["express-returns"], "costs": [{ "shipping_cost_cents": 250 }] } },
+        { "id": "small", "then": { "keep": { "up_to_cents": 2165 } } },
+    ] }))
+    .await;
+    let mut bulky = order("A", 1);
+    bulky.items[0].tags = vec!["Bulky".to_owned()];
+    app.store("acme", &bulky).await;
+    app.store("acme", &order("B", 2)).await;
+
+    let (_, shown) = app.get("/v1/orders/A/returnable", "acme").await;
+    let unit = &shown["units"][0];
+    let unavailable = json!([
+        { "method": "mail-back", "code": "method_not_offered", "rule": "in-store",
+          "detail": "the return method mail-back is not offered for this unit" },
+        { "method": "customer-keep", "code": "method_not_offered", "rule": "in-store",
+          "detail": "the return method customer-keep is not offered for this unit" },
+    ]);
+    assert_eq!((&unit["returnable"], &unit["unavailable_methods"]), (&json!(true), &unavailable));
+    let express = &unit["choices"][0]["options"][1];
+    assert_eq!(
+        *express,
+        json!({ "outcome": "refund", "method": "express-returns", "return_shipping_cost_cents": 250,
+                "cost_rule": "in-store" })
+    );
+    let mut body = refund_of("A", &[1]);
+    let quoted = quote(&app, &body).await;
+    assert_eq!(
+        (&quoted["possible"], &quoted["units"][0]["ineligible"]["rule"]),
+        (&json!(false), &json!("in-store"))
+    );
+    let (status, refusal) = app.post("/v1/returns", "acme", &body).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    assert_eq!(refusal["ineligible"][0]["rule"], "in-store");
+    body["return_method"] = json!("express-returns");
+    let quoted = quote(&app, &body).await;
+    assert_eq!(
+        (&quoted["return_shipping_cost_cents"], &quoted["cost_rule"]),
+        (&json!(250), &json!("in-store"))
+    );
+    let rma = app.show(&app.start_return(&body).await).await;
+    assert_eq!(
+        (&rma["return_shipping_cost_cents"], &rma["cost_rule"]),
+        (&json!(250), &json!("in-store"))
+    );
+
+    // One unit can be kept; both together cost too much.
+    let mut kept = refund_of("B", &[1, 2]);
+    kept["return_method"] = json!("customer-keep");
+    let (_, refusal) = app.post("/v1/returns", "acme", &kept).await;
+    assert_eq!(refusal["ineligible"][1]["code"], "keep_not_allowed");
+    assert_eq!(refusal["ineligible"][1]["rule"], "small");
+    kept["override"] = json!({ "by": "Ann", "reason": "a good customer" });
+    let quoted = quote(&app, &kept).await;
+    assert_eq!(quoted["units"][0]["overridden_rule"], "small");
+    let rma = app.start_return(&kept).await;
+    let (_, timeline) = app.get(&format!("/v1/returns/{rma}/timeline"), "acme").await;
+    assert_eq!(timeline["entries"][0]["detail"]["override"]["units"][1]["rule"], "small");
+
+    let path = format!("/v1/portals/{}", app.service.own("acme"));
+    let token = app.issuer.token(None, "shopper");
+    let (_, portal) = app.send(Method::GET, &path, &token, &[], None).await;
+    assert_eq!(portal["rule_texts"], json!({ "in-store": { "en": "Bring it to a store." } }));
+}
+
+#[tokio::test]
+async fn returns_of_a_shopper_are_counted() {
+    let app = app_with(json!({ "rules": [{ "id": "often", "then": { "returnable": false },
+        "when": { "returns_of_shopper": { "days": 30, "min": 2 } } }] }))
+    .await;
+    let mut orders = ["A", "B", "C"].map(|name| order(name, 2));
+    for order in &mut orders {
+        order.customer.email = Some("Ada@Shop.example".to_owned());
+        app.store("acme", order).await;
+    }
+    let first = app.start_return(&refund_of("A", &[1])).await;
+    app.start_return(&refund_of("B", &[1])).await;
+    let is_refused = async || {
+        let (_, shown) = app.get("/v1/orders/C/returnable", "acme").await;
+        let listed = shown["units"][0]["ineligible"]["rule"].clone();
+        let quoted =
+            quote(&app, &refund_of("C", &[1])).await["units"][0]["ineligible"]["rule"].clone();
+        assert_eq!(listed, quoted);
+        listed == "often"
+    };
+    assert!(is_refused().await);
+    let (status, _) = app.post("/v1/returns", "acme", &refund_of("C", &[1])).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    // A canceled return does not count.
+    let (status, _) = app.post(&format!("/v1/returns/{first}/cancel"), "acme", &json!({})).await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(!is_refused().await);
+    app.start_return(&refund_of("C", &[1])).await;
+}
+
+#[tokio::test]
+async fn rules_give_a_bonus_in_per_cent_of_the_amount_paid() {
+    let app = app_with(json!({ "rules": [
+        { "id": "plus", "when": { "reasons": ["TOO_SMALL"] },
+          "then": { "gift_card_bonus_percent": 10, "exchange_bonus_percent": 5 } },
+    ] }))
+    .await;
+    app.store("acme", &order("A", 3)).await;
+    let card = json!({ "resolution": "gift_card" });
+    let variant = json!({ "sku": "TEE-M", "title": "Tee, M", "unit_price_amount_cents": 3000 });
+    let exchange = json!({ "resolution": "exchange", "variant": variant });
+    let mut other = choice("A", 2, &card);
+    other["return_reason"] = json!("OTHER");
+    let units = [choice("A", 1, &card), other, choice("A", 3, &exchange)];
+    let body = json!({ "return_method": "mail-back", "units": units });
+    let quoted = quote(&app, &body).await;
+    let bonus = |unit: usize| quoted["units"][unit]["bonus_amount_cents"].clone();
+    assert_eq!([bonus(0), bonus(1), bonus(2)], [json!(216), Value::Null, json!(108)]);
+    app.start_return(&body).await;
+    let confirmed = app.events("exchange.return.confirmed.v1", 1).await.remove(0);
+    // The unit without a bonus by a rule has that of the settings.
+    assert_eq!(confirmed["gift_card"]["bonus_credit_amount_cents"], 716);
+    assert_eq!(confirmed["units"][2]["bonus_amount_cents"], 108);
+}
