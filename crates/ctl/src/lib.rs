@@ -18,6 +18,7 @@ mod man_pages;
 mod merchants;
 mod orders;
 mod people;
+mod policy;
 mod portal;
 mod replays;
 mod returns;
@@ -79,6 +80,8 @@ enum Command {
     Merchant(OperatorCommand<merchants::Command>),
     /// Add, list, rotate and revoke API clients
     Client(OperatorCommand<clients::Command>),
+    /// Show, preview and replace the rules of a merchant for returns
+    Policy(OperatorCommand<policy::Command>),
     /// Manage the endpoints that receive a merchant's messages
     Endpoint(OperatorCommand<endpoints::Command>),
     /// List, show, set and delete the warehouses of a merchant
@@ -176,6 +179,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Status(arguments) => return status::run(arguments).await,
         Command::Merchant(arguments) => merchants::run(arguments).await?,
         Command::Client(arguments) => clients::run(arguments).await?,
+        Command::Policy(arguments) => policy::run(arguments).await?,
         Command::Warehouse(arguments) => warehouse::records::run(arguments).await?,
         Command::Person(arguments) => people::run(arguments).await?,
         Command::Session(arguments) => sessions::run(arguments).await?,

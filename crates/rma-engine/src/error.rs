@@ -13,6 +13,9 @@ use uuid::Uuid;
 use crate::quotes::conflict::ReturnConflict;
 use crate::store::return_rows::InsertError;
 
+/// A request for a preview takes about as long.
+const PREVIEW_RETRY: Duration = Duration::from_secs(3);
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("there is no order {0}")]
@@ -42,6 +45,8 @@ pub(crate) enum Error {
     LookupFailed,
     #[error("too many failed look-ups")]
     TooManyLookups(Duration),
+    #[error("the merchant has another preview in progress")]
+    PreviewInProgress,
     #[error("there is no portal {0}")]
     NoPortal(String),
     #[error("one of the units is in another return already")]
@@ -96,7 +101,7 @@ impl Failure for Error {
             | Self::NoDeepLink(_)
             | Self::NoPortal(_)
             | Self::LookupFailed => ErrorKind::Missing,
-            Self::TooManyLookups(_) => ErrorKind::Limited,
+            Self::TooManyLookups(_) | Self::PreviewInProgress => ErrorKind::Limited,
             Self::Invalid(_) => ErrorKind::Invalid,
             Self::Malformed(_) => ErrorKind::Malformed,
             Self::PortalRefused => ErrorKind::Denied,
@@ -123,6 +128,7 @@ impl Failure for Error {
     fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::TooManyLookups(wait) => Some(*wait),
+            Self::PreviewInProgress => Some(PREVIEW_RETRY),
             _ => None,
         }
     }

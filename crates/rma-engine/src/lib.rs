@@ -19,6 +19,7 @@ mod error;
 mod exchanges;
 mod http;
 mod orders;
+mod policy_previews;
 mod projection;
 mod quotes;
 mod refunds;
@@ -47,6 +48,7 @@ use platform::{Clock, Process, Service, idempotency};
 use utoipa::openapi::OpenApi;
 use utoipa_actix_web::service_config::ServiceConfig;
 
+use policy_previews::Previews;
 use returns::new_return_batches::ReturnHandler;
 use returns::report_batches::ReportHandler;
 pub use settings::Settings;
@@ -66,6 +68,7 @@ pub struct App {
     proof_keys: Arc<ProofKeys>,
     lookups: settings::Lookups,
     portal: settings::PortalSettings,
+    previews: Previews,
 }
 
 impl Service for App {
@@ -145,6 +148,7 @@ impl Service for App {
             proof_keys: Arc::new(ProofKeys::new(&settings.shopper, process.clock.clone())?),
             lookups: settings.lookups,
             portal: settings.portal,
+            previews: Previews::default(),
         };
         consumers::start(&app, &broker, process);
         deadlines::start(&app, process);

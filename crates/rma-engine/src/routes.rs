@@ -4,8 +4,8 @@
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::http::{
-    carrier_events, deep_links, discrepancies, listing, lookups, orders, portals, receipts,
-    returnable, returns,
+    carrier_events, deep_links, discrepancies, listing, lookups, orders, policies, portals,
+    receipts, returnable, returns,
 };
 
 pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
@@ -23,6 +23,7 @@ pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
         .service(returns::show_return)
         .service(returns::cancel_return)
         .service(listing::show_timeline)
+        .service(policies::preview_policy)
         .service(receipts::receive_units)
         .service(carrier_events::report_carrier_event)
         .service(discrepancies::list_discrepancies)

@@ -118,7 +118,7 @@ pub(crate) fn is_plausible(time: Timestamp) -> bool {
 }
 
 /// Cursor of a return in the list: creation time in microseconds and identifier.
-fn cursor(rma: &Rma) -> String {
+pub(crate) fn cursor(rma: &Rma) -> String {
     URL_SAFE_NO_PAD.encode(format!("{} {}", rma.created_at.timestamp_micros(), rma.rma_identifier))
 }
 

@@ -1,12 +1,12 @@
 //! The OpenAPI file in the repository matches the code.
 
 use domain::json::{Document, object};
-use domain::merchant::ReturnPolicy;
+use domain::merchant::{ReturnPolicy, Settings};
 use domain::returns::ReturnRequest;
 use testkit::check_contract;
 
 use super::*;
-use crate::http::{carrier_events, deep_links, discrepancies, receipts, returns};
+use crate::http::{carrier_events, deep_links, discrepancies, policies, receipts, returns};
 use crate::shoppers::lookups::Lookup;
 
 #[test]
@@ -41,5 +41,26 @@ fn the_api_document_and_the_readers_agree_on_request_bodies() {
     // The kind of a finding decides which fields it has.
     let by_kind = ["$.findings", ".note", ".sku", ".found_sku", ".quantity", "identifier", ".unit"];
     bodies.check(receive, &by_kind, |body| body.read(object(receipts::read)));
+    let settings = Settings::new("Acme");
+    let read_preview =
+        |body: &Document| body.read(object(|body| policies::read_preview(body, &settings)));
+    // The types of rules are those of settings, which ignore the fields of later versions. Fields of a rule depend on
+    // each other, and the schema has no limits of the values in lists.
+    let of_rules = [
+        "$.after",
+        "$.order_identifier",
+        ".no_such_field",
+        ".then",
+        "[]",
+        ".days",
+        ".from",
+        ".min",
+        ".min_cents",
+        ".currency",
+        ".within_days",
+        ".default",
+        ".id",
+    ];
+    bodies.check("POST /v1/policies/preview", &of_rules, read_preview);
     bodies.finish();
 }

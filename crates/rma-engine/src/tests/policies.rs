@@ -142,3 +142,101 @@ async fn rules_give_a_bonus_in_per_cent_of_the_amount_paid() {
     assert_eq!(confirmed["gift_card"]["bonus_credit_amount_cents"], 716);
     assert_eq!(confirmed["units"][2]["bonus_amount_cents"], 108);
 }
+
+#[tokio::test]
+async fn a_preview_says_what_a_draft_would_have_decided() {
+    let app = app_with(json!({ "rules": [{ "id": "cheap", "then": { "costs": [{ "shipping_cost_cents": 100 }] } }] })).await;
+    for name in ["A", "B"] {
+        app.store("acme", &order(name, 2)).await;
+    }
+    let first = app.start_return(&refund_of("A", &[1])).await;
+    app.start_return(&refund_of("B", &[1])).await;
+    let draft = json!({ "rules": [
+        { "id": "sku", "when": { "returns_of_shopper": { "days": 5, "max": 0 } }, "then": { "returnable": false } },
+        { "id": "look", "then": { "review": { "required": true, "within_days": 2, "default": "approve" } } },
+    ] });
+    let preview = async |body: &Value| app.post("/v1/policies/preview", "acme", body).await;
+    let (status, all) = preview(&json!({ "policy": draft })).await;
+    assert_eq!(status, StatusCode::OK, "{all}");
+    assert_eq!(
+        (&all["returns"], &all["changed"], &all["next"]),
+        (&json!(2), &json!(2), &Value::Null)
+    );
+    let current =
+        json!({ "refused": 0, "reviewed": 0, "return_shipping_cost_cents": { "USD": 200 } });
+    assert_eq!(all["current"], current);
+    // The first return of a shopper would have been refused. The orders have one shopper.
+    let figures =
+        json!({ "refused": 1, "reviewed": 1, "return_shipping_cost_cents": { "USD": 700 } });
+    assert_eq!(all["draft"], figures);
+    let changed = &all["changes"][1];
+    assert_eq!(changed["rma_identifier"], json!(first));
+    assert_eq!(
+        (&changed["current"]["cost_rule"], &changed["draft"]["ineligible"]["rule"]),
+        (&json!("cheap"), &json!("sku"))
+    );
+    assert_eq!(all["changes"][0]["draft"]["review_rule"], "look");
+
+    let (_, one) = preview(&json!({ "policy": { "rules": [] }, "order_identifier": "A" })).await;
+    let cost = |part: &str| one[part]["units"][1]["choices"][0]["options"][0]["cost_rule"].clone();
+    assert_eq!([cost("current"), cost("draft")], [json!("cheap"), Value::Null]);
+    let (status, refusal) =
+        preview(&json!({ "policy": { "rules": [{ "id": "x", "when": { "reasons": ["NO"] }, "then": {} }] } })).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(refusal["errors"][0]["field"], "$.policy.rules[0].then");
+    let (status, _) = preview(&json!({ "policy": {}, "order_identifier": "none" })).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+}
+
+/// Copies the return of order A, and its order, `copies` times; each a second older than the one before.
+fn copies_of(rma: &str, copies: i64) -> String {
+    format!(
+        "INSERT INTO orders SELECT merchant, 'C-' || n, updated_at, sequence, \
+             replace(document, '\"A\"', '\"C-' || n || '\"'), shipped_units, stored_at \
+         FROM orders, generate_series(1, {copies}) AS n WHERE merchant = 'acme' AND identifier = 'A'; \
+         INSERT INTO returns SELECT merchant, 'R-' || n, status, customer_email, other_email_sha256, \
+             replace(replace(jsonb_set(document::jsonb, '{{created_at}}', \
+                 to_jsonb(created_at - n * interval '1 second'))::text, \
+                 '\"A\"', '\"C-' || n || '\"'), '{rma}', 'R-' || n), \
+             created_at - n * interval '1 second', updated_at \
+         FROM returns, generate_series(1, {copies}) AS n \
+         WHERE merchant = 'acme' AND rma_identifier = '{rma}'"
+    )
+}
+
+#[tokio::test]
+async fn a_long_preview_continues_where_it_ended() {
+    let app = app_with(json!({})).await;
+    app.store("acme", &order("A", 1)).await;
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    let copies = testkit::fill_rows().max(2_500);
+    app.change_rows(&copies_of(&rma, copies)).await;
+    let mut body =
+        json!({ "policy": { "rules": [{ "id": "no", "then": { "returnable": false } }] } });
+    let mut figures = (0, 0, 0);
+    let mut responses = 0;
+    loop {
+        let (status, page) = app.post("/v1/policies/preview", "acme", &body).await;
+        assert_eq!(status, StatusCode::OK, "{page}");
+        let number = |path: &str| page.pointer(path).and_then(Value::as_i64).unwrap();
+        assert!(number("/returns") <= 2_000 && page["changes"].as_array().unwrap().len() <= 100);
+        figures.0 += number("/returns");
+        figures.1 += number("/changed");
+        figures.2 += number("/draft/refused");
+        responses += 1;
+        let Some(next) = page.get("next") else { break };
+        body["after"] = next.clone();
+    }
+    assert_eq!(figures, (copies + 1, copies + 1, copies + 1));
+    assert!(responses > 1, "{responses} responses");
+}
+
+#[test]
+fn a_merchant_has_one_preview_at_a_time() {
+    let previews = crate::policy_previews::Previews::default();
+    let [acme, rival] = ["acme", "rival"].map(|name| name.parse().unwrap());
+    let first = previews.start(&acme).unwrap();
+    assert!(previews.start(&acme).is_err() && previews.start(&rival).is_ok());
+    drop(first);
+    assert!(previews.start(&acme).is_ok());
+}

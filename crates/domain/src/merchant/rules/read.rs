@@ -14,6 +14,7 @@ use crate::json::{
     Field, Object, array, boolean, currency, integer, number, object, parsed, printable_text,
     read_fields, text, variant,
 };
+use crate::merchant::Settings;
 use crate::merchant::appearance::{Language, distinct, entries};
 use crate::merchant::patch::replace;
 
@@ -45,6 +46,19 @@ impl RulesChange {
     pub(in crate::merchant) fn apply(self, policy: &mut Policy) {
         replace(&mut policy.rules, self.rules);
         replace(&mut policy.shoppers, self.shoppers);
+    }
+}
+
+impl Settings {
+    /// The settings with a draft of the policy, which is a field `policy`. Reports the faults of the draft.
+    pub fn with_policy(&self, draft: &Object<'_>) -> Option<Self> {
+        let change = RulesChange::read(draft)?;
+        let mut settings = self.clone();
+        change.apply(&mut settings.policy);
+        let errors = settings.policy.errors(&settings.returns);
+        let is_valid = errors.is_empty();
+        errors.into_iter().for_each(|error| draft.report(error));
+        is_valid.then_some(settings)
     }
 }
 
