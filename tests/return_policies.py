@@ -84,7 +84,6 @@ def random_effects(rng):
         "gift_card_bonus_percent": lambda: rng.choice([0, 10]),
         "exchange_bonus_percent": lambda: rng.choice([0, 5]),
         "review": lambda: rng.choice([{"required": False}, {"required": True, "within_days": 3, "default": "approve"}]),
-        "return_to": lambda: rng.choice(["WH-1", "WH-2"]),
     }
     return {name: makers[name]() for name in rng.sample([*makers], rng.choice([1, 1, 2, 4]))}
 
@@ -265,13 +264,11 @@ class Decider:
         bonus = {"gift_card": "gift_card_bonus_percent", "exchange": "exchange_bonus_percent"}.get(outcome)
         percent, bonus_rule = self.first(matching, bonus)
         review, review_rule = self.first(matching, "review")
-        return_to, return_rule = self.first(matching, "return_to")
         code, rule = self.refusal(unit, line, matching, method, outcome, paid, end, window_rule)
         return {
             "code": code, "rule": rule, "window_ends_at": int(end.timestamp()), "cost": cost,
             "bonus": [percent, bonus_rule] if bonus_rule else None,
             "review": review_rule if review and review["required"] else None,
-            "return_to": [return_to, return_rule] if return_rule else None,
         }
 
     def refusal(self, unit, line, matching, method, outcome, paid, end, window_rule):

@@ -101,7 +101,6 @@ fn decide(settings: &Settings, case: &Case) -> Result<Value, Box<dyn Error>> {
             "window_ends_at": decision.window_ends_at.timestamp(),
             "bonus": decision.bonus.map(|(percent, rule)| json!([percent, rule.id])),
             "review": decision.review.map(|(_, rule)| &rule.id),
-            "return_to": decision.return_to.map(|(warehouse, rule)| json!([warehouse, rule.id])),
             "is_returnable": offers.ineligible.is_none(),
             "choices": offers.choices,
         })

@@ -204,9 +204,6 @@ pub struct Effects {
     pub exchange_bonus_percent: Option<i64>,
     #[schema(nullable = false)]
     pub review: Option<Review>,
-    /// The identifier of the warehouse that the unit goes back to.
-    #[schema(nullable = false, min_length = 1, max_length = 255)]
-    pub return_to: Option<String>,
 }
 
 /// The time in which a unit can be returned, in days, until a day, or until the later of both.

@@ -25,8 +25,6 @@ pub struct UnitDecision<'a> {
     pub bonus: Option<(i64, &'a Rule)>,
     /// The review that the return needs, and the rule that asks for it.
     pub review: Option<(Review, &'a Rule)>,
-    /// The warehouse that the unit goes back to, and the rule that names it.
-    pub return_to: Option<(&'a str, &'a Rule)>,
 }
 
 /// The return shipping cost.
@@ -49,7 +47,6 @@ struct Deciding<'a> {
     gift_card_bonus: Option<&'a Rule>,
     exchange_bonus: Option<&'a Rule>,
     review: Option<&'a Rule>,
-    return_to: Option<&'a Rule>,
 }
 
 impl<'a> UnitPolicy<'a> {
@@ -78,7 +75,6 @@ impl<'a> UnitPolicy<'a> {
                 .map(|keep| keep.up_to_cents),
             bonus,
             review: with(deciding.review, |rule| rule.then.review.filter(|it| it.required)),
-            return_to: with(deciding.return_to, |rule| rule.then.return_to.as_deref()),
         }
     }
 
@@ -97,7 +93,6 @@ impl<'a> UnitPolicy<'a> {
                 (&mut deciding.gift_card_bonus, then.gift_card_bonus_percent.is_some()),
                 (&mut deciding.exchange_bonus, then.exchange_bonus_percent.is_some()),
                 (&mut deciding.review, then.review.is_some()),
-                (&mut deciding.return_to, then.return_to.is_some()),
             ];
             for (decided, is_named) in effects {
                 if is_named {

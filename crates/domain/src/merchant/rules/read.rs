@@ -225,7 +225,6 @@ fn read_effects(field: Field<'_>) -> Option<Effects> {
             gift_card_bonus_percent: percent("gift_card_bonus_percent"),
             exchange_bonus_percent: percent("exchange_bonus_percent"),
             review: then.optional("review", object(read_review)),
-            return_to: then.optional("return_to", text(1..=255)),
         })
     })(field)
 }

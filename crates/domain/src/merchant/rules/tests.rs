@@ -51,7 +51,7 @@ fn a_policy_is_stored_as_it_is_read() {
                           { "method": "mail-back", "currency": "EUR", "shipping_cost_cents": 1 }],
                 "methods": ["express-returns"], "outcomes": ["refund"], "keep": { "up_to_cents": 1500 },
                 "gift_card_bonus_percent": 10, "exchange_bonus_percent": 5,
-                "review": { "required": true, "within_days": 3, "default": "approve" }, "return_to": "WH-1" } },
+                "review": { "required": true, "within_days": 3, "default": "approve" } } },
         ],
         "shoppers": { "blocked": [digest] },
     });
@@ -96,7 +96,7 @@ fn every_fault_of_a_rule_has_its_path() {
             $.policy.rules[0].when.returns_of_shopper.days: missing_field
             $.policy.rules[0].then: invalid (must have an effect)
             $.policy.rules[1].text.it: invalid (unknown language: known are en, de, fr, es)
-            $.policy.rules[1].then.refuse: invalid (unknown field: known are returnable, window, costs, methods, outcomes, keep, gift_card_bonus_percent, exchange_bonus_percent, review, return_to)
+            $.policy.rules[1].then.refuse: invalid (unknown field: known are returnable, window, costs, methods, outcomes, keep, gift_card_bonus_percent, exchange_bonus_percent, review)
             $.policy.rules[1].then.window.days: missing_field
             $.policy.rules[1].then.window.from: invalid (comes only with days)
             $.policy.rules[1].then.costs[1].method: invalid (another cost is for the same method and currency)

@@ -228,7 +228,7 @@ fn a_return_has_the_highest_cost_of_its_units() {
 fn the_other_effects_are_those_of_the_first_rule() {
     let settings = with_rules(&json!([
         { "id": "trusted", "when": { "order_tags": ["vip"] }, "then": { "review": { "required": false } } },
-        { "id": "all", "then": { "gift_card_bonus_percent": 10, "exchange_bonus_percent": 5, "return_to": "WH-2",
+        { "id": "all", "then": { "gift_card_bonus_percent": 10, "exchange_bonus_percent": 5,
             "review": { "required": true, "within_days": 3, "default": "decline" } } },
     ]));
     let plain = order();
@@ -240,13 +240,12 @@ fn the_other_effects_are_those_of_the_first_rule() {
         let decision = unit.decide(&choice(ReturnMethod::MailBack, outcome));
         let percent = decision.bonus.map(|(percent, _)| percent);
         let review = decision.review.map(|(review, _)| review.default);
-        (percent, review, decision.return_to.map(|(warehouse, _)| warehouse.to_owned()))
+        (percent, review)
     };
-    let to = Some("WH-2".to_owned());
     let declined = Some(Some(crate::merchant::ReviewDecision::Decline));
-    assert_eq!(decide(&plain, Outcome::Refund), (None, declined, to.clone()));
-    assert_eq!(decide(&plain, Outcome::GiftCard), (Some(10), declined, to.clone()));
-    assert_eq!(decide(&vip, Outcome::Exchange), (Some(5), None, to));
+    assert_eq!(decide(&plain, Outcome::Refund), (None, declined));
+    assert_eq!(decide(&plain, Outcome::GiftCard), (Some(10), declined));
+    assert_eq!(decide(&vip, Outcome::Exchange), (Some(5), None));
 }
 
 #[test]
