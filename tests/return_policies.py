@@ -83,7 +83,6 @@ def random_effects(rng):
         "keep": lambda: {"up_to_cents": rng.choice([0, 1500, 6000])} | rng.choice([{}, {"currency": "EUR"}]),
         "gift_card_bonus_percent": lambda: rng.choice([0, 10]),
         "exchange_bonus_percent": lambda: rng.choice([0, 5]),
-        "review": lambda: rng.choice([{"required": False}, {"required": True, "within_days": 3, "default": "approve"}]),
     }
     return {name: makers[name]() for name in rng.sample([*makers], rng.choice([1, 1, 2, 4]))}
 
@@ -263,12 +262,10 @@ class Decider:
         cost = next(((cents, rule) for cents, rule in costs if cents is not None), None)
         bonus = {"gift_card": "gift_card_bonus_percent", "exchange": "exchange_bonus_percent"}.get(outcome)
         percent, bonus_rule = self.first(matching, bonus)
-        review, review_rule = self.first(matching, "review")
         code, rule = self.refusal(unit, line, matching, method, outcome, paid, end, window_rule)
         return {
             "code": code, "rule": rule, "window_ends_at": int(end.timestamp()), "cost": cost,
             "bonus": [percent, bonus_rule] if bonus_rule else None,
-            "review": review_rule if review and review["required"] else None,
         }
 
     def refusal(self, unit, line, matching, method, outcome, paid, end, window_rule):

@@ -100,7 +100,6 @@ fn decide(settings: &Settings, case: &Case) -> Result<Value, Box<dyn Error>> {
             "rule": refusal.and_then(|it| it.rule.as_deref()),
             "window_ends_at": decision.window_ends_at.timestamp(),
             "bonus": decision.bonus.map(|(percent, rule)| json!([percent, rule.id])),
-            "review": decision.review.map(|(_, rule)| &rule.id),
             "is_returnable": offers.ineligible.is_none(),
             "choices": offers.choices,
         })

@@ -85,8 +85,6 @@ pub(crate) struct HistoryPreview {
 pub(crate) struct Figures {
     /// Returns with a unit that would be refused.
     refused: u64,
-    /// Returns that would wait for review.
-    reviewed: u64,
     /// The shipping costs of the returns that would not be refused, by currency.
     return_shipping_cost_cents: BTreeMap<String, i64>,
 }
@@ -112,10 +110,6 @@ pub(crate) struct PreviewedReturn {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     cost_rule: Option<String>,
-    /// The rule that sends the return to review; absent if none does.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    review_rule: Option<String>,
 }
 
 impl Previews {
@@ -250,7 +244,6 @@ impl Figures {
             self.refused += 1;
             return;
         }
-        self.reviewed += u64::from(decided.review_rule.is_some());
         *self.return_shipping_cost_cents.entry(currency.to_owned()).or_default() +=
             decided.return_shipping_cost_cents;
     }
@@ -280,12 +273,10 @@ impl PreviewedReturn {
         let policy = PolicyAt::new(settings, before);
         let ReturnDecision { units, cost } =
             decide_return(&policy, rma.return_method, &requests, None);
-        let review = units.iter().find_map(|unit| unit.decision.review);
         Self {
             ineligible: units.iter().find_map(|unit| unit.eligibility.clone().err()),
             return_shipping_cost_cents: cost.cents,
             cost_rule: cost.rule.map(|rule| rule.id.clone()),
-            review_rule: review.map(|(_, rule)| rule.id.clone()),
         }
     }
 }

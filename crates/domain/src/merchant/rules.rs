@@ -202,8 +202,6 @@ pub struct Effects {
     /// The discount on a variant of another price, in per cent of the amount paid for the unit.
     #[schema(nullable = false, minimum = 0, maximum = 100)]
     pub exchange_bonus_percent: Option<i64>,
-    #[schema(nullable = false)]
-    pub review: Option<Review>,
 }
 
 /// The time in which a unit can be returned, in days, until a day, or until the later of both.
@@ -252,28 +250,6 @@ pub struct Keep {
     /// Default: the currency of the merchant. In other currencies shoppers can keep nothing.
     #[schema(nullable = false, example = "USD")]
     pub currency: Option<String>,
-}
-
-/// A review of a return by the merchant before it starts.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Review {
-    /// `false` means that the return needs no review, whatever later rules say.
-    pub required: bool,
-    /// Days after which `default` decides. Comes with `required`.
-    #[schema(nullable = false, minimum = 1, maximum = 60)]
-    pub within_days: Option<i64>,
-    /// The decision if nobody decides in time. Comes with `required`.
-    #[schema(nullable = false)]
-    pub default: Option<ReviewDecision>,
-}
-
-crate::words! {
-    /// The decision about a return that waits for review.
-    pub enum ReviewDecision as "snake_case" {
-        Approve,
-        Decline,
-    }
 }
 
 impl Outcome {

@@ -86,18 +86,20 @@ fn small_items_are_kept_by_shoppers_who_return_little() {
 }
 
 #[test]
-fn returns_of_frequent_returners_wait_for_review() {
+fn frequent_returners_pay_for_their_returns() {
     let settings = example(4);
-    let review = |email: &str, returns: usize| {
+    let rule = |email: &str, returns: usize| {
         let mut order = order();
         order.customer.email = Some(email.to_owned());
         let mut shopper = ShopperFacts::new(&settings.policy, &order);
         shopper.returned_at = Some(vec![time("2026-02-01T00:00:00Z"); returns]);
         let facts = UnitFacts { shopper: &shopper, ..facts(&order) };
-        PolicyAt::new(&settings, time(NOW)).unit(facts).decide(&BY_MAIL).review.is_some()
+        let ReturnCost { cents, rule } = decide(&settings, facts, &BY_MAIL).cost;
+        (cents, rule.map(|rule| rule.id.clone()))
     };
-    assert!(review("eve@shop.example", 5) && !review("eve@shop.example", 4));
-    assert!(!review("Ada@Shop.example", 5));
+    assert_eq!(rule("eve@shop.example", 5), (900, Some("frequent-returners".to_owned())));
+    assert_eq!(rule("eve@shop.example", 4), (700, None));
+    assert_eq!(rule("Ada@Shop.example", 5), (0, Some("trusted".to_owned())));
 }
 
 #[test]

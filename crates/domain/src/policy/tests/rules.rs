@@ -227,9 +227,8 @@ fn a_return_has_the_highest_cost_of_its_units() {
 #[test]
 fn the_other_effects_are_those_of_the_first_rule() {
     let settings = with_rules(&json!([
-        { "id": "trusted", "when": { "order_tags": ["vip"] }, "then": { "review": { "required": false } } },
-        { "id": "all", "then": { "gift_card_bonus_percent": 10, "exchange_bonus_percent": 5,
-            "review": { "required": true, "within_days": 3, "default": "decline" } } },
+        { "id": "vip", "when": { "order_tags": ["vip"] }, "then": { "exchange_bonus_percent": 7 } },
+        { "id": "all", "then": { "gift_card_bonus_percent": 10, "exchange_bonus_percent": 5 } },
     ]));
     let plain = order();
     let mut vip = order();
@@ -238,14 +237,14 @@ fn the_other_effects_are_those_of_the_first_rule() {
     let decide = |order: &Order, outcome| {
         let unit = policy.unit(facts(order));
         let decision = unit.decide(&choice(ReturnMethod::MailBack, outcome));
-        let percent = decision.bonus.map(|(percent, _)| percent);
-        let review = decision.review.map(|(review, _)| review.default);
-        (percent, review)
+        decision.bonus.map(|(percent, rule)| (percent, rule.id.clone()))
     };
-    let declined = Some(Some(crate::merchant::ReviewDecision::Decline));
-    assert_eq!(decide(&plain, Outcome::Refund), (None, declined));
-    assert_eq!(decide(&plain, Outcome::GiftCard), (Some(10), declined));
-    assert_eq!(decide(&vip, Outcome::Exchange), (Some(5), None));
+    let by = |percent, rule: &str| Some((percent, rule.to_owned()));
+    assert_eq!(decide(&plain, Outcome::Refund), None);
+    assert_eq!(decide(&plain, Outcome::GiftCard), by(10, "all"));
+    assert_eq!(decide(&plain, Outcome::Exchange), by(5, "all"));
+    assert_eq!(decide(&vip, Outcome::Exchange), by(7, "vip"));
+    assert_eq!(decide(&vip, Outcome::GiftCard), by(10, "all"));
 }
 
 #[test]
