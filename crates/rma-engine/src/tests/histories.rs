@@ -27,6 +27,7 @@ fn histories() -> impl Strategy<Value = Vec<Vec<Step>>> {
 
 async fn run_history(app: &TestEngine, number: usize, rounds: &[Vec<Step>]) {
     let mut model = Model::new(number);
+    app.add_merchant(&model).await;
     // Two replicas handle the first two snapshots of the order at the same time.
     let (older, newer) = model.begin();
     let (first, second) = tokio::join!(app.run(&newer, &model), app.run(&older, &model));

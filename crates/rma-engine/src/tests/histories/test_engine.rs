@@ -14,7 +14,7 @@ use platform::database::{LeaderTask as _, sql};
 use platform::idempotency::{IdempotencyKey, OwnedKey};
 use platform::{ErrorKind, Failure as _, Process, Service as _, settings};
 use serde_json::json;
-use testkit::{Database, Namespace, eventually};
+use testkit::{Database, Namespace, eventually, publish_merchant};
 
 use super::actions::{Model, Operation};
 use crate::deadlines::DeadlineWorker;
@@ -32,7 +32,7 @@ use crate::{App, Settings, exchanges, returns};
 pub(super) struct TestEngine {
     pub(super) app: App,
     process: Process,
-    _namespace: Namespace,
+    namespace: Namespace,
     database: Database,
 }
 
@@ -92,7 +92,16 @@ impl TestEngine {
             process.health.report().await.ready.then_some(())
         })
         .await;
-        Self { app, process, _namespace: namespace, database }
+        Self { app, process, namespace, database }
+    }
+
+    /// Replicates the merchant: deadlines of unknown merchants wait.
+    pub(super) async fn add_merchant(&self, model: &Model) {
+        publish_merchant(&self.namespace, App::NAME, model.merchant.clone()).await;
+        eventually("the merchant is replicated", Duration::from_secs(300), || async {
+            self.app.merchants.get(model.id())
+        })
+        .await;
     }
 
     pub(super) async fn close(&self) {
