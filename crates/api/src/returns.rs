@@ -89,6 +89,47 @@ pub struct Return {
     pub send_by: Option<DateTime<Utc>>,
 }
 
+/// The exchanged units of a merchant, by month.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct GuaranteeReport {
+    pub merchant: MerchantId,
+    /// The months in which guarantees started, newest first, with a row for each currency.
+    pub months: Vec<GuaranteeMonth>,
+}
+
+/// The guarantees that started in a month, with amounts in one currency.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct GuaranteeMonth {
+    /// The month in UTC.
+    #[schema(example = "2026-11")]
+    pub month: String,
+    #[schema(example = "USD")]
+    pub currency: String,
+    /// Units that no carrier and no warehouse has yet, before their deadline.
+    pub open: GuaranteeSum,
+    /// Units that a carrier or the warehouse has or had, or that a refund covers.
+    pub met: GuaranteeSum,
+    /// Units that did not come back in time. The merchant can charge the amount.
+    pub due: GuaranteeSum,
+    /// Units that the merchant or an operator waived.
+    pub waived: GuaranteeSum,
+}
+
+impl GuaranteeMonth {
+    /// A month without guarantees.
+    pub fn new(month: String, currency: String) -> Self {
+        let [open, met, due, waived] = [GuaranteeSum::default(); 4];
+        Self { month, currency, open, met, due, waived }
+    }
+}
+
+/// A number of units and the amount that was paid for them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct GuaranteeSum {
+    pub units: i64,
+    pub amount_cents: i64,
+}
+
 /// A return in the view of an order.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct ReturnSummary {

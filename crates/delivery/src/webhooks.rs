@@ -1,6 +1,7 @@
 //! Messages to merchants as webhooks in the OpenAPI documents.
 
 use chrono::{DateTime, TimeDelta};
+use domain::merchant::Interface;
 use domain::message_kind::MessageKind;
 use domain::samples::{EVENTS, SampleEvent};
 use utoipa::ToSchema;
@@ -95,8 +96,9 @@ pub fn webhook<T: ToSchema>(document: &mut OpenApi, kind: MessageKind) {
 
 fn body<T: ToSchema>(kind: MessageKind) -> RequestBody {
     let examples = events(kind).map(|event| {
-        // A test reads the sample of every event.
-        let body = event.body(DateTime::UNIX_EPOCH + SAMPLE_TIME);
+        // A test reads the sample of every event. The examples have the version of the contract.
+        let version = Interface::Message(kind).default_version();
+        let body = event.body(version, DateTime::UNIX_EPOCH + SAMPLE_TIME);
         let body = body.and_then(|body| serde_json::from_str(&body)).ok();
         (event.name, ExampleBuilder::new().summary(event.about).value(body).build())
     });
@@ -150,7 +152,7 @@ mod tests {
         let event = parameters.iter().find(|one| one["name"] == "X-Service-Event").unwrap();
         let names = event["schema"]["enum"].as_array().unwrap();
         let (check, events) = names.split_last().unwrap();
-        assert_eq!((check, events.len()), (&json!("sample"), 11));
+        assert_eq!((check, events.len()), (&json!("sample"), 13));
         for name in events {
             let example = &examples[name.as_str().unwrap()];
             assert_eq!(example["value"]["rma_identifier"], "SAMPLE-RMA", "{name}");

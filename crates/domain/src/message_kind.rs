@@ -97,7 +97,7 @@ impl MessageKind {
 
     const fn row(self) -> Row {
         match self {
-            Self::Rma => row!("rma", "/rmas", [3]),
+            Self::Rma => row!("rma", "/rmas", [3, 4]),
             Self::ExchangeOrder => row!("exchange-order", "/exchange_orders", [2]),
             Self::OutboundAsn => row!("outbound-asn", "/outbound_asn", [1]),
             Self::InventoryReceipt => row!("inventory-receipt", "/inventory_receipt", [1]),
@@ -156,7 +156,7 @@ mod tests {
             })
             .collect();
         expect_test::expect![[r#"
-            rma | notify.rma | /rmas | 3
+            rma | notify.rma | /rmas | 3, 4
             exchange-order | notify.exchange-order | /exchange_orders | 2
             outbound-asn | notify.outbound-asn | /outbound_asn | 1
             inventory-receipt | notify.inventory-receipt | /inventory_receipt | 1

@@ -10,6 +10,7 @@ mod deadline;
 mod discrepancy;
 mod eligibility;
 mod email;
+mod guarantee;
 mod label;
 mod message;
 mod money;
@@ -31,7 +32,9 @@ pub use confirmed::{ConfirmedUnit, Replacement, ReturnConfirmed, Variant};
 pub use deadline::{Deadline, DeadlineKind};
 pub use discrepancy::Discrepancy;
 pub use eligibility::{Ineligible, IneligibleCode, StaffOverride};
+pub use guarantee::{Guarantee, GuaranteeChange, Waiver};
 pub use label::{Label, LabelKind};
+pub(crate) use message::GUARANTEES_SINCE;
 pub use message::{RmaItem, RmaMessage, ServiceEvent};
 pub use money::{Amounts, RefundFinancials};
 pub use receipt::{Finding, Receipt};
@@ -46,8 +49,8 @@ pub use resolution::{RefundType, Resolution};
 pub use rma::{Change, ExchangeStatus, PurchasedUnit, ReturnTerms, Rma, RmaUnit};
 pub use shipped_units::{AddedUnit, LineChanges, ShippedUnit, UnitChanges, reconcile_units};
 pub use status::{
-    ReceivingEvent, ReceivingStatus, RmaStatus, StatusEvent, TrackingEvent, TrackingStatus,
-    Transition, TransitionError,
+    GuaranteeState, ReceivingEvent, ReceivingStatus, RmaStatus, StatusEvent, TrackingEvent,
+    TrackingStatus, Transition, TransitionError,
 };
 pub use unit_id::UnitId;
 pub use withdrawal::Withdrawal;

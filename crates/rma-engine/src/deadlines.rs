@@ -1,4 +1,5 @@
-//! Works off deadlines: returns that no carrier has scanned in time expire.
+//! Works off deadlines: returns that no carrier has scanned in time expire, and exchanged units that did not come back
+//! are reported to the merchant. Also adds up the changes of guarantees.
 //!
 //! ```text
 //! return_deadlines --> due by the clock of the database --> the merchant's settings say later: moved
@@ -40,6 +41,7 @@ use self::batch::{Batch, Worked};
 use crate::App;
 use crate::error::Error;
 use crate::store::deadlines::{self, StoredDeadline};
+use crate::store::guarantees;
 
 /// Deadlines in one transaction.
 const BATCH: usize = 20;
@@ -48,8 +50,9 @@ const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// unknown.
 const LOCKED_INTERVAL: TimeDelta = TimeDelta::seconds(10);
 const FAILED_INTERVAL: TimeDelta = TimeDelta::minutes(10);
-/// Merchants whose settings are compared with their deadlines, and deadlines that follow them, in one statement.
-const SETTINGS: usize = 1_000;
+/// Merchants whose settings are compared with their deadlines, deadlines that follow them, and changes of guarantees that
+/// are added up, in one statement.
+const STATEMENT_ROWS: usize = 1_000;
 /// All settings are compared at this interval, because a replica that learnt of a change later may have stored a return
 /// with the former days.
 const COMPARE_INTERVAL: Duration = Duration::from_secs(3600);
@@ -82,6 +85,7 @@ pub(crate) struct DeadlineWorker {
     /// Deadlines that are still worked off one by one.
     alone: usize,
     expired: Counter<u64>,
+    unreturned: Counter<u64>,
 }
 
 impl DeadlineWorker {
@@ -89,6 +93,10 @@ impl DeadlineWorker {
         let expired = telemetry::meter()
             .u64_counter("returns_expired")
             .with_description("Returns that expired because no carrier scanned a parcel in time")
+            .build();
+        let unreturned = telemetry::meter()
+            .u64_counter("returns_exchange_unreturned")
+            .with_description("Returns with exchanged units that did not come back in time")
             .build();
         Self {
             clock: app.clock.clone(),
@@ -100,6 +108,7 @@ impl DeadlineWorker {
             merchant_changes: app.merchants.changes(),
             alone: 0,
             expired,
+            unreturned,
         }
     }
 
@@ -121,13 +130,13 @@ impl DeadlineWorker {
             if changed.is_empty() {
                 continue;
             }
-            let most = i64::try_from(SETTINGS).unwrap_or(i64::MAX);
+            let most = i64::try_from(STATEMENT_ROWS).unwrap_or(i64::MAX);
             let found = deadlines::with_other_days(conn, kind, &changed, most).await?;
             self.reschedule(conn, &found).await?;
-            if found.len() == SETTINGS {
+            if found.len() == STATEMENT_ROWS {
                 return Ok(true);
             }
-            let is_full = changed.len() == SETTINGS;
+            let is_full = changed.len() == STATEMENT_ROWS;
             self.compared.extend(changed.into_iter().map(|(id, days)| ((kind, id), days)));
             if is_full {
                 return Ok(true);
@@ -143,7 +152,7 @@ impl DeadlineWorker {
         let days = merchants.values().map(|it| (it.identifier.clone(), kind.days(&it.settings)));
         let is_changed =
             |(id, days): &(MerchantId, u16)| self.compared.get(&(kind, id.clone())) != Some(days);
-        days.filter(is_changed).take(SETTINGS).collect()
+        days.filter(is_changed).take(STATEMENT_ROWS).collect()
     }
 
     async fn reschedule(
@@ -185,10 +194,11 @@ impl DeadlineWorker {
                     if lock_timed_out(&error) { LOCKED_INTERVAL } else { FAILED_INTERVAL };
                 tracing::warn!(error = chain(&error), "a deadline is tried again later");
                 deadlines::postpone_oldest(conn, now, now + interval).await?;
-                Worked { due: 1, done: 1, expired: 0 }
+                Worked { due: 1, done: 1, ..Worked::default() }
             }
         };
         self.expired.add(worked.expired, &[]);
+        self.unreturned.add(worked.unreturned, &[]);
         match processing {
             Processing::Alone => self.alone -= 1,
             Processing::Batch if worked.done == 0 => self.alone = worked.due,
@@ -221,6 +231,8 @@ impl LeaderTask for DeadlineWorker {
         let now = retention_time(conn, self.clock.now()).await?;
         let has_more = self.follow_settings(conn).await?;
         let worked = self.work_off(conn, now).await?;
+        let most = i64::try_from(STATEMENT_ROWS).unwrap_or(i64::MAX);
+        let has_more = guarantees::fold(conn, most).await? == most || has_more;
         Ok(if has_more { PollOutcome::Busy } else { worked })
     }
 }

@@ -18,6 +18,7 @@ use platform::{Timestamp, telemetry};
 use serde_json::{Value, json};
 
 use crate::orders::units::OrderUnits;
+use crate::store::guarantees::{self, NewSum};
 use crate::store::return_rows::{self, InsertError, ReturnRow, WriteMode};
 use crate::store::timeline::NewEntry;
 use crate::store::{MAX_REQUEST_BATCH_BYTES, discrepancies};
@@ -41,6 +42,7 @@ pub(crate) struct ReturnChanges {
     changed: BTreeMap<(MerchantId, String), ReturnRow>,
     entries: Vec<(NewEntry, Option<Announcement>)>,
     discrepancies: Vec<(MerchantId, Discrepancy)>,
+    guarantees: Vec<NewSum>,
     /// Size of the documents and messages.
     bytes: usize,
 }
@@ -59,6 +61,7 @@ impl ReturnChanges {
             changed: BTreeMap::new(),
             entries: Vec::new(),
             discrepancies: Vec::new(),
+            guarantees: Vec::new(),
             bytes: 0,
         }
     }
@@ -108,6 +111,9 @@ impl ReturnChanges {
         }
         let found = change.discrepancies.iter().map(|it| (rma.merchant.clone(), it.clone()));
         self.discrepancies.extend(found);
+        for guarantee in &change.guarantees {
+            self.guarantees.extend(NewSum::of_change(&rma.merchant, &rma.currency, guarantee));
+        }
         self.add_entry(rma, change, cause, now)
     }
 
@@ -151,7 +157,7 @@ impl ReturnChanges {
         conn: &AsyncPgConnection,
         now: Timestamp,
     ) -> Result<(), InsertError> {
-        let Self { deliveries, new, changed, entries, discrepancies, .. } = self;
+        let Self { deliveries, new, changed, entries, discrepancies, guarantees, .. } = self;
         let (entries, messages) = assign_ids(entries, now);
         let changed: Vec<_> = changed.into_values().collect();
         // A statement that writes returns adds timeline entries too, which saves a round trip. An entry needs its
@@ -169,6 +175,7 @@ impl ReturnChanges {
         inserted?;
         saved?;
         enqueued?;
+        guarantees::add(conn, &guarantees).await?;
         Ok(discrepancies::record(conn, &discrepancies, now).await?)
     }
 
@@ -209,7 +216,7 @@ fn message(
     event: ServiceEvent,
     version: MessageVersion,
 ) -> Result<NewMessage, DatabaseError> {
-    let body = serde_json::to_vec(&rma.message())
+    let body = serde_json::to_vec(&rma.message_in(version))
         .map_err(|error| diesel::result::Error::SerializationError(error.into()))?;
     Ok(NewMessage {
         merchant: rma.merchant.clone(),

@@ -4,8 +4,8 @@
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::http::{
-    carrier_events, deep_links, discrepancies, listing, lookups, orders, policies, portals,
-    receipts, returnable, returns,
+    carrier_events, deep_links, discrepancies, guarantees, listing, lookups, orders, policies,
+    portals, receipts, returnable, returns,
 };
 
 pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
@@ -22,6 +22,8 @@ pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
         .service(listing::list_returns)
         .service(returns::show_return)
         .service(returns::cancel_return)
+        .service(guarantees::waive_units)
+        .service(guarantees::report_guarantees)
         .service(listing::show_timeline)
         .service(policies::preview_policy)
         .service(receipts::receive_units)

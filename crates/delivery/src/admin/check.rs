@@ -218,7 +218,7 @@ fn sample_message(
     let (name, body) = match event {
         Some(event) => {
             let broken = |error| Error::BrokenSample(event.name, error);
-            (event.name, Bytes::from(event.body(now).map_err(broken)?))
+            (event.name, Bytes::from(event.body(version, now).map_err(broken)?))
         }
         None => (SAMPLE_EVENT, Bytes::from_static(sample(kind).as_bytes())),
     };

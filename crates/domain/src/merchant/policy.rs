@@ -42,6 +42,11 @@ pub struct ReturnPolicy {
     #[serde(default = "default_days")]
     #[schema(minimum = 1, maximum = 3650, default = 30)]
     pub send_within_days: u16,
+    /// Days after an exchange order was accepted within which the exchanged units come back. A unit that no carrier has
+    /// scanned by then is due: the merchant can charge for it.
+    #[serde(default = "default_days")]
+    #[schema(minimum = 1, maximum = 3650, default = 30)]
+    pub exchange_deadline_days: u16,
 }
 
 fn default_days() -> u16 {
@@ -122,6 +127,7 @@ impl Default for ReturnPolicy {
             free_exchange_shipping: true,
             gift_card: None,
             send_within_days: DEFAULT_DAYS,
+            exchange_deadline_days: DEFAULT_DAYS,
         }
     }
 }
@@ -150,6 +156,8 @@ pub(super) struct PolicyChange {
     gift_card: Option<Option<GiftCardOffer>>,
     #[schema(minimum = 1, maximum = 3650)]
     send_within_days: Option<u16>,
+    #[schema(minimum = 1, maximum = 3650)]
+    exchange_deadline_days: Option<u16>,
 }
 
 impl PolicyChange {
@@ -164,6 +172,7 @@ impl PolicyChange {
             free_exchange_shipping: document.optional("free_exchange_shipping", boolean),
             gift_card: document.clearable("gift_card", object(read_gift_card)),
             send_within_days: document.optional("send_within_days", days),
+            exchange_deadline_days: document.optional("exchange_deadline_days", days),
         })
     }
 
@@ -173,6 +182,7 @@ impl PolicyChange {
         replace(&mut policy.free_exchange_shipping, self.free_exchange_shipping);
         replace(&mut policy.gift_card, self.gift_card);
         replace(&mut policy.send_within_days, self.send_within_days);
+        replace(&mut policy.exchange_deadline_days, self.exchange_deadline_days);
     }
 }
 

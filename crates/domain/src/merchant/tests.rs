@@ -143,7 +143,7 @@ fn return_options_change_part_by_part() {
             "shipping_cost_cents": -1}], "gift_card": {"sku": ""}}}"#,
         settings_change,
         &expect![[r#"
-            $.returns.colour: invalid (unknown field: known are reasons, methods, free_exchange_shipping, gift_card, send_within_days)
+            $.returns.colour: invalid (unknown field: known are reasons, methods, free_exchange_shipping, gift_card, send_within_days, exchange_deadline_days)
             $.returns.reasons[1].code: invalid (another reason has the same code)
             $.returns.reasons[1].label: missing_field
             $.returns.methods[0].method: invalid (must be one of mail-back, express-returns, customer-keep)
@@ -236,7 +236,7 @@ fn an_endpoint_chooses_a_version_that_its_interface_supports() {
     check_rejected(
         r#"{"version": 2}"#,
         endpoint,
-        &expect!["$.version: invalid (is not a version of rma: supported are 3)"],
+        &expect!["$.version: invalid (is not a version of rma: supported are 3, 4)"],
     );
     let mut merchant = Merchant::new("acme".parse().unwrap(), Settings::new("Acme"));
     let rma = Interface::Message(MessageKind::Rma);

@@ -12,6 +12,8 @@ crate::words! {
     pub enum DeadlineKind as "snake_case" {
         /// A carrier must have scanned a parcel of the return.
         Send,
+        /// A carrier must have scanned an exchanged unit, or the warehouse must have received it.
+        Exchange,
     }
 }
 
@@ -26,6 +28,7 @@ impl DeadlineKind {
     pub fn days(self, settings: &Settings) -> u16 {
         match self {
             Self::Send => settings.returns.send_within_days,
+            Self::Exchange => settings.returns.exchange_deadline_days,
         }
     }
 

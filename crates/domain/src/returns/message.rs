@@ -6,9 +6,15 @@ use serde::{Deserialize, Serialize};
 use strum::{Display, IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 
+use crate::message_kind::MessageVersion;
+
 use super::{
-    ReceivingStatus, RefundFinancials, RefundType, ReturnMethod, RmaStatus, TrackingStatus,
+    GuaranteeState, ReceivingStatus, RefundFinancials, RefundType, ReturnMethod, RmaStatus,
+    TrackingStatus,
 };
+
+/// The first version of the message with the guarantees of exchanged units.
+pub(crate) const GUARANTEES_SINCE: MessageVersion = MessageVersion(4);
 
 /// A return as its merchant receives it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -59,6 +65,15 @@ pub struct RmaItem {
     pub receiving_status: Option<ReceivingStatus>,
     pub refund_financials: RefundFinancials,
     pub refund_type: RefundType,
+    /// From version 4 on, and present only for an exchanged unit whose exchange order was accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub guarantee: Option<GuaranteeState>,
+    /// Present with `guarantee`: the amount that was paid for the unit. The merchant can charge it when the guarantee is
+    /// `due`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub guarantee_amount_cents: Option<i64>,
 }
 
 /// The change that a message reports, in its header `X-Service-Event`.
@@ -84,6 +99,10 @@ pub enum ServiceEvent {
     ExchangePlaced,
     /// Units are refunded instead of exchanged.
     ExchangeFailed,
+    /// Exchanged units did not come back in time.
+    ExchangeUnreturned,
+    /// The merchant does without exchanged units that have not come back.
+    GuaranteeWaived,
 }
 
 impl ServiceEvent {

@@ -7,6 +7,7 @@
 
 mod exchanges;
 mod expiry;
+mod guarantees;
 mod receiving;
 mod refunds;
 mod tracking;
@@ -19,10 +20,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{
-    Discrepancy, ReceivingStatus, ReturnMethod, ReturnRequest, RmaMessage, RmaStatus, ServiceEvent,
-    StatusEvent, Transition, TransitionError, UnitId, Withdrawal,
+    Discrepancy, GUARANTEES_SINCE, GuaranteeChange, ReceivingStatus, ReturnMethod, ReturnRequest,
+    RmaMessage, RmaStatus, ServiceEvent, StatusEvent, Transition, TransitionError, UnitId,
+    Withdrawal,
 };
 use crate::access::MerchantId;
+use crate::message_kind::MessageVersion;
 
 /// The smallest difference between the `updated_at` of two messages. Merchants keep the newest
 /// message, and some store times in milliseconds.
@@ -73,6 +76,7 @@ pub struct Change {
     /// The expired units that are part of the return again.
     pub reopened: Vec<UnitId>,
     pub discrepancies: Vec<Discrepancy>,
+    pub guarantees: Vec<GuaranteeChange>,
     pub closed_receiving: bool,
 }
 
@@ -134,14 +138,21 @@ impl Rma {
         self.units.iter().filter(|unit| unit.canceled_at == self.canceled_at)
     }
 
-    /// The message for the merchant.
+    /// The message for the merchant, in the version of the contract.
     pub fn message(&self) -> RmaMessage {
+        self.message_in(MessageVersion(3))
+    }
+
+    /// The message for the merchant in a version. From version 4 on, it has the guarantees of units.
+    pub fn message_in(&self, version: MessageVersion) -> RmaMessage {
+        let has_guarantees = version >= GUARANTEES_SINCE;
+        let item = |unit: &RmaUnit| unit.item(self.managed_receiving, has_guarantees);
         RmaMessage {
             rma_identifier: self.rma_identifier.clone(),
             status: self.status,
             created_at: self.created_at,
             updated_at: self.updated_at,
-            items: self.active_units().map(|unit| unit.item(self.managed_receiving)).collect(),
+            items: self.active_units().map(item).collect(),
             return_method: self.return_method,
             return_shipping_cost_cents: self.return_shipping_cost_cents,
             gift_refund_only: self.giftee_email.is_some(),
@@ -238,8 +249,14 @@ impl Rma {
         self.status != before
     }
 
-    /// Adds the service event of the message that the change requires.
-    fn with_message(&mut self, event: ServiceEvent, change: Change, now: DateTime<Utc>) -> Change {
+    /// Adds the service event of the message that the change requires, and the changes of guarantees that follow from it.
+    fn with_message(
+        &mut self,
+        event: ServiceEvent,
+        mut change: Change,
+        now: DateTime<Utc>,
+    ) -> Change {
+        change.guarantees.extend(self.update_guarantees());
         self.updated_at = now.max(self.updated_at + MIN_UPDATE_INTERVAL);
         Change { event: Some(event), ..change }
     }

@@ -5,10 +5,12 @@
 //! No state moves backwards, except that staff can undo a receipt while receiving is open, and that a late scan
 //! re-opens an expired return.
 
+mod guarantee;
 mod receiving;
 mod tracking;
 mod transition;
 
+pub use guarantee::GuaranteeState;
 pub use receiving::{ReceivingEvent, ReceivingStatus};
 pub use tracking::{TrackingEvent, TrackingStatus};
 pub use transition::{Transition, TransitionError};

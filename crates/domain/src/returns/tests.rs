@@ -1,6 +1,7 @@
 mod contract;
 mod event_sequences;
 mod expiry;
+mod guarantees;
 mod labels;
 mod lifecycle;
 mod message;

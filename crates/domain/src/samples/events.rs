@@ -8,6 +8,8 @@ use crate::message_kind::MessageKind::{
     self, DropShipmentCancellation, DropShipmentConfirmation, DropShipmentPartialCancellation,
     ExchangeOrder, InventoryReceipt, OutboundAsn, Rma,
 };
+use crate::message_kind::MessageVersion;
+use crate::returns::GUARANTEES_SINCE;
 
 /// An event that the header `X-Service-Event` of a message can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +19,8 @@ pub struct SampleEvent {
     pub about: &'static str,
     /// The difference from the sample of the kind, in JSON.
     difference: &'static str,
+    /// The first version with further fields, and the difference that they make.
+    newer: Option<(MessageVersion, &'static str)>,
 }
 
 const fn event(
@@ -25,7 +29,14 @@ const fn event(
     about: &'static str,
     difference: &'static str,
 ) -> SampleEvent {
-    SampleEvent { name, kind, about, difference }
+    SampleEvent { name, kind, about, difference, newer: None }
+}
+
+impl SampleEvent {
+    /// The event of an exchanged unit, whose message has the guarantee of the unit from a version on.
+    const fn with_guarantee(self, difference: &'static str) -> Self {
+        Self { newer: Some((GUARANTEES_SINCE, difference)), ..self }
+    }
 }
 
 /// Every event, by message kind.
@@ -79,13 +90,28 @@ pub const EVENTS: &[SampleEvent] = &[
         "rma.exchange_placed",
         "the exchange order of units exists",
         r#"{"items":{"is_exchange":true,"exchange_order_identifier":"SAMPLE-EXCHANGE","refund_type":"EVEN_EXCHANGE","refund_financials":{"service_refund_amount_cents":5395,"shopper_refund_amount_cents":0}}}"#,
-    ),
+    )
+    .with_guarantee(r#"{"items":{"guarantee":"open","guarantee_amount_cents":5395}}"#),
     event(
         Rma,
         "rma.exchange_failed",
         "units are refunded instead of exchanged",
         r#"{"items":{"is_exchange":false,"refund_type":"REFUND"}}"#,
     ),
+    event(
+        Rma,
+        "rma.exchange_unreturned",
+        "exchanged units did not come back in time, and you can charge for them",
+        r#"{"items":{"is_exchange":true,"exchange_order_identifier":"SAMPLE-EXCHANGE","refund_type":"EVEN_EXCHANGE","refund_financials":{"service_refund_amount_cents":5395,"shopper_refund_amount_cents":0}}}"#,
+    )
+    .with_guarantee(r#"{"items":{"guarantee":"due","guarantee_amount_cents":5395}}"#),
+    event(
+        Rma,
+        "rma.guarantee_waived",
+        "you or an operator waived exchanged units that have not come back",
+        r#"{"items":{"is_exchange":true,"exchange_order_identifier":"SAMPLE-EXCHANGE","refund_type":"EVEN_EXCHANGE","refund_financials":{"service_refund_amount_cents":5395,"shopper_refund_amount_cents":0}}}"#,
+    )
+    .with_guarantee(r#"{"items":{"guarantee":"waived","guarantee_amount_cents":5395}}"#),
     event(ExchangeOrder, "exchange_order.created", "place this exchange order", "{}"),
     event(OutboundAsn, "outbound_asn.pending", "a shipment to you is planned", "{}"),
     event(
@@ -139,10 +165,13 @@ impl SampleEvent {
         EVENTS.iter().find(|event| event.name == name)
     }
 
-    /// Returns the body of a sample message that is sent at `now`.
-    pub fn body(&self, now: DateTime<Utc>) -> serde_json::Result<String> {
+    /// Returns the body of a sample message of a version that is sent at `now`.
+    pub fn body(&self, version: MessageVersion, now: DateTime<Utc>) -> serde_json::Result<String> {
         let mut body = serde_json::from_str(sample(self.kind))?;
         apply(&mut body, &serde_json::from_str(self.difference)?);
+        if let Some((_, newer)) = self.newer.filter(|(since, _)| version >= *since) {
+            apply(&mut body, &serde_json::from_str(newer)?);
+        }
         let now = now.to_rfc3339_opts(SecondsFormat::Secs, true);
         for time in ["created_at", "updated_at", "ship_date", "timestamp"] {
             if let Some(time) = body.get_mut(time) {
@@ -189,32 +218,42 @@ mod tests {
             let schema = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
             let validator =
                 jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
-            let body: Value = serde_json::from_str(&event.body(now).unwrap()).unwrap();
-            let errors: Vec<_> =
-                validator.iter_errors(&body).map(|error| error.to_string()).collect();
-            assert!(errors.is_empty(), "{}: {errors:#?}", event.name);
+            for version in event.kind.versions() {
+                let body = event.body(*version, now).unwrap();
+                let body: Value = serde_json::from_str(&body).unwrap();
+                let errors: Vec<_> =
+                    validator.iter_errors(&body).map(|error| error.to_string()).collect();
+                assert!(errors.is_empty(), "{} in version {version}: {errors:#?}", event.name);
+            }
         }
     }
 
     #[test]
     fn a_sample_reports_its_event() {
         let now = "2026-11-16T09:30:00Z".parse().unwrap();
-        let body = |name| -> Value {
-            serde_json::from_str(&SampleEvent::find(name).unwrap().body(now).unwrap()).unwrap()
+        let in_version = |name, version| -> Value {
+            let body = SampleEvent::find(name).unwrap().body(MessageVersion(version), now);
+            serde_json::from_str(&body.unwrap()).unwrap()
         };
+        let body = |name| in_version(name, 1);
         let moving = body("rma.in_transit");
         assert_eq!(moving["items"][0]["package_tracking_status"], "TRANSIT");
         assert_eq!(moving["updated_at"], "2026-11-16T09:30:00Z");
         assert_eq!(body("rma.refunded")["status"], "REFUNDED");
         assert_eq!(body("outbound_asn.shipped")["status"], "shipped");
         assert_eq!(SampleEvent::find("rma.lost"), None);
+        let guarantee = |version| {
+            in_version("rma.exchange_unreturned", version)["items"][0]["guarantee"].take()
+        };
+        assert_eq!((guarantee(3), guarantee(4)), (json!(null), json!("due")));
     }
 
     #[test]
     fn a_sample_has_the_fields_of_its_state() {
         let now = "2026-11-16T09:30:00Z".parse().unwrap();
         for event in EVENTS {
-            let body: Value = serde_json::from_str(&event.body(now).unwrap()).unwrap();
+            let version = event.kind.versions()[0];
+            let body: Value = serde_json::from_str(&event.body(version, now).unwrap()).unwrap();
             match event.kind {
                 Rma => {
                     let item = &body["items"][0];

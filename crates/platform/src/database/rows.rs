@@ -1,7 +1,7 @@
 //! Structs that raw SQL is read into. The SQL type of a column follows from the Rust type of its field.
 
 use diesel::sql_types::{
-    Array, BigInt, Binary, Bool, Integer, Jsonb, Nullable, SmallInt, Text, Timestamptz, Uuid,
+    Array, BigInt, Binary, Bool, Date, Integer, Jsonb, Nullable, SmallInt, Text, Timestamptz, Uuid,
 };
 use serde_json::Value;
 
@@ -28,6 +28,7 @@ column_types! {
     str => Text,
     String => Text,
     Timestamp => Timestamptz,
+    chrono::NaiveDate => Date,
     uuid::Uuid => Uuid,
     Value => Jsonb,
     [u8] => Binary,

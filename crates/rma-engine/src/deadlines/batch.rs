@@ -29,7 +29,10 @@ pub(super) struct Worked {
     pub(super) due: usize,
     /// Deadlines that were worked off, moved or deleted.
     pub(super) done: usize,
+    /// Returns that expired.
     pub(super) expired: u64,
+    /// Returns with exchanged units that did not come back.
+    pub(super) unreturned: u64,
 }
 
 pub(super) struct Batch<'a> {
@@ -86,16 +89,25 @@ impl Batch<'_> {
                 left.push(deadline);
                 continue;
             };
-            let change = apply(rma, deadline.kind, now);
+            let change = self.apply(rma, deadline.kind, now);
             ended.push(deadline);
             if change.is_empty() {
                 continue;
             }
-            worked.expired += 1;
-            let orders = released.entry(rma.merchant.clone()).or_default();
-            orders.extend(change.units.iter().map(|unit| unit.order_identifier.clone()));
+            let action = match deadline.kind {
+                DeadlineKind::Send => {
+                    worked.expired += 1;
+                    let orders = released.entry(rma.merchant.clone()).or_default();
+                    orders.extend(change.units.iter().map(|unit| unit.order_identifier.clone()));
+                    "expiry"
+                }
+                DeadlineKind::Exchange => {
+                    worked.unreturned += 1;
+                    "exchange deadline"
+                }
+            };
             let detail = json!({ "started_at": deadline.started_at });
-            let cause = Cause { actor: "deadline", action: "expiry", detail };
+            let cause = Cause { actor: "deadline", action, detail };
             changes.add(rma, &change, cause, now)?;
         }
         worked.done = moved.len() + ended.len() + unknown.len();
@@ -103,13 +115,14 @@ impl Batch<'_> {
             // The caller tries each alone.
             return Ok(worked);
         }
+        // Before the returns are saved, which adds their next deadlines of the same kinds.
+        deadlines::delete(conn, &ended).await?;
         changes.save_changed(conn, now).await?;
         for (merchant, orders) in released {
             let take = |order: String| locked.orders.remove(&(merchant.to_string(), order));
             let orders: Vec<_> = orders.into_iter().filter_map(take).collect();
             projection::reconcile_again(conn, &merchant, orders, now).await?;
         }
-        deadlines::delete(conn, &ended).await?;
         deadlines::reschedule(conn, &moved).await?;
         deadlines::postpone(conn, &left, self.now + LOCKED_INTERVAL).await?;
         deadlines::postpone(conn, &unknown, self.now + FAILED_INTERVAL).await?;
@@ -172,11 +185,20 @@ impl Batch<'_> {
         }
         Ok(Locked { returns: locked, orders })
     }
-}
 
-/// Applies a deadline to a return. Nothing changes if the return does not need it any more.
-fn apply(rma: &mut Rma, kind: DeadlineKind, now: Timestamp) -> Change {
-    match kind {
-        DeadlineKind::Send => rma.expire(now),
+    /// Applies a deadline to a return. Nothing changes if the return does not need it any more.
+    fn apply(&self, rma: &mut Rma, kind: DeadlineKind, now: Timestamp) -> Change {
+        match kind {
+            DeadlineKind::Send => rma.expire(now),
+            DeadlineKind::Exchange => {
+                let merchant = self.merchants.get(&rma.merchant);
+                let is_due = |started_at| {
+                    let settings = merchant.as_ref().map(|it| &it.settings);
+                    settings.is_some_and(|it| kind.starting(started_at, it).due_at <= self.now)
+                };
+                // The deadline is locked, so it is that of the guarantee that started first.
+                rma.report_unreturned(is_due, now)
+            }
+        }
     }
 }

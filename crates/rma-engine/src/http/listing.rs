@@ -34,6 +34,8 @@ pub(crate) struct Listing {
     /// Returns with units of this order.
     order_identifier: Option<String>,
     status: Option<RmaStatus>,
+    /// With `true`, returns with exchanged units that did not come back in time and were not waived.
+    overdue: Option<bool>,
     /// E-mail address of the shopper, of the giftee for a gift, or of the person who withdrew from the contract;
     /// case-insensitive.
     email: Option<String>,
@@ -150,7 +152,8 @@ impl Listing {
         let is_filtered = texts.into_iter().any(Option::is_some)
             || [self.from, self.to].into_iter().any(|time| time.is_some())
             || self.merchant.is_some()
-            || self.status.is_some();
+            || self.status.is_some()
+            || self.overdue.is_some();
         match &self.order_identifier {
             Some(order) if !is_filtered => {
                 shopper.require(order)?;
@@ -176,6 +179,7 @@ impl Listing {
             rma_identifier_prefix: self.rma_identifier_prefix,
             order_identifier: self.order_identifier,
             status: self.status,
+            is_overdue: self.overdue.unwrap_or_default(),
             email: self.email.map(|email| email.to_lowercase()),
             tracking_number: self.tracking_number,
             from: self.from,

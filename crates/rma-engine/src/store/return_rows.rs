@@ -49,6 +49,7 @@ pub(crate) struct ReturnRow {
     created_at: Timestamp,
     updated_at: Timestamp,
     units: Vec<UnitRow>,
+    overdue: bool,
     deadlines: Vec<Deadline>,
 }
 
@@ -91,6 +92,7 @@ impl ReturnRow {
             created_at: rma.created_at,
             updated_at: rma.updated_at,
             units: units.collect::<Result<_, _>>()?,
+            overdue: rma.is_overdue(),
             deadlines,
         })
     }
@@ -147,6 +149,7 @@ pub(crate) async fn write(
         column(rows, |row| row.document.as_str()),
         column(rows, |row| row.created_at),
         column(rows, |row| row.updated_at),
+        column(rows, |row| row.overdue),
     );
     let of_units = (
         column(&units, |(row, _)| row.merchant.as_str()),
@@ -197,26 +200,29 @@ fn bind_deadlines<'a>(
 
 /// Parameters: `$1` to `$7` belong to [`timeline::append_to_sql`].
 const INSERT_RETURNS: &str = "INSERT INTO returns (merchant, rma_identifier, status, customer_email, \
-         other_email_sha256, document, created_at, updated_at) \
-     SELECT * FROM unnest((SELECT $8), $9, $10, $11, $12, $13, $14, $15)";
+         other_email_sha256, document, created_at, updated_at, overdue) \
+     SELECT * FROM unnest((SELECT $8), $9, $10, $11, $12, $13, $14, $15, $16)";
 const REPLACE_RETURN: &str = " ON CONFLICT ON CONSTRAINT returns_pkey DO UPDATE SET \
-         status = excluded.status, document = excluded.document, updated_at = excluded.updated_at";
+         status = excluded.status, document = excluded.document, updated_at = excluded.updated_at, \
+         overdue = excluded.overdue";
 const INSERT_UNITS: &str = "INSERT INTO return_units AS kept (merchant, rma_identifier, \
          order_identifier, line_identifier, unit, held, exchanged, tracking_number, \
          order_sequence, expired) \
-     SELECT * FROM unnest((SELECT $16), $17, $18, $19, $20, $21, $22, $23, $24, $25)";
+     SELECT * FROM unnest((SELECT $17), $18, $19, $20, $21, $22, $23, $24, $25, $26)";
 const REPLACE_UNIT: &str = " ON CONFLICT ON CONSTRAINT return_units_pkey DO UPDATE SET \
          held = excluded.held, expired = excluded.expired, tracking_number = excluded.tracking_number \
      WHERE (kept.held, kept.expired, kept.tracking_number) \
          IS DISTINCT FROM (excluded.held, excluded.expired, excluded.tracking_number)";
 const INSERT_DEADLINES: &str = "INSERT INTO return_deadlines \
          (merchant, rma_identifier, kind, started_at, days, due_at) \
-     SELECT * FROM unnest((SELECT $26), $27, $28, $29, $30, $31)";
-const KEEP_DEADLINE: &str = " ON CONFLICT ON CONSTRAINT return_deadlines_pkey DO NOTHING";
+     SELECT * FROM unnest((SELECT $27), $28, $29, $30, $31, $32)";
+const KEEP_DEADLINE: &str = " ON CONFLICT ON CONSTRAINT return_deadlines_pkey DO UPDATE SET \
+         started_at = excluded.started_at, days = excluded.days, due_at = excluded.due_at \
+     WHERE return_deadlines.started_at <> excluded.started_at";
 /// The task that works deadlines off may move a row meanwhile, which is then not found. It deletes the row itself
 /// when the row is due.
 const DELETE_DEADLINES: &str = "DELETE FROM return_deadlines WHERE ctid = ANY (ARRAY ( \
-         SELECT found.ctid FROM unnest((SELECT $32), $33, $34) AS gone (merchant, rma_identifier, kind), \
+         SELECT found.ctid FROM unnest((SELECT $33), $34, $35) AS gone (merchant, rma_identifier, kind), \
          LATERAL ( \
              SELECT own.ctid FROM return_deadlines AS own \
              WHERE own.rma_identifier = gone.rma_identifier AND own.merchant = gone.merchant \

@@ -26,6 +26,8 @@ pub(crate) struct Search {
     pub(crate) rma_identifier_prefix: Option<String>,
     pub(crate) order_identifier: Option<String>,
     pub(crate) status: Option<RmaStatus>,
+    /// Returns with units that are due.
+    pub(crate) is_overdue: bool,
     /// In lower case.
     pub(crate) email: Option<String>,
     pub(crate) tracking_number: Option<String>,
@@ -88,10 +90,7 @@ pub(crate) async fn search(
     }
     let source =
         source(&identifier_conditions, &unit_conditions, merchant.is_some(), &mut conditions);
-    if search.email.is_some() {
-        // The condition of the index.
-        conditions.push_str(" AND customer_email IS NOT NULL");
-    }
+    conditions.extend(index_conditions(search));
     let times = Times::new(search, texts.len());
     let range = IndexRange { fixed: &fixed, sorted: SORTED };
     let (from, to) = times.start();
@@ -114,6 +113,13 @@ pub(crate) async fn search(
     let rows: Vec<ReturnRow> = prepared(query).load(conn).await?;
     let returns: Result<_, _> = rows.iter().map(|row| read(&row.document)).collect();
     Ok((returns?, is_truncated(&rows, |row| row.found)))
+}
+
+/// The conditions of the partial indexes of a search.
+fn index_conditions(search: &Search) -> impl Iterator<Item = &'static str> {
+    let email = search.email.is_some().then_some(" AND customer_email IS NOT NULL");
+    let overdue = search.is_overdue.then_some(" AND overdue");
+    [email, overdue].into_iter().flatten()
 }
 
 /// The returns to search: those with the identifier or prefix, or those with the units of a filter.

@@ -6,7 +6,9 @@ use domain::returns::ReturnRequest;
 use testkit::check_contract;
 
 use super::*;
-use crate::http::{carrier_events, deep_links, discrepancies, policies, receipts, returns};
+use crate::http::{
+    carrier_events, deep_links, discrepancies, guarantees, policies, receipts, returns,
+};
 use crate::shoppers::lookups::Lookup;
 
 #[test]
@@ -37,6 +39,8 @@ fn the_api_document_and_the_readers_agree_on_request_bodies() {
     bodies.check("POST /v1/returns", &by_policy, read_new);
     let cancel = "POST /v1/returns/{rma_identifier}/cancel";
     bodies.check(cancel, &[], |body| body.read(object(returns::read_cancellation)));
+    let waive = "POST /v1/returns/{rma_identifier}/waive";
+    bodies.check(waive, &[], |body| body.read(object(guarantees::read_waiver)));
     let receive = "POST /v1/returns/{rma_identifier}/receipts";
     // The kind of a finding decides which fields it has.
     let by_kind = ["$.findings", ".note", ".sku", ".found_sku", ".quantity", "identifier", ".unit"];

@@ -8,7 +8,7 @@ use super::*;
 
 impl TestApp {
     /// Makes the deadlines of acme's returns due.
-    async fn pass_deadlines(&self) {
+    pub(super) async fn pass_deadlines(&self) {
         self.change_rows(
             "UPDATE return_deadlines SET started_at = started_at - interval '60 days', \
                  due_at = now() - interval '1 second' WHERE merchant = 'acme'",
@@ -34,7 +34,18 @@ impl TestApp {
         rma
     }
 
-    async fn deadlines(&self) -> i64 {
+    /// Stops the service, changes rows of its database, and starts it again with a clock.
+    pub(super) async fn restarted(self, statements: &str, clock: Clock) -> Self {
+        let Self { service, issuer, client, sandbox, .. } = self;
+        let (database, namespace) = service.stop().await;
+        database.execute_raw(statements).await;
+        let settings: Vec<_> = issuer.settings().into_iter().chain(SETTINGS).collect();
+        let service = TestService::on::<App>(&settings, clock, database, namespace).await;
+        let pool = service.database.pool();
+        Self { service, issuer, client, sandbox, pool }
+    }
+
+    pub(super) async fn deadlines(&self) -> i64 {
         self.number("SELECT count(*) AS n FROM return_deadlines WHERE merchant = 'acme'").await
     }
 
@@ -260,16 +271,9 @@ async fn a_deadline_that_passes_while_the_service_is_down_is_due_afterwards() {
     let app = TestApp::alone().await;
     app.store("acme", &order("A", 1)).await;
     let rma = app.start_return(&refund_of("A", &[1])).await;
-    let TestApp { service, issuer, client, sandbox, .. } = app;
-    let (database, namespace) = service.stop().await;
     let passed = "UPDATE return_deadlines SET started_at = started_at - interval '60 days', \
                   due_at = now() - interval '30 days'";
-    database.execute_raw(passed).await;
-    let settings: Vec<_> = issuer.settings().into_iter().chain(SETTINGS).collect();
-    let clock = Clock::system();
-    let service = TestService::on::<App>(&settings, clock, database, namespace).await;
-    let pool = service.database.pool();
-    let app = TestApp { service, issuer, client, sandbox, pool };
+    let app = app.restarted(passed, Clock::system()).await;
     app.until_status(&rma, "CANCELED").await;
     assert_eq!(app.sent_messages().await, ["rma.created", "rma.expired"]);
 }

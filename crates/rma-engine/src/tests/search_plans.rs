@@ -19,9 +19,10 @@ fn fill(rows: i64) -> String {
          SELECT 'm-' || m AS m, n FROM generate_series(1, 20) AS m, \
          generate_series(1, CASE WHEN m = 7 THEN {rows} ELSE {others} END) AS n; \
          INSERT INTO returns (merchant, rma_identifier, status, customer_email, document, \
-             created_at, updated_at) \
+             created_at, updated_at, overdue) \
          SELECT m, 'R-' || m || '-' || n, CASE WHEN n = 1 THEN 'REFUNDED' ELSE 'CREATED' END, \
-             n || '@shop.example', '{{}}', now() - n * interval '1 minute', now() FROM numbers; \
+             n || '@shop.example', '{{}}', now() - n * interval '1 minute', now(), n % 500 = 7 \
+         FROM numbers; \
          INSERT INTO return_units (merchant, rma_identifier, order_identifier, line_identifier, \
              unit, held, exchanged, tracking_number, order_sequence) \
          SELECT m, 'R-' || m || '-' || n, 'A-' || n, 'L', 1, true, false, '1Z' || n, n FROM numbers; \
@@ -78,6 +79,9 @@ fn searches(merchant: Option<&MerchantId>) -> Vec<Search> {
         Search { email: text("500@shop.example"), ..Search::default() },
         Search { status: Some(RmaStatus::Refunded), ..Search::default() },
         Search { status: Some(RmaStatus::Created), ..Search::default() },
+        Search { is_overdue: true, ..Search::default() },
+        Search { is_overdue: true, order: ListOrder::Oldest, ..Search::default() },
+        Search { is_overdue: true, after: old_page(), ..Search::default() },
         Search { from: Some(Clock::system().now() - minutes(5)), ..Search::default() },
         Search { after: old_page(), ..Search::default() },
         Search { after: old_page(), status: Some(RmaStatus::Created), ..Search::default() },

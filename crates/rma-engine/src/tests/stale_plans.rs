@@ -14,7 +14,7 @@ use super::*;
 use crate::store::deadlines::{self, StoredDeadline};
 use crate::store::discrepancies::resolve_refunds;
 use crate::store::orders::{self, ResourceKey, RowLock};
-use crate::store::{erased_orders, erasures, locked_returns, lookups, returns, units};
+use crate::store::{erased_orders, erasures, guarantees, locked_returns, lookups, returns, units};
 
 /// Copies of the order and of its return.
 const ROWS: i64 = 10_000;
@@ -25,7 +25,7 @@ const MAX_PAGES: i64 = 60;
 /// Executions after which PostgreSQL keeps a plan.
 const WARM_UPS: usize = 6;
 
-const STATEMENTS: [&str; 22] = [
+const STATEMENTS: [&str; 24] = [
     "lock stored orders",
     "find orders",
     "lock orders",
@@ -48,6 +48,8 @@ const STATEMENTS: [&str; 22] = [
     "move a deadline",
     "postpone a deadline",
     "delete a deadline",
+    "sums of guarantees",
+    "add changes of guarantees",
 ];
 
 /// Runs one of [`STATEMENTS`] about order A and its return.
@@ -144,6 +146,13 @@ async fn run(name: &str, conn: &mut AsyncPgConnection, rma: &str) {
             deadlines::postpone_oldest(conn, now, now).await.unwrap();
         }
         "delete a deadline" => deadlines::delete(conn, &[&deadline(rma)]).await.unwrap(),
+        "sums of guarantees" => {
+            let month = "2026-11-01".parse().unwrap();
+            drop(guarantees::sums(conn, &merchant, (month, month)).await.unwrap());
+        }
+        "add changes of guarantees" => {
+            guarantees::fold(conn, 3).await.unwrap();
+        }
         other => panic!("{other} is not a statement"),
     }
 }
@@ -172,6 +181,11 @@ fn fill() -> String {
          INSERT INTO return_deadlines (merchant, rma_identifier, kind, started_at, days, due_at) \
          SELECT merchant, 'X-' || n, kind, started_at, 30 + n % 2, due_at + n * interval '1 second' \
          FROM return_deadlines, generate_series(1, {ROWS}) AS n; \
+         INSERT INTO guarantee_totals \
+         SELECT 'm-' || n % 100, '2000-01-01'::date + n * interval '1 month', 'USD', 'open', 1, 1 \
+         FROM generate_series(1, {ROWS}) AS n; \
+         INSERT INTO guarantee_changes (merchant, month, currency, state, units, amount_cents) \
+         SELECT 'm-' || n, '2026-11-01', 'USD', 'open', 1, 1 FROM generate_series(1, {ROWS}) AS n; \
          INSERT INTO erased_orders SELECT 'acme', 'X-' || n, n FROM generate_series(1, {ROWS}) AS n; \
          INSERT INTO lookup_failures (at, merchant, order_digest, address) \
          SELECT now(), 'acme', sha256(n::text::bytea), 'x' FROM generate_series(1, {ROWS}) AS n; \

@@ -23,6 +23,7 @@ impl Rma {
             unit.exchange_order_identifier = Some(exchange_order_identifier.to_owned());
         }
         if !change.units.is_empty() {
+            change.guarantees = self.start_guarantees(&change.units, now);
             change = self.with_message(ServiceEvent::ExchangePlaced, change, now);
         }
         Ok(change)

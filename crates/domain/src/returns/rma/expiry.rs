@@ -17,7 +17,8 @@ impl Rma {
     /// The deadlines that the return has now, by the merchant's settings.
     pub fn deadlines(&self, settings: &Settings) -> Vec<Deadline> {
         let send = DeadlineKind::Send.starting(self.created_at, settings);
-        self.waiting_units().next().map(|_| send).into_iter().collect()
+        let send = self.waiting_units().next().map(|_| send);
+        send.into_iter().chain(self.exchange_deadline(settings)).collect()
     }
 
     /// The time until which the shopper should hand over the units that are still on their way to a carrier.

@@ -44,6 +44,10 @@ impl Rma {
             _ if has_new_number => {
                 Ok(self.with_message(ServiceEvent::TrackingUpdated, change, now))
             }
+            // A scan after a failure does not change the status, but the unit is on its way.
+            _ if self.changes_guarantees() => {
+                Ok(self.with_message(ServiceEvent::TrackingUpdated, change, now))
+            }
             _ => Ok(change),
         }
     }

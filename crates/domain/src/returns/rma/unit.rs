@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::returns::{
-    Amounts, Label, ReceivingStatus, RefundFinancials, RefundType, RequestedUnit, Resolution,
-    RmaItem, TrackingStatus, UnitId,
+    Amounts, Guarantee, Label, ReceivingStatus, RefundFinancials, RefundType, RequestedUnit,
+    Resolution, RmaItem, TrackingStatus, UnitId,
 };
 
 /// A unit of a return.
@@ -59,6 +59,9 @@ pub struct RmaUnit {
     #[serde(default)]
     #[schema(required = false, default = false)]
     pub is_expired: bool,
+    /// Present only for an exchanged unit whose exchange order was accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guarantee: Option<Guarantee>,
 }
 
 crate::words! {
@@ -117,6 +120,7 @@ impl RmaUnit {
             refunded_by: None,
             canceled_at: None,
             is_expired: false,
+            guarantee: None,
         }
     }
 
@@ -145,7 +149,8 @@ impl RmaUnit {
         self.is_scanned() || self.receiving_status == ReceivingStatus::Received
     }
 
-    pub(super) fn item(&self, managed_receiving: bool) -> RmaItem {
+    pub(super) fn item(&self, managed_receiving: bool, has_guarantees: bool) -> RmaItem {
+        let guarantee = self.guarantee.as_ref().filter(|_| has_guarantees);
         RmaItem {
             order_line_item_identifier: self.id.order_line_item_identifier.clone(),
             order_identifier: self.id.order_identifier.clone(),
@@ -160,6 +165,8 @@ impl RmaUnit {
             receiving_status: managed_receiving.then_some(self.receiving_status),
             refund_financials: self.refund_financials(),
             refund_type: self.refund_type,
+            guarantee: guarantee.map(|it| it.state),
+            guarantee_amount_cents: guarantee.map(|it| it.amount_cents),
         }
     }
 }

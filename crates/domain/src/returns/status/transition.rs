@@ -42,4 +42,6 @@ pub enum TransitionError {
     UnknownUnit,
     #[error("the unit is not exchanged")]
     NotExchanged,
+    #[error("no exchange order was accepted for the unit")]
+    NotGuaranteed,
 }

@@ -2,6 +2,8 @@
 
 use proptest::prelude::*;
 
+use crate::message_kind::MessageKind;
+
 use super::*;
 
 #[derive(Debug, Clone)]
@@ -15,6 +17,9 @@ enum RmaEvent {
     Failed(usize),
     Undeliverable(usize),
     Expire,
+    /// The deadline of exchanged units.
+    Unreturned,
+    Waive(Option<Vec<UnitId>>),
     /// A report for a return that may have expired, and whether its units are free.
     TrackLate(CarrierReport, bool),
     ReceiveLate(Finding, bool),
@@ -60,6 +65,8 @@ fn rma_event() -> impl Strategy<Value = RmaEvent> {
         2 => late,
         1 => received_late,
         2 => Just(RmaEvent::Expire),
+        2 => Just(RmaEvent::Unreturned),
+        1 => units().prop_map(RmaEvent::Waive),
         3 => finding.prop_map(RmaEvent::Receive),
         1 => Just(RmaEvent::Close),
         1 => units().prop_map(RmaEvent::Cancel),
@@ -83,6 +90,11 @@ fn apply(rma: &mut Rma, event: &RmaEvent, now: DateTime<Utc>) -> Result<Change, 
         RmaEvent::Failed(at) => rma.exchange_failed(&[unit(PATHS[*at])], now),
         RmaEvent::Undeliverable(at) => rma.exchange_undeliverable(&[unit(PATHS[*at])]),
         RmaEvent::Expire => Ok(rma.expire(now)),
+        RmaEvent::Unreturned => Ok(rma.report_unreturned(|_| true, now)),
+        RmaEvent::Waive(units) => {
+            let note = "The carrier lost it".to_owned();
+            rma.waive(units.as_deref(), &Waiver { at: now, by: "jo".to_owned(), note })
+        }
         RmaEvent::TrackLate(report, is_free) => rma.track_late(report, |_| *is_free, now),
         RmaEvent::ReceiveLate(finding, is_free) => {
             rma.receive_late(&Receipt { findings: vec![finding.clone()] }, |_| *is_free, now)
@@ -144,7 +156,34 @@ fn check_no_step_back(before: &Rma, after: &Rma, event: &RmaEvent) {
     }
 }
 
+/// The changes lead from the states before to those after, and no unit is reported twice.
+fn check_guarantees(before: &Rma, after: &Rma, change: &Change) {
+    let state = |unit: &RmaUnit| unit.guarantee.as_ref().map(|it| it.state);
+    let count = |rma: &Rma, wanted| {
+        let units = rma.units.iter().filter(|unit| state(unit) == Some(wanted));
+        i64::try_from(units.count()).unwrap()
+    };
+    use GuaranteeState::{Due, Met, Open, Waived};
+    for wanted in [Open, Met, Due, Waived] {
+        let added = change.guarantees.iter().filter(|it| it.to == wanted).count();
+        let removed = change.guarantees.iter().filter(|it| it.from == Some(wanted)).count();
+        let difference = i64::try_from(added).unwrap() - i64::try_from(removed).unwrap();
+        assert_eq!(count(after, wanted) - count(before, wanted), difference, "{wanted}");
+    }
+    for (before, after) in before.units.iter().zip(&after.units) {
+        let reported = |unit: &RmaUnit| unit.guarantee.as_ref().and_then(|it| it.unreturned_at);
+        let is_reported = change.event == Some(ServiceEvent::ExchangeUnreturned)
+            && change.units.contains(&after.id);
+        assert_eq!(is_reported, reported(before).is_none() && reported(after).is_some());
+        assert!(reported(before).is_none() || reported(after) == reported(before));
+        assert!(state(before) != Some(Waived) || state(after) == Some(Waived));
+        let is_placed = after.exchange_status == Some(ExchangeStatus::Placed);
+        assert!(after.guarantee.is_none() || (is_placed && after.canceled_at.is_none()));
+    }
+}
+
 fn check_consistent(rma: &Rma) {
+    contract::check_message(&rma.message_in(*MessageKind::Rma.versions().last().unwrap()));
     let all_refunded = rma.active_units().all(|unit| unit.refunded_by.is_some());
     assert_eq!(rma.status == RmaStatus::Refunded, all_refunded);
     assert_eq!(rma.status == RmaStatus::Canceled, rma.canceled_at.is_some());
@@ -181,8 +220,10 @@ proptest! {
                 prop_assert_eq!(&rma, &before, "a refused event changes nothing");
                 continue;
             };
-            let sent = RmaMessage { updated_at: minute(0), ..rma.message() };
-            let previous = RmaMessage { updated_at: minute(0), ..before.message() };
+            let newest = *MessageKind::Rma.versions().last().unwrap();
+            let sent = RmaMessage { updated_at: minute(0), ..rma.message_in(newest) };
+            let previous = RmaMessage { updated_at: minute(0), ..before.message_in(newest) };
+            check_guarantees(&before, &rma, &change);
             // No field of the message names the refund of a unit.
             let is_refund = matches!(event, RmaEvent::Refund(_)) && !change.units.is_empty();
             prop_assert_eq!(change.event.is_some(), is_refund || sent != previous, "{:?}", event);
@@ -193,7 +234,9 @@ proptest! {
             if let Ok(again) = apply(&mut rma, event, now) {
                 prop_assert_eq!(again.event, None, "a repeated event sends no message: {:?}", event);
                 // A unit that cannot be returned again is reported each time, and stored once.
-                let is_lost = again.discrepancies.iter().all(|it| matches!(it, Discrepancy::SentAfterExpiry { .. }));
+                let is_sent_late =
+                    |it: &Discrepancy| matches!(it, Discrepancy::SentAfterExpiry { .. });
+                let is_lost = again.units.is_empty() && again.discrepancies.iter().all(is_sent_late);
                 prop_assert!(again.is_empty() || is_repeatable(event) || is_lost);
             }
             prop_assert_eq!(&rma, &expected);
@@ -236,7 +279,11 @@ fn deduplicable(event: RmaEvent) -> Option<RmaEvent> {
             Some(RmaEvent::Track(CarrierReport { units, ..report(it.event, Some("1Z-1")) }))
         }
         // The service deduplicates these by event id.
-        RmaEvent::TrackLate(..) | RmaEvent::ReceiveLate(..) | RmaEvent::Expire => None,
+        RmaEvent::TrackLate(..)
+        | RmaEvent::ReceiveLate(..)
+        | RmaEvent::Expire
+        | RmaEvent::Unreturned
+        | RmaEvent::Waive(_) => None,
         event => (!is_undo(&event)).then_some(event),
     }
 }

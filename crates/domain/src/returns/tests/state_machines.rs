@@ -146,6 +146,8 @@ fn every_enum_text_parses_back_and_equals_its_json() {
     check(ReturnMethod::VARIANTS);
     check(IneligibleCode::VARIANTS);
     check(ExchangeStatus::VARIANTS);
+    check(GuaranteeState::VARIANTS);
+    check(DeadlineKind::VARIANTS);
     assert_eq!("LOST".parse::<RmaStatus>(), Err(strum::ParseError::VariantNotFound));
 }
 
@@ -164,6 +166,8 @@ fn every_service_event_has_the_text_of_the_contract() {
         "rma.expired",
         "rma.exchange_placed",
         "rma.exchange_failed",
+        "rma.exchange_unreturned",
+        "rma.guarantee_waived",
     ];
     assert_eq!(texts, expected);
     assert!(ServiceEvent::VARIANTS.iter().all(|event| event.to_string() == event.as_str()));

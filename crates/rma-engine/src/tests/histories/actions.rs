@@ -40,6 +40,7 @@ pub(super) enum Action {
     Place { rma: usize, unit: usize, price: usize },
     Fail { rma: usize, unit: usize, cause: usize },
     Expire { rma: usize },
+    Waive { rma: usize },
 }
 
 pub(super) fn any() -> impl Strategy<Value = Action> {
@@ -57,6 +58,7 @@ pub(super) fn any() -> impl Strategy<Value = Action> {
             .prop_map(|(rma, unit, finding)| Action::Receive { rma, unit, finding }),
         1 => rma.clone().prop_map(|rma| Action::Close { rma }),
         2 => rma.clone().prop_map(|rma| Action::Expire { rma }),
+        1 => rma.clone().prop_map(|rma| Action::Waive { rma }),
         3 => (0..LINES, 1..=2_i64, named)
             .prop_map(|(line, units, rma)| Action::Refund { line, units, rma }),
         2 => (0..LINES, 0..=UNITS).prop_map(|(line, units)| Action::Ship { line, units }),
@@ -87,7 +89,11 @@ pub(super) enum Operation {
     Project(Box<OrderStored>, i64),
     Place(ExchangePlaced),
     Fail(ExchangeFailed),
+    /// All deadlines of a return pass.
     Expire {
+        rma: String,
+    },
+    Waive {
         rma: String,
     },
 }
@@ -150,6 +156,7 @@ impl Model {
                 Operation::Receive { key, rma: named(rma)?, receipt: Some(Receipt { findings }) }
             }
             Action::Expire { rma } => Operation::Expire { rma: named(rma)? },
+            Action::Waive { rma } => Operation::Waive { rma: named(rma)? },
             Action::Close { rma } => Operation::Receive { key, rma: named(rma)?, receipt: None },
             Action::Refund { line, units, rma } => {
                 let rma = rma.and_then(named);

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::order::{Order, Refund};
-use domain::returns::{Amounts, Discrepancy, Rma, RmaMessage, RmaStatus, UnitId};
+use domain::returns::{
+    Amounts, Discrepancy, GuaranteeState, Rma, RmaMessage, RmaStatus, RmaUnit, UnitId,
+};
 
 use super::actions::Model;
 use super::test_engine::{SentMessage, TestEngine};
@@ -32,10 +34,64 @@ pub(super) async fn check(app: &TestEngine, model: &Model) {
     if !found.iter().any(is_about_refunds_or_units) {
         nothing_is_paid_twice(&returns, &order, &shipped_units);
     }
+    sums_are_those_of_the_units(app, model, &returns).await;
+    each_due_unit_is_reported_once(app, model, &returns).await;
+    each_open_guarantee_has_a_deadline(app, model, &returns).await;
     let messages = app.sent_messages(model).await;
     last_message_is_current(&returns, &messages);
     for ordering_key in messages.chunk_by(|a, b| a.ordering_key == b.ordering_key) {
         messages_are_in_order(ordering_key);
+    }
+}
+
+async fn sums_are_those_of_the_units(app: &TestEngine, model: &Model, returns: &[Rma]) {
+    let sums = "SELECT state || ' ' || sum(units) || ' ' || sum(amount_cents) AS line FROM ( \
+                    SELECT state, units, amount_cents, merchant FROM guarantee_totals UNION ALL \
+                    SELECT state, units, amount_cents, merchant FROM guarantee_changes \
+                ) AS counted WHERE merchant = $1 GROUP BY state HAVING sum(units) <> 0 ORDER BY state";
+    let mut counted = BTreeMap::<_, (i64, i64)>::new();
+    for guarantee in
+        returns.iter().flat_map(|rma| &rma.units).filter_map(|it| it.guarantee.as_ref())
+    {
+        let (units, amount) = counted.entry(guarantee.state.as_str()).or_default();
+        *units += 1;
+        *amount += guarantee.amount_cents;
+    }
+    let expected: Vec<_> = counted
+        .iter()
+        .map(|(state, (units, amount))| format!("{state} {units} {amount}"))
+        .collect();
+    assert_eq!(app.lines(sums, model).await, expected);
+}
+
+/// A unit is reported once, whatever the order of scans, receipts, refunds, waivers and deadlines.
+async fn each_due_unit_is_reported_once(app: &TestEngine, model: &Model, returns: &[Rma]) {
+    let reported = "SELECT unit::text AS line FROM timeline, \
+                    jsonb_array_elements(detail -> 'units') AS unit \
+                    WHERE merchant = $1 AND event = 'rma.exchange_unreturned'";
+    let mut reported: Vec<UnitId> = app
+        .lines(reported, model)
+        .await
+        .iter()
+        .map(|it| serde_json::from_str(it).unwrap())
+        .collect();
+    let is_due =
+        |unit: &&RmaUnit| unit.guarantee.as_ref().is_some_and(|it| it.unreturned_at.is_some());
+    let units = returns.iter().flat_map(|rma| &rma.units).filter(is_due);
+    let mut expected: Vec<_> = units.map(|unit| unit.id.clone()).collect();
+    reported.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(reported, expected);
+}
+
+async fn each_open_guarantee_has_a_deadline(app: &TestEngine, model: &Model, returns: &[Rma]) {
+    let stored = "SELECT rma_identifier AS line FROM return_deadlines \
+                  WHERE merchant = $1 AND kind = 'exchange'";
+    let stored: BTreeSet<_> = app.lines(stored, model).await.into_iter().collect();
+    let is_open =
+        |unit: &RmaUnit| unit.guarantee.as_ref().is_some_and(|it| it.state == GuaranteeState::Open);
+    for rma in returns.iter().filter(|rma| rma.units.iter().any(is_open)) {
+        assert!(stored.contains(&rma.rma_identifier), "{rma:?}");
     }
 }
 

@@ -21,6 +21,7 @@ use crate::deadlines::DeadlineWorker;
 use crate::error::Error;
 use crate::projection;
 use crate::projection::order::Snapshot;
+use crate::returns::guarantees;
 use crate::returns::new_return_batches;
 use crate::returns::receiving;
 use crate::returns::receiving::ReceivingRequest;
@@ -145,6 +146,9 @@ impl TestEngine {
             }
             Operation::Project(..) => self.project(&[operation]).await,
             Operation::Expire { rma } => self.expire(rma, model).await,
+            Operation::Waive { rma } => {
+                guarantees::waive(app, merchant, "test", rma, (None, "note")).await.map(drop)
+            }
             Operation::Place(placed) => {
                 let now = app.clock.now();
                 let mut conn = app.pool.get().await?;
