@@ -60,6 +60,29 @@ Examples:
         #[arg(long)]
         reason: Option<String>,
     },
+    /// Waive exchanged units that have not come back
+    ///
+    /// The merchant does without the units and does not charge for them.
+    #[command(after_help = "\
+Examples:
+  backhaul returns waive RMA-1 --note 'The carrier lost the parcel'
+  backhaul returns waive RMA-1 --unit 1001/LINE-1:2 --note Goodwill")]
+    Waive {
+        /// Identifier of the return
+        rma: String,
+        /// A unit as ORDER/LINE:NUMBER; can be repeated [default: all
+        /// units that have not come back]
+        #[arg(long = "unit", value_name = "UNIT", value_parser = parse_unit, verbatim_doc_comment)]
+        units: Vec<UnitId>,
+        /// Reason for the record
+        #[arg(long)]
+        note: String,
+    },
+    /// Report exchanged units by month: open, met, due and waived
+    #[command(after_help = "\
+Example:
+  backhaul returns guarantees --from 2026-01 --to 2026-06")]
+    Guarantees(Guarantees),
     /// Simulate a return with label, scan, receipt and refund, in a sandbox environment
     ///
     /// Creates a return of all returnable units of an order, by default of the newest order that has any,
@@ -88,6 +111,10 @@ pub(crate) struct List {
     /// Only returns with this status
     #[arg(long, value_parser = PossibleValuesParser::new(RmaStatus::ALL.iter().map(|it| it.as_str())))]
     status: Option<String>,
+    /// Only returns with exchanged units that did not come back in time
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    overdue: bool,
     /// Only returns of the shopper or giftee with this e-mail address
     #[arg(long)]
     email: Option<String>,
@@ -108,6 +135,16 @@ pub(crate) struct List {
     #[arg(long, value_name = "N", default_value = "50")]
     #[serde(skip)]
     limit: NonZeroUsize,
+}
+
+#[derive(Args, Serialize)]
+pub(crate) struct Guarantees {
+    /// First month, for example 2026-01 [default: eleven months before the last]
+    #[arg(long, value_name = "MONTH")]
+    from: Option<String>,
+    /// Last month [default: the present one]
+    #[arg(long, value_name = "MONTH")]
+    to: Option<String>,
 }
 
 pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<()> {
@@ -136,6 +173,18 @@ pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<(
             body.extend(reason.map(|reason| ("reason".to_owned(), reason.into())));
             let path = ["v1", "returns", &rma, "cancel"];
             format.print(&client.post(&path, &body.into()).await?, show::describe)
+        }
+        Command::Waive { rma, units, note } => {
+            let mut body = Map::from_iter([("note".to_owned(), note.into())]);
+            if !units.is_empty() {
+                body.insert("units".to_owned(), json!(units));
+            }
+            let path = ["v1", "returns", &rma, "waive"];
+            format.print(&client.post(&path, &body.into()).await?, show::describe)
+        }
+        Command::Guarantees(months) => {
+            let report = client.search(&["v1", "guarantees"], &months).await?;
+            format.print_table(&report, "/months", show::MONTH_COLUMNS)
         }
         Command::Simulate(simulate) => simulate.run(&client, format).await,
     }

@@ -32,6 +32,9 @@ const FIELDS: &[Column] = &[
     computed("send within", |merchant| {
         format!("{} days", text_at(merchant, "/returns/send_within_days"))
     }),
+    computed("exchange deadline", |merchant| {
+        format!("{} days", text_at(merchant, "/returns/exchange_deadline_days"))
+    }),
     computed("gift card", gift_card),
     value("managed receiving", "/managed_receiving"),
     value("strict amounts", "/strict_amounts"),

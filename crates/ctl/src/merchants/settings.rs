@@ -55,6 +55,10 @@ pub(super) struct SettingsArgs {
     /// parcel; a return without a scan then expires [new merchant: 30]
     #[arg(long, value_name = "DAYS", verbatim_doc_comment)]
     send_within_days: Option<u16>,
+    /// Days after an exchange order in which the exchanged unit comes
+    /// back; a unit without a scan is then due [new merchant: 30]
+    #[arg(long, value_name = "DAYS", verbatim_doc_comment)]
+    exchange_deadline_days: Option<u16>,
     /// Offer gift cards with this SKU instead of a refund; replaces the SKU and the bonus
     #[arg(long, value_name = "SKU", requires = "gift_card_bonus_cents")]
     gift_card_sku: Option<String>,
@@ -130,6 +134,7 @@ impl SettingsArgs {
             ("methods", (!self.methods.is_empty()).then(|| json!(self.methods))),
             ("free_exchange_shipping", self.free_exchange_shipping.map(Value::from)),
             ("send_within_days", self.send_within_days.map(Value::from)),
+            ("exchange_deadline_days", self.exchange_deadline_days.map(Value::from)),
             ("gift_card", card.or(self.no_gift_card.then_some(Value::Null))),
         ])
     }

@@ -5,7 +5,7 @@ use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use crate::output::{
-    Column, computed, details, id, items, join, table, text_at, time, value, without,
+    Column, computed, details, id, items, join, money, table, text_at, time, value, without,
 };
 
 pub(super) const COLUMNS: &[Column] = &[
@@ -63,7 +63,26 @@ const UNIT_COLUMNS: &[Column] = &[
     value("exchange", "/exchange_status").wide(),
     value("exchange order", "/exchange_order_identifier").wide(),
     value("refund", "/refunded_by").wide(),
+    value("guarantee", "/guarantee/state").wide(),
 ];
+
+/// The sums of one month and currency.
+pub(super) const MONTH_COLUMNS: &[Column] = &[
+    value("month", "/month"),
+    computed("open", |month| sum(month, "open")),
+    computed("met", |month| sum(month, "met")),
+    computed("due", |month| sum(month, "due")),
+    computed("waived", |month| sum(month, "waived")),
+];
+
+/// The units of a state and their amount.
+fn sum(month: &Value, state: &str) -> String {
+    let number = |name: &str| month.pointer(&format!("/{state}/{name}")).and_then(Value::as_i64);
+    let (Some(units), Some(cents)) = (number("units"), number("amount_cents")) else {
+        return "-".to_owned();
+    };
+    format!("{units} ({})", money(cents, &text_at(month, "/currency")))
+}
 
 const TIMELINE_COLUMNS: &[Column] = &[
     time("time", "/at"),
@@ -118,6 +137,20 @@ mod tests {
             HO8ROZOLB3-00000017/HO8ROZOLB3-L-1:1  CHANGED_MIND  REFUND  -      PRE_TRANSIT
         "#]]
         .assert_eq(&table(active_units(&rma), UNIT_COLUMNS));
+    }
+
+    #[test]
+    fn a_month_shows_units_with_their_amounts() {
+        let sum = |units: i64| json!({ "units": units, "amount_cents": units * 2165 });
+        let month = json!({
+            "month": "2026-11", "currency": "USD",
+            "open": sum(3), "met": sum(10), "due": sum(1), "waived": sum(0),
+        });
+        expect![[r#"
+            MONTH    OPEN           MET              DUE            WAIVED
+            2026-11  3 (64.95 USD)  10 (216.50 USD)  1 (21.65 USD)  0 (0.00 USD)
+        "#]]
+        .assert_eq(&table([&month], MONTH_COLUMNS));
     }
 
     #[test]

@@ -14,7 +14,8 @@ fn acme() -> Value {
             "methods": [{ "method": "mail-back", "shipping_cost_cents": 595 }],
             "free_exchange_shipping": true,
             "gift_card": { "sku": "GIFT", "bonus_credit_amount_cents": 500 },
-            "send_within_days": 21
+            "send_within_days": 21,
+            "exchange_deadline_days": 60
         },
         "managed_receiving": false, "return_window_days": 60,
         "final_sale_tags": ["Clearance", "Outlet"], "express_max_weight": 2.5, "concept": "Acme Sport",
@@ -50,6 +51,7 @@ fn a_merchant_is_shown_with_all_settings_and_endpoints() {
         return reasons       TOO_SMALL (exchange), OTHER
         return methods       mail-back (5.95 USD)
         send within          21 days
+        exchange deadline    60 days
         gift card            GIFT with a bonus of 5.00 USD
         managed receiving    no
         strict amounts       yes
