@@ -5,7 +5,7 @@ import { gzipSync } from "node:zlib";
 import { call, eventually, launch, open, run, totp } from "./browser.mjs";
 import { invite, person, signIn } from "./people.mjs";
 import { addMerchant } from "./portal_shop.mjs";
-import { delivery, publishOrder, setShop, startReturn } from "./shop.mjs";
+import { delivery, publishOrder, setShop, startExchange, startReturn } from "./shop.mjs";
 
 const suffix = Date.now();
 const PASSWORD = "a long and quiet sentence";
@@ -149,6 +149,35 @@ async function fixEndpoint() {
   });
 }
 
+/** From a return with a missing unit to its waiver, with the months before and after. */
+async function waive(javaScriptEnabled) {
+  const name = javaScriptEnabled ? "js" : "plain";
+  const order = `WEB-WAIVE-${name}-${suffix}`;
+  await publishOrder(order);
+  const rma = await startExchange(order, 1);
+  const { session } = await person(`waiver-${name}-${suffix}@example.com`, "merchant-admin", process.env.MERCHANT_ID);
+  const viewport = javaScriptEnabled ? { width: 1280, height: 900 } : { width: 390, height: 844 };
+  await inWindow({ javaScriptEnabled, viewport }, async (page, context) => {
+    await signIn(context, session);
+    await page.goto("/overdue");
+    await page.getByRole("navigation", { name: "Overdue exchanges" }).getByRole("link", { name: "By month" }).click();
+    assert.match(await page.getByRole("row").nth(1).innerText(), /\d\.\d\d USD/);
+    await page.goto(`/merchants/${process.env.MERCHANT_ID}/returns/${rma}`);
+    await page.getByRole("link", { name: "Waive …" }).click();
+    const unit = page.getByRole("checkbox");
+    await unit.uncheck();
+    await page.getByLabel("Reason").fill("The carrier lost it");
+    await press(page, "Waive");
+    assert.match(await page.locator("#unit-error").innerText(), /\w/);
+    assert.equal(await page.getByLabel("Reason").inputValue(), "The carrier lost it");
+    await unit.check();
+    await press(page, "Waive");
+    await page.getByText("The units are waived.").waitFor();
+    assert.match(await page.locator("main").innerText(), /waived[^]*Note: The carrier lost it/);
+    assert.equal(await page.getByRole("link", { name: "Waive …" }).count(), 0);
+  });
+}
+
 await run({
   "from an invitation to a delivered message": () => fixDelivery(true),
   "the same without JavaScript": () => fixDelivery(false),
@@ -166,6 +195,9 @@ await run({
       assert.equal((await page.goto("/new-merchant")).status(), 403);
     });
   },
+
+  "an exchanged unit that does not come back is waived": () => waive(true),
+  "the same without JavaScript on a phone": () => waive(false),
 
   "a viewer changes nothing": async () => {
     const { session } = await person(`viewer-${suffix}@example.com`, "merchant-viewer", process.env.MERCHANT_ID);

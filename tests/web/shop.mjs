@@ -36,10 +36,10 @@ export async function publishOrder(identifier, text = "Walking boot") {
 }
 
 /** Starts a return of one unit. @returns its RMA identifier */
-export async function startReturn(order, unit) {
+export async function startReturn(order, unit, resolution = "refund") {
   const shop = await token(CLIENT_ID, CLIENT_SECRET);
   const units = [{
-    order_identifier: order, order_line_item_identifier: "BOOT", unit, return_reason: "OTHER", resolution: "refund",
+    order_identifier: order, order_line_item_identifier: "BOOT", unit, return_reason: "OTHER", resolution,
   }];
   const body = { return_method: "mail-back", units };
   const created = await eventually(`order ${order} is returnable`, async () => {
@@ -51,6 +51,17 @@ export async function startReturn(order, unit) {
     }
   });
   return created.rma_identifier;
+}
+
+/** Starts a return of a unit for a gift card and waits until the merchant has issued it. @returns its RMA identifier */
+export async function startExchange(order, unit) {
+  const rma = await startReturn(order, unit, "gift_card");
+  const shop = await token(CLIENT_ID, CLIENT_SECRET);
+  await eventually(`the exchange order of ${rma} is accepted`, async () => {
+    const shown = await call(`${RMA_URL}/v1/returns/${rma}`, { token: shop });
+    return shown.units[0].guarantee;
+  });
+  return rma;
 }
 
 /** Waits until the message of a return has a state. @returns the delivery */

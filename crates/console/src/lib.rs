@@ -34,6 +34,7 @@ mod merchant;
 mod merchants;
 mod notice;
 mod orders;
+mod overdue;
 mod overview;
 mod page;
 mod parts;

@@ -28,6 +28,7 @@ pub(crate) enum Notice {
     ReplayResumed,
     ReplayStopped,
     ReturnCanceled,
+    UnitsWaived,
     ExchangeOrderAbandoned,
     DiscrepancyResolved,
     Welcome,
@@ -63,6 +64,7 @@ impl Notice {
             Self::ReplayResumed => "The replay goes on.",
             Self::ReplayStopped => "The replay is stopped. It cannot be resumed.",
             Self::ReturnCanceled => "The return is canceled. The merchant gets a message.",
+            Self::UnitsWaived => "The units are waived. The merchant gets a message.",
             Self::ExchangeOrderAbandoned => {
                 "The exchange order is abandoned. Its units are refunded instead."
             }

@@ -21,6 +21,7 @@ pub(crate) enum Section {
     Replays,
     Lookup,
     ExchangeOrders,
+    Overdue,
     Warehouse,
     Discrepancies,
     Audit,
@@ -79,6 +80,7 @@ impl Page {
         let rest = [
             (Section::Lookup, "/lookup", "Look up"),
             (Section::ExchangeOrders, "/exchange-orders", "Exchange orders"),
+            (Section::Overdue, "/overdue", "Overdue exchanges"),
             (Section::Warehouse, "/warehouse", "Warehouse"),
             (Section::Discrepancies, "/discrepancies", "Discrepancies"),
         ];

@@ -4,12 +4,13 @@ mod cancel;
 mod timeline;
 mod units;
 mod waiting;
+mod waive;
 
 use actix_web::{get, web};
 use api::returns::{RecordedDiscrepancy, Return};
 use askama::Template;
 use chrono::{DateTime, Utc};
-use domain::returns::{Rma, RmaStatus, RmaUnit};
+use domain::returns::{Guarantee, GuaranteeState, Rma, RmaStatus, RmaUnit};
 use futures_util::future::join5;
 use pages::{
     api::{ApiError, Part, Service},
@@ -30,7 +31,7 @@ use timeline::{Deliveries, Step};
 use units::{parcel_table, unit_table};
 
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
-    app.service(show_return).configure(cancel::routes);
+    app.service(show_return).configure(cancel::routes).configure(waive::routes);
 }
 
 /// Units that were not canceled. For a canceled return, the units that it ended with.
@@ -40,6 +41,27 @@ fn active_units(rma: &Rma) -> impl Iterator<Item = &RmaUnit> {
 
 fn is_cancelable(rma: &Rma) -> bool {
     rma.status == RmaStatus::Created
+}
+
+/// The units that did not come back in time, with their guarantees.
+pub(crate) fn due_units(rma: &Rma) -> impl Iterator<Item = (&RmaUnit, &Guarantee)> {
+    let guarantees = active_units(rma).filter_map(|unit| Some((unit, unit.guarantee.as_ref()?)));
+    guarantees.filter(|(_, guarantee)| guarantee.state == GuaranteeState::Due)
+}
+
+/// Whether a unit was exchanged and has not come back.
+fn is_waivable(unit: &RmaUnit) -> bool {
+    let states = [GuaranteeState::Open, GuaranteeState::Due];
+    unit.guarantee.as_ref().is_some_and(|it| states.contains(&it.state))
+}
+
+fn may_waive(rma: &Rma) -> bool {
+    active_units(rma).any(is_waivable)
+}
+
+/// The currency of the amounts. Returns of earlier versions have none.
+pub(crate) fn currency(rma: &Rma) -> Option<&str> {
+    Some(rma.currency.as_str()).filter(|currency| !currency.is_empty())
 }
 
 #[derive(Deserialize)]
@@ -88,8 +110,7 @@ async fn show_return(
     )
     .await;
     let Return { rma, send_by } = rma?;
-    // Returns of earlier versions have no currency.
-    let currency = Some(rma.currency.as_str()).filter(|currency| !currency.is_empty());
+    let currency = currency(&rma);
     let entries = timeline.iter().flat_map(|timeline| &timeline.records);
     let names = ClientNames::load(&signed_in, entries.flat_map(timeline::Entry::actors)).await;
     let steps = timeline.map(|Records { records, next }| {

@@ -9,8 +9,8 @@ use platform::http::RendersPages;
 
 use crate::{
     PageError, account, audit, deliveries, delivery, discrepancies, error_menu, events,
-    exchange_orders, invitation, lookup, merchant, merchants, notice, orders, overview, people,
-    reference, replays, returns, sent_form, sign_in, warehouse,
+    exchange_orders, invitation, lookup, merchant, merchants, notice, orders, overdue, overview,
+    people, reference, replays, returns, sent_form, sign_in, warehouse,
 };
 
 pub(crate) fn configure(app: &mut web::ServiceConfig) {
@@ -40,6 +40,7 @@ pub(crate) fn configure(app: &mut web::ServiceConfig) {
             .configure(orders::routes)
             .configure(returns::routes)
             .configure(exchange_orders::routes)
+            .configure(overdue::routes)
             .configure(warehouse::routes)
             .configure(discrepancies::routes)
             .configure(reference::routes)

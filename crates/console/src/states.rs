@@ -8,7 +8,7 @@ use api::{
 };
 use domain::{
     endpoint_state::EndpointState,
-    returns::{ExchangeStatus, ReceivingStatus, RmaStatus, TrackingStatus},
+    returns::{ExchangeStatus, GuaranteeState, ReceivingStatus, RmaStatus, TrackingStatus},
     warehouse::AsnStatus,
 };
 
@@ -103,6 +103,17 @@ impl Shown for ExchangeStatus {
             Self::Undeliverable => "bad",
             Self::Failed => "warn",
             Self::Pending => "info",
+        }
+    }
+}
+
+impl Shown for GuaranteeState {
+    fn tone(&self) -> &'static str {
+        match self {
+            Self::Met => "good",
+            Self::Due => "bad",
+            Self::Waived => "warn",
+            Self::Open => "info",
         }
     }
 }

@@ -18,9 +18,11 @@ pub(super) struct Policy {
     pub(super) methods: Vec<Method>,
     pub(super) free_exchange_shipping: bool,
     pub(super) gift_card: Option<GiftCard>,
-    /// Absent in auth of an earlier version.
+    // Both are absent in auth of an earlier version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) send_within_days: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) exchange_deadline_days: Option<u32>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -131,7 +131,7 @@ fn facts(settings: &Settings) -> Vec<(&'static str, String)> {
 }
 
 /// The return policy in words.
-fn policy_facts(settings: &Settings) -> [(&'static str, String); 6] {
+fn policy_facts(settings: &Settings) -> [(&'static str, String); 7] {
     let policy = &settings.returns;
     let currency = &settings.currency;
     let reasons: Vec<_> = policy.reasons.iter().map(|reason| reason.label.as_str()).collect();
@@ -140,7 +140,9 @@ fn policy_facts(settings: &Settings) -> [(&'static str, String); 6] {
     };
     let methods: Vec<_> = policy.methods.iter().map(method).collect();
     let weight = settings.express_max_weight.map(|weight| weight.to_string());
-    let send = policy.send_within_days.map(|days| count(days, "day", "days"));
+    let days = |days: Option<u32>| days.map(|days| count(days, "day", "days"));
+    let send = days(policy.send_within_days);
+    let exchange = days(policy.exchange_deadline_days);
     let exchange_shipping =
         if policy.free_exchange_shipping { "free" } else { "at the cost of the method" };
     let card = policy.gift_card.as_ref().map(|card| {
@@ -151,6 +153,7 @@ fn policy_facts(settings: &Settings) -> [(&'static str, String); 6] {
         ("Reasons", reasons.join(", ")),
         ("Methods", methods.join(", ")),
         ("Time to send a return", or_not_set(send)),
+        ("Time to return an exchanged unit", or_not_set(exchange)),
         ("Heaviest unit for express-returns", or_not_set(weight)),
         ("Shipping if every unit is exchanged", exchange_shipping.to_owned()),
         ("Gift card", card.unwrap_or_else(|| "not offered".to_owned())),
@@ -194,7 +197,7 @@ mod tests {
         let settings: Settings = serde_json::from_value(json!({
             "name": "Acme", "time_zone": "UTC", "currency": "EUR", "return_window_days": 30,
             "final_sale_tags": ["a", "b"], "express_max_weight": 2.5,
-            "returns": { "send_within_days": 21 },
+            "returns": { "send_within_days": 21, "exchange_deadline_days": 60 },
             "support_contact": { "email": "a@acme.example", "name": null, "phone": null },
         }))
         .unwrap();

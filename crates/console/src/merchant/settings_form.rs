@@ -67,6 +67,16 @@ const INPUTS: &[Input] = &[
          has scanned by then expires, and its units can be returned again. A change applies to open \
          returns too.",
     ),
+    Input::new(
+        "exchange_deadline_days",
+        "Days to return an exchanged unit",
+        "returns.exchange_deadline_days",
+        WHOLE_DAYS,
+    )
+    .hint(
+        "Days after the exchange order was accepted. An exchanged unit that no carrier has scanned by then \
+         is reported, so that the merchant can charge for it. A change applies to open returns too.",
+    ),
     Input::new("final_sale_tags", "Tags that forbid a return", "final_sale_tags", Kind::Lines)
         .hint(
             "One tag a line, in addition to the built-in tags FinalSale, gift-card and Thirdparty.",

@@ -135,6 +135,10 @@ fn headline(event: &str, detail: &Value) -> String {
         ("rma.expired" | "expiry", _) => "The return expired: no parcel was scanned in time",
         ("rma.exchange_placed", _) => "The merchant accepted the exchange order",
         ("rma.exchange_failed", _) => "Units are refunded instead of exchanged",
+        ("rma.exchange_unreturned" | "exchange deadline", _) => {
+            "Exchanged units did not come back in time"
+        }
+        ("rma.guarantee_waived" | "waiver", _) => "Exchanged units were waived",
         ("exchange undeliverable", _) => "The exchange order could not be delivered",
         ("receiving closed", _) => "Receiving was closed",
         ("refund assigned", _) => "A refund was assigned to this return",

@@ -1,6 +1,6 @@
 //! Units of a return and the parcels that they are in.
 
-use domain::returns::{Amounts, Label, LabelKind, Resolution, Rma, RmaUnit};
+use domain::returns::{Amounts, GuaranteeState, Label, LabelKind, Resolution, Rma, RmaUnit};
 use pages::path;
 
 use super::active_units;
@@ -24,7 +24,11 @@ fn resolution_words(resolution: &Resolution) -> String {
 }
 
 /// Tones and words of the states of a unit.
-fn states(unit: &RmaUnit, managed_receiving: bool) -> Vec<(&'static str, String)> {
+fn states(
+    unit: &RmaUnit,
+    managed_receiving: bool,
+    currency: Option<&str>,
+) -> Vec<(&'static str, String)> {
     let canceled = if unit.is_expired { "expired" } else { "canceled" };
     let canceled = unit.canceled_at.map(|_| ("", canceled.to_owned()));
     let refunded = unit.refunded_by.as_ref().map(|it| ("good", format!("refunded by {it}")));
@@ -39,13 +43,27 @@ fn states(unit: &RmaUnit, managed_receiving: bool) -> Vec<(&'static str, String)
     let status = unit.receiving_status;
     let received =
         managed_receiving.then(|| (status.tone(), format!("receipt {}", status.words())));
+    let guarantee = unit.guarantee.as_ref().map(|it| {
+        let words = match it.state {
+            GuaranteeState::Open => "has to come back".to_owned(),
+            GuaranteeState::Met => "came back".to_owned(),
+            GuaranteeState::Due => {
+                format!("not returned: {} due", amount(it.amount_cents, currency))
+            }
+            GuaranteeState::Waived => "waived".to_owned(),
+        };
+        (it.state.tone(), words)
+    });
     let damaged = unit.is_damaged.then(|| ("bad", "damaged".to_owned()));
-    [canceled, refunded, exchange, parcel, received, damaged].into_iter().flatten().collect()
+    [canceled, refunded, exchange, guarantee, parcel, received, damaged]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 pub(super) fn unit_table(rma: &Rma, merchant: &str, currency: Option<&str>) -> Table {
     let badges = |it: &RmaUnit| {
-        let states = states(it, rma.managed_receiving).into_iter();
+        let states = states(it, rma.managed_receiving, currency).into_iter();
         states.map(|(tone, state)| badge(tone, state)).reduce(Markup::and).unwrap_or_default()
     };
     Table::of("Units of the return", &rma.units)
@@ -117,6 +135,7 @@ mod tests {
             "resolution": "exchange", "variant": { "sku": "BOOT-M", "title": "Boot, M" }, "image_url": "data:x",
             "amounts": { "product_amount_cents": 5000, "discount_amount_cents": 105, "tax_amount_cents": 100 },
             "exchange_status": "undeliverable", "package_tracking_status": "PRE_TRANSIT",
+            "guarantee": { "state": "due", "started_at": "2026-11-16T08:00:00Z", "amount_cents": 4995 },
         });
         let table = unit_table(&fixtures::rma("CREATED", &[unit]), "acme", Some("EUR")).to_string();
         for part in [
@@ -125,6 +144,7 @@ mod tests {
             r#"href="/merchants/acme/orders/A%2F1""#,
             r#"<span class="badge bad">exchange undeliverable</span>"#,
             r#"<span class="badge info">parcel pre transit</span>"#,
+            r#"<span class="badge bad">not returned: 49.95 EUR due</span>"#,
         ] {
             assert!(table.contains(part), "{part} in {table}");
         }
