@@ -21,6 +21,8 @@ from servers import Broker, Postgres
 from settings import SERVICES, Settings
 
 SAMPLE_SECONDS = 20
+# The deadlines of exchanged units pass at this interval.
+PASS_SECONDS = 2
 SHOWN_VIOLATIONS = 10
 
 
@@ -63,6 +65,12 @@ async def sample(reconciliation):
         await reconciliation.sample()
 
 
+async def pass_deadlines(reconciliation):
+    while True:
+        await reconciliation.pass_deadlines()
+        await asyncio.sleep(PASS_SECONDS)
+
+
 async def campaign(arguments, settings):
     violations, began = Violations(), time.time()
     stack = Stack(settings, violations, arguments.seed)
@@ -103,13 +111,14 @@ async def run(arguments, stack, journal, reconciliation, faults):
     began_at = time.time()
     stack.probes.start()
     load.start(stack.merchants)
-    sampler = asyncio.create_task(sample(reconciliation))
+    repeated = [asyncio.create_task(task(reconciliation)) for task in (sample, pass_deadlines)]
     await faults.run(make_schedule(arguments, stack.settings), began_at, arguments.minutes * 60)
     await asyncio.sleep(max(0, began_at + arguments.minutes * 60 - time.time()))
     await load.stop()
     say("the load has stopped; waiting until everything is done")
     await reconciliation.drain()
-    sampler.cancel()
+    for task in repeated:
+        task.cancel()
     await stack.probes.stop()
     note_recoveries(faults, stack.probes)
 

@@ -12,8 +12,10 @@ NO_EXCUSE = ("merchant",)
 # Outcomes that end a message before the sixth attempt.
 FINAL_OUTCOMES = ("gone", "already_exists")
 ATTEMPTS = 6
-# An exchange succeeds or fails at the merchant, so the number of these messages is not known in advance.
-EXCHANGE_EVENTS = ("rma.exchange_placed", "rma.exchange_failed")
+# An exchange succeeds or fails at the merchant, and its deadline passes before or after a scan, so the number of these
+# messages is not known in advance.
+UNRETURNED = "rma.exchange_unreturned"
+EXCHANGE_EVENTS = ("rma.exchange_placed", "rma.exchange_failed", UNRETURNED)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -34,6 +36,19 @@ class Settled:
     state: str
     attempts: int
     outcome: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Guarantee:
+    """The guarantee of an exchanged unit as its return shows it."""
+
+    merchant: str
+    rma: str
+    # Order, line and number.
+    unit: tuple
+    state: str
+    amount: int
+    is_reported: bool
 
 
 def check_orders(acknowledged, found, place):
@@ -147,3 +162,43 @@ def check_exchange_orders(accepted_by_order, placed, projected):
     for order in placed ^ projected:
         service = "exchange" if order in placed else "the RMA engine"
         yield "lost", f"only {service} knows the exchange order of {'/'.join(order)}"
+
+
+def check_guarantees(guarantees, expected, reports, messages, sums):
+    """Each exchanged unit whose deadline passed was reported once, or never if it came back or was waived before. The
+    reports are (merchant, return, order, line, number) from the timelines, and the sums (merchant, state) -> (units, amount)."""
+    reported = collections.Counter((merchant, rma, tuple(unit)) for merchant, rma, *unit in reports)
+    for guarantee in guarantees:
+        name = f"{guarantee.merchant}/{guarantee.rma} {'/'.join(guarantee.unit)}"
+        state = expected.get((guarantee.merchant, guarantee.rma), "due")
+        times = reported.pop((guarantee.merchant, guarantee.rma, guarantee.unit), 0)
+        if times > 1:
+            yield "due twice", f"{name} was reported {times} times"
+        if guarantee.state != state:
+            yield "guarantee", f"{name} is {guarantee.state} instead of {state}"
+        if guarantee.is_reported != (times > 0) or (state == "due" and not times):
+            yield "lost", f"{name} is {guarantee.state}, but was reported {times} times"
+    for merchant, rma, unit in reported:
+        yield "extra", f"{merchant}/{rma} {'/'.join(unit)} was reported without a guarantee"
+    yield from check_unreturned_messages(reports, messages)
+    yield from check_sums(guarantees, sums)
+
+
+def check_unreturned_messages(reports, messages):
+    """The merchant gets one message for each return with a report; a return of the campaign has one unit."""
+    told = collections.Counter((message.merchant, message.key) for message in messages if message.event == UNRETURNED)
+    noted = collections.Counter((merchant, f"rma:{rma}") for merchant, rma, *_unit in reports)
+    for place in told.keys() | noted.keys():
+        if told[place] != noted[place]:
+            yield "lost", f"{'/'.join(place)} has {told[place]} messages {UNRETURNED} for {noted[place]} reports"
+
+
+def check_sums(guarantees, sums):
+    """The sums by state are those of the units."""
+    wanted = collections.defaultdict(lambda: (0, 0))
+    for one in guarantees:
+        units, amount = wanted[one.merchant, one.state]
+        wanted[one.merchant, one.state] = units + 1, amount + one.amount
+    for place in wanted.keys() | sums.keys():
+        if wanted[place] != sums.get(place, (0, 0)):
+            yield "sum", f"{' '.join(place)}: {sums.get(place, (0, 0))} instead of {wanted[place]}"

@@ -96,6 +96,12 @@ def receipt(number):
     return {"receipts": [receipt]}
 
 
+def findings(units, finding):
+    """A receipt with a finding about each unit of a return."""
+    names = ("order_identifier", "order_line_item_identifier", "unit")
+    return {"findings": [{"finding": finding} | {name: unit[name] for name in names} for unit in units]}
+
+
 def outbound_shipment(number):
     return {
         "shipment_type": "freight", "asn_number": number, "channel": "Outlet", "shipment_identifier": "SO-1001",

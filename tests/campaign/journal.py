@@ -18,6 +18,8 @@ class Journal:
         self.units = {}
         # (merchant, order, return) of every return that requests an exchange.
         self.exchanges = set()
+        # (merchant, return) -> the state that the guarantees of exchanged units must have in the end; "due" without one.
+        self.guarantees = {}
         self.changes = collections.Counter()
 
     def write(self, change, count=1, **fields):

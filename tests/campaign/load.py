@@ -16,6 +16,8 @@ REPEAT_EVERY = 4
 WAIT_SECONDS = 240
 SCANS = (("label", "rma.tracking_updated"), ("accepted", "rma.dropped_off"), ("in_transit", "rma.in_transit"))
 SCENARIOS = ("refund", "refund", "refund", "exchange", "exchange", "cancel", "drop_shipment", "drop_cancellation", "outbound")
+# The ends of an exchanged unit.
+ENDS = ("wait", "scan", "return_to_warehouse", "return_by_mistake", "waive")
 
 
 class Stopped(Exception):
@@ -175,8 +177,45 @@ class Scenario:
         await self.eventually("rma-engine", path, is_received, f"{rma} is received")
 
     async def exchange(self):
+        """Two exchanges; of each unit that the merchant replaced, one of ENDS happens while its deadline passes."""
         await self.orderable()
-        await self.start_two_returns([("B", 1)], [("B", 2)], True)
+        for rma in await self.start_two_returns([("B", 1)], [("B", 2)], True):
+            await self.eventually("rma-engine", f"/v1/returns/{rma}", is_exchange_decided, f"{rma} is exchanged or not")
+            await getattr(self, ENDS[zlib.crc32(rma.encode()) % len(ENDS)])(rma)
+
+    async def wait(self, rma):
+        """The unit does not come back."""
+
+    async def scan(self, rma):
+        report = {
+            "event_identifier": f"{rma}-scan", "event": "in_transit", "rma_identifier": rma,
+            "tracking_number": f"1Z-{rma}",
+        }
+        await self.post("rma-engine", "/v1/carrier_events", report)
+        self.record("scan", "rma-engine", f"rma:{rma}", "rma.in_transit")
+        self.journal.guarantees[self.merchant.name, rma] = "met"
+
+    async def return_to_warehouse(self, rma):
+        await self.find(rma, "received")
+        self.journal.guarantees[self.merchant.name, rma] = "met"
+
+    async def return_by_mistake(self, rma):
+        await self.return_to_warehouse(rma)
+        await self.find(rma, "undo")
+        self.journal.guarantees[self.merchant.name, rma] = "due"
+
+    async def find(self, rma, finding):
+        response = await self.post("rma-engine", f"/v1/returns/{rma}", None, method="GET")
+        body = documents.findings(response.json()["units"], finding)
+        await self.post("rma-engine", f"/v1/returns/{rma}/receipts", body, f"{rma}-{finding}")
+        self.record("receipt", "rma-engine", f"rma:{rma}", "rma.received")
+
+    async def waive(self, rma):
+        body = {"note": "The carrier lost the parcel"}
+        response = await self.post("rma-engine", f"/v1/returns/{rma}/waive", body, expect=(200, 409))
+        if response.status == 200:
+            self.record("waiver", "rma-engine", f"rma:{rma}", "rma.guarantee_waived")
+            self.journal.guarantees[self.merchant.name, rma] = "waived"
 
     async def cancel(self):
         await self.orderable()
@@ -205,6 +244,10 @@ class Scenario:
         self.record("outbound ASN", "warehouse-notifier", f"asn:{asn}", "outbound_asn.pending")
         await self.post("warehouse-notifier", f"{path}/{asn}", {"status": "shipped"}, method="PATCH")
         self.record("outbound ASN", "warehouse-notifier", f"asn:{asn}", "outbound_asn.shipped")
+
+
+def is_exchange_decided(rma):
+    return all(unit["exchange_status"] in ("placed", "failed", "undeliverable") for unit in rma["units"])
 
 
 def is_received(rma):

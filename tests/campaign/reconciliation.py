@@ -1,6 +1,7 @@
 """Reads the databases and compares them with the journal and with the messages that merchants received."""
 
 import asyncio
+import collections
 import time
 
 import checks
@@ -23,11 +24,27 @@ GROUP BY 1, 2, 3, 4 HAVING count(*) > 1"""
 PLACED = "SELECT merchant, original_order_id FROM exchange_orders WHERE state = 'placed'"
 CONFIRMATIONS = "SELECT merchant, original_order_id, rma_identifier FROM confirmations"
 PROJECTED_EXCHANGES = "SELECT merchant, original_order_identifier FROM exchange_orders"
+GUARANTEES = """SELECT merchant, rma_identifier, unit ->> 'order_identifier', unit ->> 'order_line_item_identifier',
+    unit ->> 'unit', unit -> 'guarantee' ->> 'state', unit -> 'guarantee' ->> 'amount_cents',
+    (unit -> 'guarantee' ->> 'unreturned_at') IS NOT NULL
+FROM returns, jsonb_array_elements(document::jsonb -> 'units') AS unit WHERE unit ? 'guarantee'"""
+REPORTS = f"""SELECT merchant, rma_identifier, unit ->> 'order_identifier', unit ->> 'order_line_item_identifier',
+    unit ->> 'unit' FROM timeline, jsonb_array_elements(detail -> 'units') AS unit WHERE event = '{checks.UNRETURNED}'"""
+SUMS = """SELECT merchant, state, sum(units), sum(amount_cents) FROM (
+    SELECT merchant, state, units, amount_cents FROM guarantee_totals
+    UNION ALL SELECT merchant, state, units, amount_cents FROM guarantee_changes
+) AS counted GROUP BY 1, 2 HAVING sum(units) <> 0"""
+# Lets the deadlines of exchanged units pass. Locked ones follow the next time.
+PASS_DEADLINES = """UPDATE return_deadlines SET started_at = started_at - interval '60 days', due_at = now()
+WHERE ctid = ANY (ARRAY (
+    SELECT ctid FROM return_deadlines WHERE kind = 'exchange' AND due_at > now() FOR UPDATE SKIP LOCKED
+))"""
 # Work that is not done yet, by the service whose database has it.
 BACKLOGS = {
     "outbox": (SERVICES, "SELECT count(*) FROM outbox"),
     "deliveries": (DELIVERING, "SELECT count(*) FROM deliveries"),
     "confirmations": (("exchange",), "SELECT count(*) FROM confirmations WHERE state = 'waiting'"),
+    "exchange deadlines": (("rma-engine",), "SELECT count(*) FROM return_deadlines WHERE kind = 'exchange'"),
 }
 
 
@@ -58,6 +75,13 @@ class Reconciliation:
             self.violations.add("lost", f"{acknowledged} orders were acknowledged, {stored} are stored (sample)")
         self.check_units(twice)
         self.say(f"{self.journal.total} changes acknowledged; {stored} orders stored, {stored - projected} not projected yet")
+
+    async def pass_deadlines(self):
+        """A database that a fault has stopped is tried again later."""
+        try:
+            await self.rows("rma-engine", PASS_DEADLINES)
+        except CommandFailed:
+            pass
 
     async def backlog(self):
         """The work that is not done yet, for example {"deliveries of exchange": 3}."""
@@ -110,6 +134,7 @@ class Reconciliation:
         self.add(checks.check_exchange_requests(self.journal.exchanges, confirmed))
         self.add(checks.check_exchange_orders(self.stack.receiver.exchange_orders, *await self.exchange_orders()))
         messages, settled, pending = [], {}, set()
+        await self.check_guarantees()
         for service in DELIVERING:
             found = [Message(id, merchant, key, int(sequence), event)
                      for id, merchant, key, sequence, event in await self.rows(service, MESSAGES)]
@@ -121,6 +146,21 @@ class Reconciliation:
             pending |= {id for (id,) in await self.rows(service, "SELECT id FROM deliveries")}
         self.check_messages(messages, settled, pending, faults)
 
+    async def check_guarantees(self):
+        found = [
+            checks.Guarantee(merchant, rma, (order, line, unit), state, int(amount), is_reported == "t")
+            for merchant, rma, order, line, unit, state, amount, is_reported in await self.rows("rma-engine", GUARANTEES)
+        ]
+        reports = await self.rows("rma-engine", REPORTS)
+        messages = [Message(id, merchant, key, int(sequence), event)
+                    for id, merchant, key, sequence, event in await self.rows("rma-engine", MESSAGES)]
+        sums = {(merchant, state): (int(units), int(amount))
+                for merchant, state, units, amount in await self.rows("rma-engine", SUMS)}
+        self.add(checks.check_guarantees(found, self.journal.guarantees, reports, messages, sums))
+        states = collections.Counter(one.state for one in found)
+        self.totals = {f"exchanged units: {state}": count for state, count in states.items()}
+        self.totals["exchanged units that were reported"] = len(reports)
+
     def check_messages(self, messages, settled, pending, faults):
         arrivals = self.stack.receiver.arrivals
         accepted = checks.acceptances(arrivals)
@@ -129,7 +169,7 @@ class Reconciliation:
         self.add(checks.check_order_of_delivery(messages, settled, arrivals, accepted))
         self.add(checks.check_repeats(accepted, faults))
         states = [end.state for end in settled.values()]
-        self.totals = {
+        self.totals |= {
             "messages": len(messages), "delivered": states.count("delivered"), "dead": states.count("dead"),
             "pending": len(pending), "repeated": checks.repeats(accepted), "attempts": len(arrivals),
         }

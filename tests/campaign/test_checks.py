@@ -3,7 +3,7 @@ import unittest
 from collections import Counter
 
 import checks
-from checks import Message, Settled
+from checks import Guarantee, Message, Settled
 from receiver import Arrival
 
 
@@ -122,6 +122,44 @@ class ExchangeOrders(unittest.TestCase):
         self.assertEqual(kinds(checks.check_exchange_orders({order: {"a", "b"}}, {order}, {order})), ["two exchange orders"])
         self.assertEqual(kinds(checks.check_exchange_orders({}, {order}, set())), ["lost"])
         self.assertEqual(kinds(checks.check_exchange_orders({}, set(), {order})), ["lost"])
+
+
+class Guarantees(unittest.TestCase):
+    def check(self, state, expected, reports, messages=None, sums=None, is_reported=None):
+        unit = ("A", "L", "1")
+        is_reported = bool(reports) if is_reported is None else is_reported
+        guarantee = Guarantee("acme", "1", unit, state, 500, is_reported)
+        messages = reports if messages is None else messages
+        sums = {("acme", state): (1, 500)} if sums is None else sums
+        found = checks.check_guarantees(
+            [guarantee], expected, [("acme", "1", *unit)] * reports,
+            [message(str(number), number, checks.UNRETURNED) for number in range(messages)], sums,
+        )
+        return kinds(found)
+
+    def test_a_unit_that_does_not_come_back_is_reported_once(self):
+        self.assertEqual(self.check("due", {}, 1), [])
+        self.assertEqual(self.check("due", {}, 2), ["due twice"])
+        self.assertEqual(self.check("due", {}, 0), ["lost"])
+        self.assertEqual(self.check("open", {}, 0), ["guarantee", "lost"])
+        self.assertEqual(self.check("due", {}, 1, is_reported=False), ["lost"])
+
+    def test_a_unit_that_comes_back_is_reported_before_or_never(self):
+        for state in ("met", "waived"):
+            expected = {("acme", "1"): state}
+            self.assertEqual(self.check(state, expected, 0), [])
+            self.assertEqual(self.check(state, expected, 1), [])
+            self.assertEqual(self.check("due", expected, 1), ["guarantee"])
+
+    def test_each_report_is_a_message_of_a_guarantee(self):
+        self.assertEqual(self.check("due", {}, 1, messages=2), ["lost"])
+        self.assertEqual(self.check("due", {}, 1, messages=0), ["lost"])
+        found = checks.check_guarantees([], {}, [("acme", "1", "A", "L", "1")], [message("a", 1, checks.UNRETURNED)], {})
+        self.assertEqual(kinds(found), ["extra"])
+
+    def test_sums_are_those_of_the_units(self):
+        self.assertEqual(self.check("due", {}, 1, sums={("acme", "due"): (1, 499)}), ["sum"])
+        self.assertEqual(self.check("due", {}, 1, sums={}), ["sum"])
 
 
 class Data(unittest.TestCase):
