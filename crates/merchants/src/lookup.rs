@@ -112,7 +112,7 @@ impl Merchants {
     /// work that no request asks for waits for this.
     pub async fn loaded(&self) {
         // The sender lives as long as `self`, so this cannot fail.
-        let _ = self.changes().wait_for(|changes| *changes > 0).await;
+        drop(self.changes().wait_for(|changes| *changes > 0).await);
     }
 
     /// Adds merchants that are new, or that differ from the current ones and are not older.
