@@ -59,7 +59,7 @@ async fn no_event_is_handled_before_the_handler_is_ready() {
     ready.send(true).unwrap();
     app.append(3..6).await;
     app.assert_handled_once(0..6).await;
-    assert!(!was_early.load(Ordering::Relaxed), "an event was handled too early");
+    assert!(!AtomicBool::load(&was_early, Ordering::Relaxed), "an event was handled too early");
     assert!(app.peek_dead_letters().await.is_empty());
     stop(process).await;
     app.stop().await;
