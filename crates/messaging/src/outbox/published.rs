@@ -16,10 +16,21 @@ use super::event_row::EventRow;
 
 const MOVE: &str = include_str!("move_published_events.sql");
 
+/// Confirmed events that are still in the outbox.
+const LEFT: &str = "\
+    SELECT sequence, event_id FROM outbox WHERE sequence = ANY ($1) AND event_id = ANY ($2)";
+
+platform::rows! {
+    struct LeftEvent {
+        sequence: i64,
+        event_id: Uuid,
+    }
+}
+
 /// Events that the broker confirmed and that are still in the outbox, as far as this process knows.
 ///
-/// The relay keeps them until they are moved: while a move fails (a full disk, a standby, a lock on the
-/// published events) it repeats only the move and publishes nothing again. Until the restore check has run, sequence
+/// The relay keeps them until they are moved: while a move fails (a full disk, a standby) or an erasure has locked
+/// some of them, it repeats only the move and publishes nothing again. Until the restore check has run, sequence
 /// numbers may repeat, so the events are compared by id too.
 #[derive(Default)]
 pub(super) struct ConfirmedEvents {
@@ -33,8 +44,13 @@ impl ConfirmedEvents {
         self.ids.push(row.event_id);
     }
 
-    /// Moves the events from the outbox to the published events, and forgets them.
-    pub(super) async fn move_all(
+    pub(super) fn sequences(&self) -> &[i64] {
+        &self.sequences
+    }
+
+    /// Moves the events from the outbox to the published events, and forgets them. Those that another
+    /// transaction has locked stay for the next move.
+    pub(super) async fn move_free(
         &mut self,
         conn: &mut AsyncPgConnection,
     ) -> Result<(), DatabaseError> {
@@ -42,8 +58,14 @@ impl ConfirmedEvents {
             return Ok(());
         }
         let statement = sql(MOVE, (&self.sequences, &self.ids));
-        prepared(statement).execute(conn).await?;
-        *self = Self::default();
+        let moved = prepared(statement).execute(conn).await?;
+        let left = if moved == self.sequences.len() {
+            Vec::new()
+        } else {
+            let query = sql(LEFT, (&self.sequences, &self.ids));
+            prepared(query).load::<LeftEvent>(conn).await?
+        };
+        (self.sequences, self.ids) = left.iter().map(|row| (row.sequence, row.event_id)).unzip();
         Ok(())
     }
 }

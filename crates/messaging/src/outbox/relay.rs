@@ -98,7 +98,8 @@ impl Relay {
         let polled_at = Instant::now();
         let poll = self.cursor.next_poll(polled_at);
         let skipped = self.cursor.skipped(polled_at);
-        let polled = read_batch(conn, poll, &skipped, limit).await;
+        let published = self.confirmed.sequences();
+        let polled = read_batch(conn, poll, &skipped, published, limit).await;
         if poll == Poll::Full {
             self.cursor.end_full_poll(polled_at.elapsed(), Instant::now());
         }
@@ -108,7 +109,8 @@ impl Relay {
             Err(error) if poll == Poll::Full && timed_out(&error) => {
                 tracing::warn!("full outbox poll timed out: a long transaction may be open");
                 self.cursor.skip_to(last_sequence(conn).await?);
-                read_batch(conn, self.cursor.next_poll(Instant::now()), &[], limit).await
+                let poll = self.cursor.next_poll(Instant::now());
+                read_batch(conn, poll, &[], published, limit).await
             }
             polled => polled,
         }
@@ -140,7 +142,7 @@ impl Relay {
         &mut self,
         conn: &mut AsyncPgConnection,
     ) -> Result<PollOutcome, RelayError> {
-        self.confirmed.move_all(conn).await?;
+        self.confirmed.move_free(conn).await?;
         let rows = self.next_batch(conn).await?;
         if rows.is_empty() {
             return Ok(PollOutcome::Idle);
@@ -152,7 +154,7 @@ impl Relay {
             outcome_of.filter(|(_, outcome)| outcome.is_ok()).map(|(row, _)| row).collect();
         confirmed.iter().for_each(|row| self.confirmed.push(row));
         self.record_published(&confirmed);
-        self.confirmed.move_all(conn).await?;
+        self.confirmed.move_free(conn).await?;
         // After a rejected or unroutable event the cursor stays, and another replica may take over; the confirmed
         // events are already moved.
         check_queued(&outcomes)?;
@@ -198,18 +200,17 @@ impl LeaderTask for Relay {
 
 const READ_BATCH: &str = include_str!("read_outbox_batch.sql");
 
-/// Reads up to `limit` rows of a poll and with the skipped numbers, which are lower. Reads fewer if they reach
-/// [`MAX_BATCH_BYTES`].
+/// Reads up to `limit` rows of a poll and with the skipped numbers, which are lower, but none of those that are
+/// published already. Reads fewer if they reach [`MAX_BATCH_BYTES`].
 pub(super) async fn read_batch(
     conn: &mut AsyncPgConnection,
     poll: Poll,
     skipped: &[i64],
+    published: &[i64],
     limit: i64,
 ) -> Result<Vec<EventRow>, DatabaseError> {
-    let query = sql(
-        READ_BATCH,
-        (poll.first_sequence(), limit, i64::try_from(MAX_BATCH_BYTES).unwrap_or(i64::MAX), skipped),
-    );
+    let max_bytes = i64::try_from(MAX_BATCH_BYTES).unwrap_or(i64::MAX);
+    let query = sql(READ_BATCH, (poll.first_sequence(), limit, max_bytes, skipped, published));
     Ok(prepared(query).load(conn).await?)
 }
 

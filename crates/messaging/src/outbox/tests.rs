@@ -44,16 +44,16 @@ async fn relay(conn: &mut AsyncPgConnection, cursor: &mut RelayCursor, limit: i6
         cursor.end_full_poll(std::time::Duration::from_secs(3600), now);
     }
     let polled =
-        async |conn: &mut AsyncPgConnection| read_batch(conn, poll, &skipped, limit).await.unwrap();
+        async |conn: &mut AsyncPgConnection| read_batch(conn, poll, &skipped, &[], limit).await.unwrap();
     let (rows, polled) = reads(conn, polled).await;
-    let move_all = async |conn: &mut AsyncPgConnection| {
+    let move_free = async |conn: &mut AsyncPgConnection| {
         let mut confirmed = ConfirmedEvents::default();
         rows.iter().for_each(|row| confirmed.push(row));
-        confirmed.move_all(conn).await.unwrap();
+        confirmed.move_free(conn).await.unwrap();
     };
-    let ((), moving) = reads(conn, move_all).await;
+    let ((), moving) = reads(conn, move_free).await;
     // The measured move was rolled back.
-    move_all(conn).await;
+    move_free(conn).await;
     cursor.advance(&rows.iter().map(|row| row.sequence).collect::<Vec<_>>(), now);
     Reads { rows: polled.rows + moving.rows, pages: polled.pages + moving.pages }
 }
@@ -97,6 +97,22 @@ async fn an_open_transaction_does_not_raise_the_cost_of_events() {
     assert!(kept >= events, "{kept} events were relayed");
 }
 
+#[tokio::test]
+async fn events_that_wait_to_be_moved_are_not_read_again() {
+    let database = Database::create(vec![crate::MIGRATIONS]).await;
+    let mut conn = database.pool().get().await.unwrap();
+    insert(&mut conn, 6).await;
+    let all = read_batch(&mut conn, Poll::Full, &[], &[], 10).await.unwrap();
+    let all: Vec<_> = all.iter().map(|row| row.sequence).collect();
+    let published = [all[0], all[1], all[4]];
+    let full = read_batch(&mut conn, Poll::Full, &[], &published, 2).await.unwrap();
+    assert_eq!(full.iter().map(|row| row.sequence).collect::<Vec<_>>(), all[2..4]);
+    let from = Poll::From(all[3]);
+    let rest = read_batch(&mut conn, from, &all[1..3], &published, 10).await.unwrap();
+    let rest: Vec<_> = rest.iter().map(|row| row.sequence).collect();
+    assert_eq!(rest, [all[2], all[3], all[5]]);
+}
+
 /// Executions after which PostgreSQL keeps a plan.
 const WARM_UPS: usize = 6;
 const STATEMENTS: [&str; 5] = ["append", "read", "move", "read after", "inbox"];
@@ -111,12 +127,12 @@ async fn run(name: &str, conn: &mut AsyncPgConnection, inbox: &Inbox, sequences:
             let revocation = Revocation { revoked, expires_at: now };
             Outbox::new("test").append(conn, now, [revocation]).await.unwrap();
         }
-        "read" => drop(read_batch(conn, Poll::From(second), &[first], 2).await.unwrap()),
+        "read" => drop(read_batch(conn, Poll::From(second), &[first], &[], 2).await.unwrap()),
         "move" => {
-            let rows = read_batch(conn, Poll::From(second), &[first], 2).await.unwrap();
+            let rows = read_batch(conn, Poll::From(second), &[first], &[], 2).await.unwrap();
             let mut confirmed = ConfirmedEvents::default();
             rows.iter().for_each(|row| confirmed.push(row));
-            confirmed.move_all(conn).await.unwrap();
+            confirmed.move_free(conn).await.unwrap();
         }
         "read after" => {
             let since = now - chrono::TimeDelta::seconds(1);

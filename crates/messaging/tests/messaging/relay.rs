@@ -97,6 +97,39 @@ async fn events_that_cannot_be_moved_are_not_published_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_locked_event_delays_no_other_and_is_published_once() {
+    let app = TestApp::new().await;
+    app.append([0]).await;
+    app.wait_for_empty_outbox().await;
+    let mut table_holder = app.process.pool.get().await.unwrap();
+    table_holder.batch_execute("BEGIN; LOCK TABLE published_events IN SHARE MODE").await.unwrap();
+    app.append(1..10).await;
+    eventually("the relay waits for the table", TIMEOUT, async || {
+        let waiting = "SELECT count(*) AS n FROM pg_stat_activity \
+                       WHERE datname = current_database() AND wait_event_type = 'Lock' \
+                       AND query LIKE '-- Moves confirmed events%'";
+        (app.count(waiting).await == 1).then_some(())
+    })
+    .await;
+    let mut holder = app.process.pool.get().await.unwrap();
+    let lock = "BEGIN; SELECT FROM outbox ORDER BY sequence LIMIT 1 FOR UPDATE";
+    holder.batch_execute(lock).await.unwrap();
+    table_holder.batch_execute("ROLLBACK").await.unwrap();
+    app.append(10..15).await;
+    eventually("the other events are moved", TIMEOUT, async || {
+        let moved = app.count("SELECT count(*) AS n FROM published_events").await;
+        (moved == 14).then_some(())
+    })
+    .await;
+    assert_eq!(app.count("SELECT count(*) AS n FROM outbox").await, 1);
+    holder.batch_execute("ROLLBACK").await.unwrap();
+    app.wait_for_empty_outbox().await;
+    assert_eq!(app.count("SELECT count(*) AS n FROM published_events").await, 15);
+    assert_eq!(app.namespace.peek(QUEUE).await.len(), 15);
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn one_of_two_relays_leads_and_the_other_takes_over() {
     let first = TestApp::new().await;
     let (second, second_outbox) = first.start_replica();
