@@ -209,9 +209,7 @@ impl Consumer {
         }
         // Events that are left at shutdown return to the queue.
         while !events.is_empty() && !self.stop.is_cancelled() {
-            let is_behind = |event: &mut Delivered| set_aside.holds(&event.event.subject);
-            let behind_others = events.extract_if(.., is_behind).collect();
-            self.set_aside(subscription, set_aside, behind_others).await?;
+            self.set_waiting_aside(subscription, set_aside, &mut events).await?;
             let mut next = events;
             events = next.split_off(transaction_size(&next, self.handler.max_batch_cost()));
             self.process_together(subscription, set_aside, next).await?;
@@ -258,28 +256,50 @@ impl Consumer {
         set_aside: &mut SetAside,
         events: Vec<Delivered>,
     ) -> Result<(), BrokerError> {
-        let mut failed = Vec::new();
+        let (mut failed, mut waiting) = (Vec::new(), Vec::new());
         for event in events {
-            if set_aside.holds(&event.event.subject) {
-                self.set_aside(subscription, set_aside, vec![event]).await?;
-                continue;
+            // Events that are left at shutdown return to the queue.
+            if self.stop.is_cancelled() {
+                return Ok(());
             }
-            match self.handle(std::slice::from_ref(&event), SECOND_LOCK_WAIT).await {
-                Ok(()) => subscription.ack(event.delivery_tag).await?,
-                Err(Unhandled::ShuttingDown) => return Ok(()),
-                Err(Unhandled::Locked) => {
-                    self.set_aside(subscription, set_aside, vec![event]).await?;
-                }
-                Err(Unhandled::TooLarge) => {
-                    self.move_to_queue_for_large(subscription, set_aside, vec![event]).await?;
-                }
-                Err(Unhandled::Failed(error)) => {
-                    self.record_failure(&event, &error);
-                    failed.push(event);
-                }
+            if set_aside.is_waiting(&event.event.subject) {
+                waiting.push(event);
+            } else {
+                failed.extend(self.process_one(subscription, set_aside, event).await?);
             }
         }
+        self.set_aside(subscription, set_aside, waiting).await?;
         self.requeue(subscription, &failed).await
+    }
+
+    /// Handles one event on its own. Returns it if it failed.
+    async fn process_one(
+        &self,
+        subscription: &Subscription,
+        set_aside: &mut SetAside,
+        event: Delivered,
+    ) -> Result<Option<Delivered>, BrokerError> {
+        let outcome = self.handle(std::slice::from_ref(&event), SECOND_LOCK_WAIT).await;
+        let subject = &event.event.subject;
+        match &outcome {
+            Err(Unhandled::Locked) => set_aside.record_locked(subject),
+            _ => set_aside.record_free(subject),
+        }
+        match outcome {
+            Ok(()) => subscription.ack(event.delivery_tag).await?,
+            Err(Unhandled::ShuttingDown) => {}
+            Err(Unhandled::Locked) => {
+                self.set_aside(subscription, set_aside, vec![event]).await?;
+            }
+            Err(Unhandled::TooLarge) => {
+                self.move_to_queue_for_large(subscription, set_aside, vec![event]).await?;
+            }
+            Err(Unhandled::Failed(error)) => {
+                self.record_failure(&event, &error);
+                return Ok(Some(event));
+            }
+        }
+        Ok(None)
     }
 
     /// Requeues failed events after a pause that grows with their delivery count: the cause may

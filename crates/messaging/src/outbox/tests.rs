@@ -43,8 +43,9 @@ async fn relay(conn: &mut AsyncPgConnection, cursor: &mut RelayCursor, limit: i6
     if poll == Poll::Full {
         cursor.end_full_poll(std::time::Duration::from_secs(3600), now);
     }
-    let polled =
-        async |conn: &mut AsyncPgConnection| read_batch(conn, poll, &skipped, &[], limit).await.unwrap();
+    let polled = async |conn: &mut AsyncPgConnection| {
+        read_batch(conn, poll, &skipped, &[], limit).await.unwrap()
+    };
     let (rows, polled) = reads(conn, polled).await;
     let move_free = async |conn: &mut AsyncPgConnection| {
         let mut confirmed = ConfirmedEvents::default();

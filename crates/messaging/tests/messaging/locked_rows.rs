@@ -1,6 +1,8 @@
 //! Events whose rows another transaction has locked.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use messaging::{Envelope, HandleError, Handler};
@@ -82,6 +84,72 @@ async fn more_events_of_a_locked_row_than_the_prefetch_count_delay_no_other() {
     app.wait_for_handled(20).await;
     holder.batch_execute("ROLLBACK").await.unwrap();
     sevens_are_handled(&app, events).await;
+    app.stop().await;
+}
+
+/// Records when it begins to handle events of notes from 1,000 on.
+#[derive(Clone, Default)]
+struct TryRecorder(Arc<Mutex<HashMap<i64, Vec<Instant>>>>);
+
+impl TryRecorder {
+    /// The tries of each note, fewest first.
+    fn tries(&self) -> Vec<Vec<Instant>> {
+        let mut tries: Vec<_> = self.0.lock().unwrap().values().cloned().collect();
+        tries.sort_by_key(Vec::len);
+        tries
+    }
+}
+
+impl Handler for TryRecorder {
+    type Event = NoteWritten;
+
+    async fn handle(
+        &self,
+        conn: &mut AsyncPgConnection,
+        events: &[&Envelope<NoteWritten>],
+    ) -> Result<(), HandleError> {
+        let locked: HashSet<_> = events.iter().map(|event| event.data.number).collect();
+        for number in locked.into_iter().filter(|number| *number >= 1000) {
+            self.0.lock().unwrap().entry(number).or_default().push(Instant::now());
+        }
+        CountingHandler::default().handle(conn, events).await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_events_of_many_locked_rows_are_rarely_tried() {
+    const ROWS: i64 = 100;
+    const EVENTS: i64 = 10;
+    let app = TestApp::new().await;
+    app.execute("INSERT INTO handled SELECT n, 0 FROM generate_series(1000, 1099) AS n").await;
+    let mut holder = app.database.pool().get().await.unwrap();
+    holder.batch_execute("BEGIN; SELECT FROM handled FOR UPDATE").await.unwrap();
+    for _ in 0..EVENTS {
+        app.append(1000..1000 + ROWS).await;
+    }
+    let recorder = TryRecorder::default();
+    app.consume(recorder.clone());
+    // Most events return from the waiting queue again and again. A few rows are tried more often, by the consumer.
+    eventually("the rows are tried again after a pause", TIMEOUT, async || {
+        let tries = recorder.tries();
+        (tries.iter().filter(|tries| tries.len() > 3).count() > 50).then_some(())
+    })
+    .await;
+    app.append(0..20).await;
+    app.wait_for_handled(20).await;
+    for tries in recorder.tries().iter().take(80) {
+        let pauses = tries.windows(2).map(|pair| pair[1] - pair[0]);
+        let short = pauses.filter(|pause| *pause < Duration::from_secs(4)).count();
+        // The first try is that of the batch, the second that of the event alone.
+        assert!(short <= 2, "{short} tries of a row without a pause");
+    }
+    holder.batch_execute("ROLLBACK").await.unwrap();
+    eventually("all events about the rows are handled", TIMEOUT, async || {
+        let handled = "SELECT sum(times)::bigint AS n FROM handled WHERE number >= 1000";
+        (app.count(handled).await == ROWS * EVENTS).then_some(())
+    })
+    .await;
+    assert!(app.peek_dead_letters().await.is_empty());
     app.stop().await;
 }
 
