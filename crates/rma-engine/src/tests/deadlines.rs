@@ -281,7 +281,7 @@ async fn a_deadline_that_passes_while_the_service_is_down_is_due_afterwards() {
 /// The merchants are not replicated yet, for example in a restored database.
 #[tokio::test]
 async fn a_return_of_an_unknown_merchant_does_not_expire() {
-    let app = TestApp::start().await;
+    let app = TestApp::alone().await;
     app.store("acme", &order("A", 1)).await;
     let rma = app.start_return(&refund_of("A", &[1])).await;
     app.change_rows(
