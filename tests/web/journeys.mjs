@@ -164,7 +164,7 @@ async function waive(javaScriptEnabled) {
     assert.match(await page.getByRole("row").nth(1).innerText(), /\d\.\d\d USD/);
     await page.goto(`/merchants/${process.env.MERCHANT_ID}/returns/${rma}`);
     await page.getByRole("link", { name: "Waive …" }).click();
-    const unit = page.getByRole("checkbox");
+    const unit = page.locator("input[name=unit]");
     await unit.uncheck();
     await page.getByLabel("Reason").fill("The carrier lost it");
     await press(page, "Waive");
