@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use diesel_async::SimpleAsyncConnection as _;
 use domain::message_kind::MessageKind;
+use futures_util::future::join_all;
 use messaging::Message;
 use platform::database::{Connection, Pool};
 use serde_json::json;
@@ -126,8 +127,11 @@ async fn crashes_of_broker_and_database_lose_no_message() {
                 servers.start_again(server);
             })
             .await;
-            eventually("the database responds", LONG_TIMEOUT, async || app.pool.ping().await.ok())
-                .await;
+            eventually("every connection of the pool responds", LONG_TIMEOUT, async || {
+                let pings = (0..app.database.settings().max_connections).map(|_| app.pool.ping());
+                join_all(pings).await.into_iter().all(|ping| ping.is_ok()).then_some(())
+            })
+            .await;
             append_ordered(&app, 50 + turn * 25, 75 + turn * 25).await;
         }
         app.wait_until_settled(LONG_TIMEOUT).await;
