@@ -36,12 +36,15 @@ pub(crate) enum DeadLetterError {
     Broker(#[from] BrokerError),
 }
 
-/// Result of publishing dead letters, by delivery id and replay number.
+/// Identifies a dead letter: delivery id and replay number.
+pub(crate) type LetterKey = (Uuid, i32);
+
+/// Result of publishing dead letters.
 #[derive(Default)]
 pub(crate) struct DeadLetters {
     /// Published dead letters and the events that announce them.
-    pub(crate) published: HashMap<(Uuid, i32), DeliveryDead>,
-    pub(crate) refused: HashSet<(Uuid, i32)>,
+    pub(crate) published: HashMap<LetterKey, DeliveryDead>,
+    pub(crate) refused: HashSet<LetterKey>,
 }
 
 /// Publishes the dead letters of deliveries that are about to be marked dead.

@@ -8,7 +8,9 @@ use crate::settlement::Settlement;
 
 /// Called for each batch of settled messages, including those that are retried.
 ///
-/// If it fails, the transaction is rolled back and each message of the batch is settled alone.
+/// If it fails, the transaction is rolled back and each message of the batch is settled alone. It may wait for a lock
+/// only for a moment: the transaction has a lock time-out, after which the message is settled later. The transaction
+/// has locked the deliveries and the windows of their endpoints already.
 pub trait SettlementObserver: Send + Sync + 'static {
     fn on_settled<'a>(
         &'a self,

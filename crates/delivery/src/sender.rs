@@ -7,6 +7,7 @@
 
 mod attempts;
 mod claims;
+mod locked_results;
 mod queue_source;
 mod run_attempt;
 mod settle_queue;
@@ -180,6 +181,7 @@ impl Sender {
     async fn abort(&mut self) {
         let (completed, mut unsettled) = self.attempts.abort().await;
         self.on_completed(completed);
+        self.settle_queue.end_pauses();
         loop {
             self.settle_queue.start();
             if !self.settle_queue.is_running() {
@@ -188,7 +190,7 @@ impl Sender {
             let settled = self.settle_queue.settled().await;
             self.on_settled(settled).await;
         }
-        unsettled.extend(self.settle_queue.postponed_ids());
+        unsettled.extend(self.settle_queue.waiting_ids());
         // Acknowledge first: a released message that is still in the queue would be sent twice.
         if self.source.acknowledge_all().await && !unsettled.is_empty() {
             let queue = self.kind.queue();

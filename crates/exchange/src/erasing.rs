@@ -91,10 +91,12 @@ async fn erase_returns(
     let is_of_returns = |message: &Value| {
         message["rma_identifier"].as_str().is_some_and(|name| names.contains(name))
     };
-    let records = erasures::erase_returns(conn, merchant, returns, erase).await?;
+    // In the lock order, see `store`. A confirmation that is being placed appends its message before it is unlocked.
+    let confirmations = erasures::erase_confirmations(conn, merchant, returns, erase).await?;
     let messages = ErasedMessages { ordering_keys: &keys, before: None };
     let deliveries = Deliveries::erase(conn, merchant, messages, is_of_returns, erase).await?;
-    Ok((records, deliveries))
+    let orders = erasures::erase_orders(conn, merchant, returns, erase).await?;
+    Ok((confirmations + orders, deliveries))
 }
 
 /// Confirmations of returns whose shopper was erased.

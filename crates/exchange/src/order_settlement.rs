@@ -1,5 +1,5 @@
 //! Settles exchange orders and publishes the outcome, in the transaction that settles the delivery or
-//! when an operator abandons the order.
+//! when an operator abandons the order. Both lock the message before the exchange order, see `store`.
 
 use api::exchange::{Abandonment, State};
 use delivery::outcome::Outcome;
@@ -124,8 +124,12 @@ pub(crate) async fn abandon(
         .transaction_of(merchant.as_str(), async |conn| {
             let now = app.order_settlement.clock.now();
             let named = || original_order_id.to_owned();
+            let delivery = orders::delivery(conn, merchant, original_order_id).await?;
+            let delivery = delivery.ok_or_else(|| Error::NoExchange(named()))?;
+            // Undone if the order cannot be abandoned.
+            let is_settled = Deliveries::delete_settled(conn, delivery).await?;
             let locked = orders::lock(conn, merchant, original_order_id).await?;
-            let Locked { state, delivery, abandonment: earlier } =
+            let Locked { state, abandonment: earlier } =
                 locked.ok_or_else(|| Error::NoExchange(named()))?;
             match state {
                 State::Abandoned => {
@@ -141,7 +145,7 @@ pub(crate) async fn abandon(
                     return Err(Error::NotUndeliverable { order: named(), state: other.as_str() });
                 }
             }
-            if !Deliveries::delete_settled(conn, delivery).await? {
+            if !is_settled {
                 return Err(Error::BeingReplayed(named()));
             }
             let actor = &abandonment.by;

@@ -1,4 +1,7 @@
 //! Every query of this service.
+//!
+//! Lock order: confirmation, ordering key, delivery, message, window of the endpoint, exchange order. A transaction that
+//! settles an attempt, places or abandons an exchange order, or erases a shopper's data locks rows in this order.
 
 pub(crate) mod confirmations;
 pub(crate) mod erasures;

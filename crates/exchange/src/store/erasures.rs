@@ -123,7 +123,7 @@ const CONFIRMATIONS: Documents = Documents {
     update: "UPDATE confirmations SET document = new.document, erased = true \
         FROM unnest($1, $2) AS new (position, document) WHERE confirmations.position = new.position",
 };
-const MESSAGES: Documents = Documents {
+const ORDERS: Documents = Documents {
     lock: "SELECT confirmation AS position, octet_length(message) AS bytes FROM exchange_orders \
         WHERE confirmation IN ( \
             SELECT position FROM confirmations WHERE merchant = $1 AND rma_identifier = ANY ($2) \
@@ -136,24 +136,42 @@ const MESSAGES: Documents = Documents {
         WHERE exchange_orders.confirmation = new.confirmation",
 };
 
-/// Applies `erase` to the confirmations and exchange orders of these returns, and returns the number of those
-/// that changed. Documents are read in parts: together they may have hundreds of megabytes.
-pub(crate) async fn erase_returns(
+/// Applies `erase` to the confirmations of these returns, and returns the number of those that changed. Their messages
+/// and exchange orders follow, in this order.
+pub(crate) async fn erase_confirmations(
     conn: &mut AsyncPgConnection,
     merchant: &MerchantId,
     returns: &[String],
     erase: impl Fn(&mut Value),
 ) -> Result<usize, DatabaseError> {
+    erase_documents(conn, &CONFIRMATIONS, (merchant, returns), erase).await
+}
+
+/// Applies `erase` to the exchange orders of these returns, and returns the number of those that changed. Their messages
+/// are locked already.
+pub(crate) async fn erase_orders(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    returns: &[String],
+    erase: impl Fn(&mut Value),
+) -> Result<usize, DatabaseError> {
+    erase_documents(conn, &ORDERS, (merchant, returns), erase).await
+}
+
+/// Documents are read in parts: together they may have hundreds of megabytes.
+async fn erase_documents(
+    conn: &mut AsyncPgConnection,
+    Documents { lock, read, update }: &Documents,
+    (merchant, returns): (&MerchantId, &[String]),
+    erase: impl Fn(&mut Value),
+) -> Result<usize, DatabaseError> {
     let mut changed = 0;
-    for Documents { lock, read, update } in [CONFIRMATIONS, MESSAGES] {
-        let found: Vec<Size> = sql(lock, (merchant.as_str(), returns)).load(conn).await?;
-        for part in parts_by_bytes(&found, |row| usize::try_from(row.bytes).unwrap_or_default()) {
-            let rows: Vec<Row> = sql(read, column(part, |row| row.position)).load(conn).await?;
-            let erased = |row: Row| Some((row.position, erase_text(&row.document, &erase)?));
-            let (positions, documents): (Vec<_>, Vec<_>) =
-                rows.into_iter().filter_map(erased).unzip();
-            changed += sql(update, (positions, documents)).execute(conn).await?;
-        }
+    let found: Vec<Size> = sql(*lock, (merchant.as_str(), returns)).load(conn).await?;
+    for part in parts_by_bytes(&found, |row| usize::try_from(row.bytes).unwrap_or_default()) {
+        let rows: Vec<Row> = sql(*read, column(part, |row| row.position)).load(conn).await?;
+        let erased = |row: Row| Some((row.position, erase_text(&row.document, &erase)?));
+        let (positions, documents): (Vec<_>, Vec<_>) = rows.into_iter().filter_map(erased).unzip();
+        changed += sql(*update, (positions, documents)).execute(conn).await?;
     }
     Ok(changed)
 }

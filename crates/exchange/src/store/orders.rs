@@ -104,16 +104,30 @@ impl SettledRow {
 platform::rows! {
     struct LockedRow {
         state: String,
-        delivery: Uuid,
         abandoned_by: Option<String>,
         abandon_note: Option<String>,
     }
 }
 
+platform::rows! { struct DeliveryId { delivery: Uuid } }
+
+/// The delivery of an exchange order, which never changes.
+pub(crate) async fn delivery(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    original_order_id: &str,
+) -> Result<Option<Uuid>, DatabaseError> {
+    let query = sql(
+        "SELECT delivery FROM exchange_orders WHERE merchant = $1 AND original_order_id = $2",
+        (merchant.as_str(), original_order_id),
+    );
+    let row: Option<DeliveryId> = query.get_result(conn).await.optional()?;
+    Ok(row.map(|row| row.delivery))
+}
+
 /// An exchange order that is locked until the transaction ends.
 pub(crate) struct Locked {
     pub(crate) state: State,
-    pub(crate) delivery: Uuid,
     pub(crate) abandonment: Option<Abandonment>,
 }
 
@@ -124,7 +138,7 @@ pub(crate) async fn lock(
     original_order_id: &str,
 ) -> Result<Option<Locked>, DatabaseError> {
     let lock = sql(
-        "SELECT state, delivery, abandoned_by, abandon_note FROM exchange_orders \
+        "SELECT state, abandoned_by, abandon_note FROM exchange_orders \
          WHERE merchant = $1 AND original_order_id = $2 FOR NO KEY UPDATE",
         (merchant.as_str(), original_order_id),
     );
@@ -133,7 +147,6 @@ pub(crate) async fn lock(
         let decision = row.abandoned_by.zip(row.abandon_note);
         Ok(Locked {
             state: parse(&row.state)?,
-            delivery: row.delivery,
             abandonment: decision.map(|(by, note)| Abandonment { by, note }),
         })
     };

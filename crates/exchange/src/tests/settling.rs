@@ -1,8 +1,12 @@
 //! Tests of the merchant's response to an exchange order.
 
-use domain::exchange::{ExchangeRenamed, FailureReason};
+use std::collections::BTreeSet;
+
+use diesel_async::SimpleAsyncConnection as _;
+use domain::exchange::{ExchangePlaced, ExchangeRenamed, FailureReason};
+use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
-use testkit::eventually;
+use testkit::{eventually, merchant, publish_merchant};
 
 use super::app::{SOON, TestApp, confirmed, gift_card_unit, reason};
 
@@ -88,7 +92,7 @@ async fn concurrent_responses_with_one_identifier_place_it_once() {
         let rma = format!("R-{number}");
         app.confirm(&confirmed(&rma, &format!("O-{number}"), &[gift_card_unit("L1", 1)])).await;
     }
-    let placed = app.received::<domain::exchange::ExchangePlaced>(20).await;
+    let placed = app.received::<ExchangePlaced>(20).await;
     let used = placed.iter().filter(|event| event.exchange_order_identifier == "N-1").count();
     let rejected = placed.iter().filter(|event| event.rejected_identifier.is_some()).count();
     assert_eq!((used, rejected), (1, 19));
@@ -120,4 +124,68 @@ async fn a_conflict_is_retried_and_then_shown_as_existing() {
     app.confirm(&confirmed("R-2", "1001", &[gift_card_unit("L2", 1)])).await;
     assert_eq!(reason(&app.failed().await), FailureReason::AlreadyExchanged);
     app.wait_until_idle().await;
+}
+
+/// Adds a merchant whose endpoints are the sandbox of acme.
+async fn add_merchant(app: &TestApp, name: &str) {
+    let mut added = merchant(name);
+    added.settings.base_url = Some(app.sandbox.url(""));
+    publish_merchant(&app.service.namespace, "exchange", added).await;
+    eventually("the merchant is replicated", SOON, async || {
+        let (status, _) = app.get("/v1/exchange_orders/none", name).await;
+        (status == StatusCode::NOT_FOUND).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_locked_exchange_order_delays_no_other_merchant() {
+    let app = TestApp::with_settings(&[("DELIVERY__RETRIES", "0")]).await;
+    add_merchant(&app, "other").await;
+    let refusing = json!([{"do": "respond", "status": 503, "times": 1}]);
+    app.behave("/exchange_orders", refusing).await;
+    app.confirm(&confirmed("R-1", "1001", &[gift_card_unit("L1", 1)])).await;
+    app.undeliverable().await;
+    app.wait_until_idle().await;
+    let (_, shown) = app.get("/v1/exchange_orders/1001", "acme").await;
+    let delivery = shown["delivery"].as_str().unwrap();
+
+    let pool = app.service.database.pool();
+    let mut holder = pool.get().await.unwrap();
+    let lock = "BEGIN; SELECT FROM exchange_orders WHERE original_order_id = '1001' FOR UPDATE";
+    holder.batch_execute(lock).await.unwrap();
+    let operator = app.issuer.token(None, "operator");
+    let replay = format!("/v1/deliveries/{delivery}/replay");
+    let (status, response) = app.send(Method::POST, &replay, &operator, Some("acme")).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{response}");
+    let waiting = "SELECT count(*) AS n FROM pg_stat_activity \
+                   WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    eventually("the result of acme waits for the lock", SOON, async || {
+        (app.count(waiting).await > 0).then_some(())
+    })
+    .await;
+
+    for (rma, order) in [("R-2", "2001"), ("R-3", "2002"), ("R-4", "2003")] {
+        let mut of_other = confirmed(rma, order, &[gift_card_unit("L1", 1)]);
+        of_other.merchant = "other".parse().unwrap();
+        app.confirm(&of_other).await;
+    }
+    let placed: Vec<ExchangePlaced> = app.received(3).await;
+    assert!(placed.iter().all(|it| it.merchant.as_str() == "other"), "{placed:?}");
+    let (_, shown) = app.get("/v1/exchange_orders/1001", "acme").await;
+    assert_eq!(shown["state"], "undeliverable");
+
+    holder.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(app.placed().await.rma_identifier, "R-1");
+    // No further event.
+    app.wait_until_idle().await;
+    let arrived = app.journal("/exchange_orders").await;
+    let ids: BTreeSet<_> =
+        arrived.iter().map(|entry| entry.headers["webhook-id"].to_string()).collect();
+    assert_eq!((arrived.len(), ids.len()), (5, 4));
+    let delivered = format!(
+        "SELECT count(*) AS n FROM delivery_attempts \
+         WHERE delivery = '{delivery}' AND settled = 'delivered'"
+    );
+    assert_eq!(app.count(&delivered).await, 1);
 }

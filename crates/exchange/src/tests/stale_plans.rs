@@ -82,6 +82,7 @@ async fn run(name: &str, conn: &mut AsyncPgConnection, exchange: Exchange) {
             confirmations::save_decision(conn, position, decision, &[], now).await.unwrap();
         }
         "lock order" => {
+            orders::delivery(conn, &merchant, order).await.unwrap();
             orders::lock(conn, &merchant, order).await.unwrap();
         }
         "place" => {
@@ -127,7 +128,8 @@ async fn run(name: &str, conn: &mut AsyncPgConnection, exchange: Exchange) {
             let erase = domain::erasure::erase;
             erasures::orders_of(conn, &merchant, &returns).await.unwrap();
             erasures::add_erased_returns(conn, &merchant, &returns, None).await.unwrap();
-            erasures::erase_returns(conn, &merchant, &returns, erase).await.unwrap();
+            erasures::erase_confirmations(conn, &merchant, &returns, erase).await.unwrap();
+            erasures::erase_orders(conn, &merchant, &returns, erase).await.unwrap();
         }
         other => panic!("{other} is not a statement"),
     }
