@@ -1,9 +1,9 @@
 //! Erases the orders of requested erasures, batch by batch, and publishes an event for each batch.
 //!
 //! A batch is one transaction, so a process that is killed loses nothing: another replica continues with the
-//! next batch. An erasure that fails is tried again later, and the others continue.
+//! next batch. An erasure that fails is tried again later, and the others continue. Its failures and the time of its next
+//! attempt are in the database, so that a restart does not shorten the wait, and all replicas keep it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,9 +13,7 @@ use messaging::{Outbox, erase_events};
 use platform::database::{DatabaseError, Pool};
 use platform::{Clock, chain};
 use tokio::sync::Notify;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use crate::store::{self, RunningErasure};
 
@@ -24,7 +22,7 @@ const BATCH_ORDERS: i64 = 100;
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
 /// A confirmation locks its erasure for a moment; another replica locks it for a batch.
 const LOCKED_INTERVAL: Duration = Duration::from_millis(50);
-/// The wait after the first failure of an erasure. It doubles with each further one.
+/// The wait after the first failure of an erasure. It doubles with each further one in a row.
 const MIN_BACKOFF: Duration = Duration::from_secs(1);
 const MAX_BACKOFF: Duration = Duration::from_secs(300);
 
@@ -33,14 +31,6 @@ pub(crate) struct Eraser {
     pub(crate) clock: Clock,
     pub(crate) outbox: Outbox,
     pub(crate) wake: Arc<Notify>,
-    /// Erasures that failed. They wait, so that the others continue.
-    pub(crate) failed: HashMap<Uuid, Failure>,
-}
-
-/// The last failure of an erasure.
-pub(crate) struct Failure {
-    backoff: Duration,
-    next_attempt_at: Instant,
 }
 
 /// The result of a step.
@@ -48,14 +38,14 @@ pub(crate) struct Failure {
 pub(crate) enum Step {
     /// A batch was erased, or failed and waits for its next attempt.
     Done,
-    /// Another transaction has locked the only running erasures.
+    /// Another transaction has locked the only running erasures that are due.
     Locked,
     /// No erasure is running, or all wait for their next attempt.
     Idle,
 }
 
 impl Eraser {
-    pub(crate) async fn run(mut self, stop: CancellationToken) {
+    pub(crate) async fn run(self, stop: CancellationToken) {
         loop {
             let step = self.step().await.unwrap_or_else(|error| {
                 tracing::warn!(error = chain(&error), "erasures cannot be read");
@@ -64,7 +54,7 @@ impl Eraser {
             let pause = match step {
                 Step::Done => Duration::ZERO,
                 Step::Locked => LOCKED_INTERVAL,
-                Step::Idle => self.next_attempt().unwrap_or(POLL_INTERVAL).min(POLL_INTERVAL),
+                Step::Idle => POLL_INTERVAL,
             };
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -74,52 +64,44 @@ impl Eraser {
         }
     }
 
-    /// The wait until the next erasure that failed is tried again.
-    fn next_attempt(&self) -> Option<Duration> {
-        let attempts = self.failed.values().map(|failure| failure.next_attempt_at);
-        attempts.min().map(|at| at.saturating_duration_since(Instant::now()))
-    }
-
     /// Erases one batch of the oldest erasure that is not waiting for its next attempt.
-    pub(crate) async fn step(&mut self) -> Result<Step, DatabaseError> {
-        let now = Instant::now();
-        let waiting = self.failed.iter().filter(|(_, failure)| failure.next_attempt_at > now);
-        let waiting: Vec<_> = waiting.map(|(id, _)| *id).collect();
+    pub(crate) async fn step(&self) -> Result<Step, DatabaseError> {
         let mut conn = self.pool.get().await?;
         let mut current = None;
         let erased: Result<Step, DatabaseError> = conn
             .transaction(async |conn| {
-                let Some(erasure) = store::lock_running(conn, &waiting).await? else {
-                    let is_locked = store::is_any_running(conn, &waiting).await?;
+                let Some(erasure) = store::lock_running(conn).await? else {
+                    let is_locked = store::is_any_due(conn).await?;
                     return Ok(if is_locked { Step::Locked } else { Step::Idle });
                 };
-                current = Some(erasure.id);
-                self.erase_batch(conn, &erasure).await?;
+                let erasure = current.insert(erasure);
+                self.erase_batch(conn, erasure).await?;
                 Ok(Step::Done)
             })
             .await;
         match (current, erased) {
-            (Some(id), Err(error)) => self.postpone(id, &error),
-            (None, Ok(Step::Idle)) => {
-                // Those that are due again are no longer running: another replica has erased them.
-                self.failed.retain(|_, failure| failure.next_attempt_at > now);
-                return Ok(Step::Idle);
+            (Some(erasure), Err(error)) => {
+                // The connection may be lost.
+                drop(conn);
+                self.postpone(&erasure, &error).await?;
+                Ok(Step::Done)
             }
-            (None, erased) => return erased,
-            (Some(id), Ok(_)) => {
-                self.failed.remove(&id);
-            }
+            (_, erased) => erased,
         }
-        Ok(Step::Done)
     }
 
-    fn postpone(&mut self, id: Uuid, error: &DatabaseError) {
-        let last = self.failed.get(&id).map(|failure| failure.backoff * 2);
-        let backoff = last.unwrap_or(MIN_BACKOFF).min(MAX_BACKOFF);
+    async fn postpone(
+        &self,
+        erasure: &RunningErasure,
+        error: &DatabaseError,
+    ) -> Result<(), DatabaseError> {
+        let backoff = backoff(erasure.failures);
         tracing::warn!(
-            erasure.id = %id, error = chain(error), ?backoff, "a batch of an erasure is tried again"
+            erasure.id = %erasure.id, error = chain(error), ?backoff,
+            "a batch of an erasure is tried again"
         );
-        self.failed.insert(id, Failure { backoff, next_attempt_at: Instant::now() + backoff });
+        let mut conn = self.pool.get().await?;
+        store::postpone_erasure(&mut conn, erasure, backoff).await
     }
 
     async fn erase_batch(
@@ -144,6 +126,12 @@ impl Eraser {
     }
 }
 
+/// The wait after a failure, by the number of earlier failures in a row.
+fn backoff(failures: i32) -> Duration {
+    let doubled = 2_u32.saturating_pow(failures.unsigned_abs());
+    MIN_BACKOFF.saturating_mul(doubled).min(MAX_BACKOFF)
+}
+
 fn event(erasure: &RunningErasure, orders: &[String]) -> ShopperErased {
     ShopperErased {
         erasure_id: erasure.id,
@@ -154,5 +142,16 @@ fn event(erasure: &RunningErasure, orders: &[String]) -> ShopperErased {
         email_sha256: erasure.email.clone().filter(|_| erasure.batches == 0),
         force: erasure.force,
         force_before: erasure.force_before,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wait_after_a_failure_doubles_up_to_five_minutes() {
+        let seconds = [0, 1, 2, 8, 9, 1000].map(|failures| backoff(failures).as_secs());
+        assert_eq!(seconds, [1, 2, 4, 256, 300, 300]);
     }
 }

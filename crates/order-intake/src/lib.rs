@@ -27,7 +27,6 @@ mod summary;
 mod write_batch;
 mod writer;
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -159,7 +158,6 @@ impl App {
             clock: clock.clone(),
             outbox: self.outbox.clone(),
             wake: wake.clone(),
-            failed: HashMap::new(),
         };
         process.tasks.spawn("eraser", |stop| eraser.run(stop));
         consume(broker, Self::NAME, process, ErasureConfirmations { clock: clock.clone() });

@@ -22,8 +22,8 @@ pub(crate) use erasure_views::{
     ConfirmationRow, ErasureRow, Selected, confirmations, erasures, kept_returns,
 };
 pub(crate) use erasures::{
-    NewErasure, RunningErasure, confirm_erasure, finish_batch, insert_erasure, is_any_running,
-    lock_running, next_orders,
+    NewErasure, RunningErasure, confirm_erasure, finish_batch, insert_erasure, is_any_due,
+    lock_running, next_orders, postpone_erasure,
 };
 pub(crate) use error::WriteError;
 pub(crate) use load_stored::load_stored;

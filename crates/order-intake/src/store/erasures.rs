@@ -1,6 +1,9 @@
 //! Erasures and their progress.
 
+use std::time::Duration;
+
 use diesel::prelude::*;
+use diesel::sql_query;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 use domain::access::MerchantId;
 use domain::erasure::{EmailDigest, ErasureConfirmed};
@@ -64,6 +67,8 @@ pub(crate) struct RunningErasure {
     pub(crate) force_before: Option<Timestamp>,
     /// The batches that are done.
     pub(crate) batches: i32,
+    /// Failures since the last batch.
+    pub(crate) failures: i32,
 }
 
 platform::rows! {
@@ -74,18 +79,18 @@ platform::rows! {
         force: bool,
         force_before: Option<Timestamp>,
         batches: i32,
+        failures: i32,
     }
 }
 
-/// Locks the oldest running erasure, other than these, that no other transaction has locked.
+/// Locks the oldest running erasure that is due and that no other transaction has locked.
 pub(crate) async fn lock_running(
     conn: &mut AsyncPgConnection,
-    others: &[Uuid],
 ) -> Result<Option<RunningErasure>, DatabaseError> {
-    let query = sql(
-        "SELECT id, merchant, email_sha256, force, force_before, batches FROM erasures \
-         WHERE state = 'running' AND id <> ALL ($1) ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED",
-        others,
+    let query = sql_query(
+        "SELECT id, merchant, email_sha256, force, force_before, batches, failures FROM erasures \
+         WHERE state = 'running' AND (next_attempt_at IS NULL OR next_attempt_at <= now()) \
+         ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED",
     );
     let row: Option<RunningRow> = prepared(query).get_result(conn).await.optional()?;
     let running = |row: RunningRow| {
@@ -99,19 +104,36 @@ pub(crate) async fn lock_running(
             force: row.force,
             force_before: row.force_before,
             batches: row.batches,
+            failures: row.failures,
         })
     };
     row.map(running).transpose()
 }
 
-/// Whether an erasure other than these is running.
-pub(crate) async fn is_any_running(
-    conn: &mut AsyncPgConnection,
-    others: &[Uuid],
-) -> Result<bool, DatabaseError> {
-    let query =
-        sql("SELECT 1 FROM erasures WHERE state = 'running' AND id <> ALL ($1) LIMIT 1", others);
+/// Whether a running erasure is due.
+pub(crate) async fn is_any_due(conn: &mut AsyncPgConnection) -> Result<bool, DatabaseError> {
+    let query = sql_query(
+        "SELECT 1 FROM erasures \
+         WHERE state = 'running' AND (next_attempt_at IS NULL OR next_attempt_at <= now()) LIMIT 1",
+    );
     Ok(prepared(query).execute(conn).await? > 0)
+}
+
+/// Lets an erasure that failed wait, by the clock of the database. One that failed and went on in another replica
+/// meanwhile does not wait.
+pub(crate) async fn postpone_erasure(
+    conn: &mut AsyncPgConnection,
+    erasure: &RunningErasure,
+    backoff: Duration,
+) -> Result<(), DatabaseError> {
+    let statement = sql(
+        "UPDATE erasures SET failures = failures + 1, \
+             next_attempt_at = now() + $3 * INTERVAL '1 millisecond' \
+         WHERE id = $1 AND batches = $2 AND state = 'running'",
+        (erasure.id, erasure.batches, i64::try_from(backoff.as_millis()).unwrap_or(i64::MAX)),
+    );
+    prepared(statement).execute(conn).await?;
+    Ok(())
 }
 
 platform::rows! { struct NameRow { order_identifier: String } }

@@ -1,0 +1,1 @@
+ALTER TABLE erasures DROP COLUMN failures, DROP COLUMN next_attempt_at;
