@@ -29,7 +29,7 @@ mod withdrawal;
 pub use crate::merchant::{GiftCardOffer, ReturnMethod};
 pub use carrier_report::CarrierReport;
 pub use confirmed::{ConfirmedUnit, Replacement, ReturnConfirmed, Variant};
-pub use deadline::{Deadline, DeadlineKind};
+pub use deadline::{Deadline, DeadlineKind, Period};
 pub use discrepancy::Discrepancy;
 pub use eligibility::{Ineligible, IneligibleCode, StaffOverride};
 pub use guarantee::{Guarantee, GuaranteeChange, Waiver};

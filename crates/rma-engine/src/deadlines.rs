@@ -26,7 +26,7 @@ use chrono::TimeDelta;
 use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
-use domain::returns::DeadlineKind;
+use domain::returns::{DeadlineKind, Period};
 use merchants::Merchants;
 use opentelemetry::metrics::Counter;
 use platform::batching::Processing;
@@ -54,7 +54,7 @@ const FAILED_INTERVAL: TimeDelta = TimeDelta::minutes(10);
 /// are added up, in one statement.
 const STATEMENT_ROWS: usize = 1_000;
 /// All settings are compared at this interval, because a replica that learnt of a change later may have stored a return
-/// with the former days.
+/// with the former days or time zone.
 const COMPARE_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Starts the task and its metric.
@@ -76,8 +76,8 @@ pub(crate) struct DeadlineWorker {
     clock: Clock,
     merchants: Arc<Merchants>,
     deliveries: Deliveries,
-    /// The days of each kind that all deadlines of a merchant were computed with.
-    compared: BTreeMap<(DeadlineKind, MerchantId), u16>,
+    /// The period of each kind that all deadlines of a merchant were computed with.
+    compared: BTreeMap<(DeadlineKind, MerchantId), Period>,
     compared_at: Instant,
     /// Whether all merchants of the last change are in `compared`.
     all_compared: bool,
@@ -131,13 +131,13 @@ impl DeadlineWorker {
                 continue;
             }
             let most = i64::try_from(STATEMENT_ROWS).unwrap_or(i64::MAX);
-            let found = deadlines::with_other_days(conn, kind, &changed, most).await?;
+            let found = deadlines::with_other_period(conn, kind, &changed, most).await?;
             self.reschedule(conn, &found).await?;
             if found.len() == STATEMENT_ROWS {
                 return Ok(true);
             }
             let is_full = changed.len() == STATEMENT_ROWS;
-            self.compared.extend(changed.into_iter().map(|(id, days)| ((kind, id), days)));
+            self.compared.extend(changed.into_iter().map(|(id, period)| ((kind, id), period)));
             if is_full {
                 return Ok(true);
             }
@@ -146,13 +146,15 @@ impl DeadlineWorker {
         Ok(false)
     }
 
-    /// Merchants whose deadlines may have been computed with other days.
-    fn changed_settings(&self, kind: DeadlineKind) -> Vec<(MerchantId, u16)> {
+    /// Merchants whose deadlines may have been computed with another period.
+    fn changed_settings(&self, kind: DeadlineKind) -> Vec<(MerchantId, Period)> {
         let merchants = self.merchants.all();
-        let days = merchants.values().map(|it| (it.identifier.clone(), kind.days(&it.settings)));
-        let is_changed =
-            |(id, days): &(MerchantId, u16)| self.compared.get(&(kind, id.clone())) != Some(days);
-        days.filter(is_changed).take(STATEMENT_ROWS).collect()
+        let periods =
+            merchants.values().map(|it| (it.identifier.clone(), kind.period(&it.settings)));
+        let is_changed = |(id, period): &(MerchantId, Period)| {
+            self.compared.get(&(kind, id.clone())) != Some(period)
+        };
+        periods.filter(is_changed).take(STATEMENT_ROWS).collect()
     }
 
     async fn reschedule(

@@ -3,6 +3,7 @@
 //! See docs/decisions/deadlines.md.
 
 use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
 use strum::VariantArray as _;
 
 use crate::merchant::{Settings, end_of_day};
@@ -24,22 +25,30 @@ impl DeadlineKind {
         self.into()
     }
 
-    /// The days that the merchant's settings give.
-    pub fn days(self, settings: &Settings) -> u16 {
-        match self {
+    /// The period that the merchant's settings give.
+    pub fn period(self, settings: &Settings) -> Period {
+        let days = match self {
             Self::Send => settings.returns.send_within_days,
             Self::Exchange => settings.returns.exchange_deadline_days,
-        }
+        };
+        Period { days, zone: settings.zone() }
     }
 
     /// The deadline that starts at a time, by the merchant's settings.
     pub fn starting(self, started_at: DateTime<Utc>, settings: &Settings) -> Deadline {
-        let days = self.days(settings);
-        let zone = settings.zone();
-        let day = started_at.with_timezone(&zone).date_naive();
-        let due_at = end_of_day(day, days, zone);
-        Deadline { kind: self, started_at, days, due_at }
+        let period = self.period(settings);
+        let day = started_at.with_timezone(&period.zone).date_naive();
+        let due_at = end_of_day(day, period.days, period.zone);
+        Deadline { kind: self, started_at, period, due_at }
     }
+}
+
+/// The part of a merchant's settings from which a deadline is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Period {
+    pub days: u16,
+    /// The merchant's time zone, in which days end.
+    pub zone: Tz,
 }
 
 /// A time until which something must happen to a return: the end of the day that is some days after it started, in the
@@ -48,6 +57,6 @@ impl DeadlineKind {
 pub struct Deadline {
     pub kind: DeadlineKind,
     pub started_at: DateTime<Utc>,
-    pub days: u16,
+    pub period: Period,
     pub due_at: DateTime<Utc>,
 }

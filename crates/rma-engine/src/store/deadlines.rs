@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
-use domain::returns::{Deadline, DeadlineKind};
+use domain::returns::{Deadline, DeadlineKind, Period};
 use platform::Timestamp;
 use platform::database::{DatabaseError, column, prepared, sql};
 
@@ -68,18 +68,19 @@ pub(crate) async fn lock_due(
     read(prepared(query).load(conn).await?)
 }
 
-/// Finds deadlines that were computed with other days than these settings have, up to `most`.
-pub(crate) async fn with_other_days(
+/// Finds deadlines that were computed with another period than these settings have, up to `most`.
+pub(crate) async fn with_other_period(
     conn: &mut AsyncPgConnection,
     kind: DeadlineKind,
-    settings: &[(MerchantId, u16)],
+    settings: &[(MerchantId, Period)],
     most: i64,
 ) -> Result<Vec<StoredDeadline>, DatabaseError> {
     let query = sql(
-        include_str!("find_other_days.sql"),
+        include_str!("find_other_periods.sql"),
         (
             column(settings, |(merchant, _)| merchant.as_str()),
-            column(settings, |(_, days)| i32::from(*days)),
+            column(settings, |(_, period)| i32::from(period.days)),
+            column(settings, |(_, period)| period.zone.name()),
             kind.as_str(),
             most,
         ),
@@ -96,16 +97,18 @@ pub(crate) async fn reschedule(
         return Ok(());
     }
     let statement = sql(
-        "INSERT INTO return_deadlines (merchant, rma_identifier, kind, started_at, days, due_at) \
-         SELECT * FROM unnest((SELECT $1), $2, $3, $4, $5, $6) \
+        "INSERT INTO return_deadlines \
+             (merchant, rma_identifier, kind, started_at, days, zone, due_at) \
+         SELECT * FROM unnest((SELECT $1), $2, $3, $4, $5, $6, $7) \
          ON CONFLICT ON CONSTRAINT return_deadlines_pkey \
-         DO UPDATE SET days = excluded.days, due_at = excluded.due_at",
+         DO UPDATE SET days = excluded.days, zone = excluded.zone, due_at = excluded.due_at",
         (
             column(rescheduled, |(stored, _)| stored.merchant.as_str()),
             column(rescheduled, |(stored, _)| stored.rma_identifier.as_str()),
             column(rescheduled, |(stored, _)| stored.kind.as_str()),
             column(rescheduled, |(stored, _)| stored.started_at),
-            column(rescheduled, |(_, deadline)| i32::from(deadline.days)),
+            column(rescheduled, |(_, deadline)| i32::from(deadline.period.days)),
+            column(rescheduled, |(_, deadline)| deadline.period.zone.name()),
             column(rescheduled, |(_, deadline)| deadline.due_at),
         ),
     );

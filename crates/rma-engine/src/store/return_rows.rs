@@ -182,7 +182,8 @@ fn bind_deadlines<'a>(
         column(&deadlines, |(row, _)| row.rma_identifier.as_str()),
         column(&deadlines, |(_, deadline)| deadline.kind.as_str()),
         column(&deadlines, |(_, deadline)| deadline.started_at),
-        column(&deadlines, |(_, deadline)| i32::from(deadline.days)),
+        column(&deadlines, |(_, deadline)| i32::from(deadline.period.days)),
+        column(&deadlines, |(_, deadline)| deadline.period.zone.name()),
         column(&deadlines, |(_, deadline)| deadline.due_at),
     )
         .bind_to(statement);
@@ -214,15 +215,16 @@ const REPLACE_UNIT: &str = " ON CONFLICT ON CONSTRAINT return_units_pkey DO UPDA
      WHERE (kept.held, kept.expired, kept.tracking_number) \
          IS DISTINCT FROM (excluded.held, excluded.expired, excluded.tracking_number)";
 const INSERT_DEADLINES: &str = "INSERT INTO return_deadlines \
-         (merchant, rma_identifier, kind, started_at, days, due_at) \
-     SELECT * FROM unnest((SELECT $27), $28, $29, $30, $31, $32)";
+         (merchant, rma_identifier, kind, started_at, days, zone, due_at) \
+     SELECT * FROM unnest((SELECT $27), $28, $29, $30, $31, $32, $33)";
 const KEEP_DEADLINE: &str = " ON CONFLICT ON CONSTRAINT return_deadlines_pkey DO UPDATE SET \
-         started_at = excluded.started_at, days = excluded.days, due_at = excluded.due_at \
+         started_at = excluded.started_at, days = excluded.days, zone = excluded.zone, \
+         due_at = excluded.due_at \
      WHERE return_deadlines.started_at <> excluded.started_at";
 /// The task that works deadlines off may move a row meanwhile, which is then not found. It deletes the row itself
 /// when the row is due.
 const DELETE_DEADLINES: &str = "DELETE FROM return_deadlines WHERE ctid = ANY (ARRAY ( \
-         SELECT found.ctid FROM unnest((SELECT $33), $34, $35) AS gone (merchant, rma_identifier, kind), \
+         SELECT found.ctid FROM unnest((SELECT $34), $35, $36) AS gone (merchant, rma_identifier, kind), \
          LATERAL ( \
              SELECT own.ctid FROM return_deadlines AS own \
              WHERE own.rma_identifier = gone.rma_identifier AND own.merchant = gone.merchant \

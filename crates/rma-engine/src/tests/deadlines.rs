@@ -343,6 +343,28 @@ async fn open_returns_follow_the_merchants_days() {
 }
 
 #[tokio::test]
+async fn open_returns_follow_the_merchants_time_zone() {
+    let app = TestApp::start().await;
+    app.store("acme", &order("A", 1)).await;
+    app.start_return(&refund_of("A", &[1])).await;
+    for (version, zone) in [(5_000, "Asia/Tokyo"), (5_001, "America/New_York"), (5_002, "UTC")] {
+        let mut acme = merchant("acme");
+        acme.version = version;
+        acme.settings.base_url = Some(app.sandbox.url("/acme"));
+        acme.settings.time_zone = zone.to_owned();
+        app.service.publish_merchant(acme).await;
+        eventually("the return is due at midnight in the time zone", SOON, || async {
+            let at_midnight = format!(
+                "SELECT count(*) AS n FROM return_deadlines WHERE merchant = 'acme' \
+                 AND zone = '{zone}' AND (due_at AT TIME ZONE '{zone}')::time = '00:00'"
+            );
+            (app.number(&at_midnight).await == 1).then_some(())
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
 async fn an_erased_return_expires_without_personal_data() {
     let app = TestApp::start().await;
     let mut order = order("A", 1);

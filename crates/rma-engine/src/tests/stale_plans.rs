@@ -131,8 +131,15 @@ async fn run(name: &str, conn: &mut AsyncPgConnection, rma: &str) {
             deadlines::oldest_due(conn).await.unwrap();
         }
         "deadlines with other days" => {
-            let settings: Vec<_> = ["acme", "rival"].map(|it| (it.parse().unwrap(), 31)).into();
-            deadlines::with_other_days(conn, DeadlineKind::Send, &settings, 20).await.unwrap();
+            let mut settings = Settings::new("Acme");
+            settings.returns.send_within_days = 31;
+            let other_days = DeadlineKind::Send.period(&settings);
+            settings.returns.send_within_days = 30;
+            settings.time_zone = "Asia/Tokyo".to_owned();
+            let other_zone = DeadlineKind::Send.period(&settings);
+            let settings = [("acme", other_zone), ("rival", other_days)]
+                .map(|(merchant, period)| (merchant.parse().unwrap(), period));
+            deadlines::with_other_period(conn, DeadlineKind::Send, &settings, 20).await.unwrap();
         }
         "move a deadline" => {
             let deadline = deadline(rma);

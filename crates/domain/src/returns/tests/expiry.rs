@@ -187,7 +187,7 @@ fn a_return_expires_at_the_end_of_a_day_of_the_merchant() {
     // The clocks change on 8 March; the return was created at noon on 10 March.
     assert_eq!(rma.send_by(&settings), Some(time("2026-03-14T04:00:00Z")));
     let deadline = rma.deadlines(&settings)[0];
-    assert_eq!((deadline.started_at, deadline.days), (rma.created_at, 3));
+    assert_eq!((deadline.started_at, deadline.period.days), (rma.created_at, 3));
     assert_eq!(Some(deadline.due_at), rma.send_by(&settings));
     // An exchanged unit does not expire, and should be sent by then too.
     let units = [("A/L1/1", variant(1000))];
