@@ -40,12 +40,12 @@ use tokio::time::Instant;
 use self::batch::{Batch, Worked};
 use crate::App;
 use crate::error::Error;
+use crate::settings::Deadlines;
 use crate::store::deadlines::{self, StoredDeadline};
 use crate::store::guarantees;
 
 /// Deadlines in one transaction.
 const BATCH: usize = 20;
-const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The time until a deadline of a locked return is tried again, and that of a return that failed or whose merchant is
 /// unknown.
 const LOCKED_INTERVAL: TimeDelta = TimeDelta::seconds(10);
@@ -58,16 +58,17 @@ const STATEMENT_ROWS: usize = 1_000;
 const COMPARE_INTERVAL: Duration = Duration::from_secs(3600);
 
 /// Starts the task and its metric.
-pub(crate) fn start(app: &App, process: &Process) {
+pub(crate) fn start(app: &App, process: &Process, settings: &Deadlines) {
     metrics::watch(process);
     let worker = DeadlineWorker::new(app);
     let pool = process.pool.clone();
+    let poll_interval = settings.poll_interval;
     // Nothing wakes the task: a deadline is due days after it is written.
     let wake = Arc::new(Notify::new());
     process.tasks.spawn("deadlines", |stop| async move {
         let merchants = worker.merchants.clone();
         if stop.run_until_cancelled(merchants.loaded()).await.is_some() {
-            pool.run_as_leader(worker, wake, POLL_INTERVAL, stop).await;
+            pool.run_as_leader(worker, wake, poll_interval, stop).await;
         }
     });
 }

@@ -151,7 +151,7 @@ impl Service for App {
             previews: Previews::default(),
         };
         consumers::start(&app, &broker, process);
-        deadlines::start(&app, process);
+        deadlines::start(&app, process, &settings.deadlines);
         idempotency::delete_expired(process, &keys);
         shoppers::lookups::start_clean_up(process);
         Ok((app, verifier))

@@ -6,7 +6,7 @@ use std::time::Duration;
 use platform::{
     config::{
         self,
-        range::{self, SECOND},
+        range::{self, HOUR, SECOND},
     },
     idempotency, identity, sealing, shopper_proof,
 };
@@ -27,6 +27,15 @@ pub struct Settings {
     pub(crate) shopper: shopper_proof::Settings,
     pub(crate) lookups: Lookups,
     pub(crate) portal: PortalSettings,
+    pub(crate) deadlines: Deadlines,
+}
+
+/// `[deadlines]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Deadlines {
+    #[serde(deserialize_with = "range::time::<10, HOUR, _>")]
+    pub(crate) poll_interval: Duration,
 }
 
 /// `[lookups]`.
@@ -59,6 +68,7 @@ mod tests {
         let required = [("SEALING__KEYS", keys), ("SHOPPER__PROOF_KEYS", keys)];
         for (name, value, expected) in [
             ("LOOKUPS__MIN_FAILURE_LATENCY", "1m", "must be a duration from 0s to 10s, not 1m"),
+            ("DEADLINES__POLL_INTERVAL", "0s", "must be a duration from 10ms to 1h, not 0s"),
             ("PORTAL__PUBLIC_URL", "portal", "\"portal\" is not an http:// or https:// URL"),
         ] {
             check_setting_rejected::<App>(&required, (name, value), expected);

@@ -51,13 +51,14 @@ const SOON: Duration = Duration::from_secs(300);
 /// The service of all tests that need no settings of their own.
 static SHARED: SharedService = SharedService::new(&QUEUES);
 const QUEUES: [&str; 2] = ["exchange.return.confirmed.v1", "exchange.exchange.renamed.v1"];
-const SETTINGS: [(&str, &str); 6] = [
+const SETTINGS: [(&str, &str); 7] = [
     ("SEALING__KEYS", testkit::sealing_keys()),
     ("SHOPPER__PROOF_KEYS", testkit::sealing_keys()),
     ("BROKER__RELAY_POLL_INTERVAL", "50ms"),
     ("DELIVERY__HTTPS_ONLY", "false"),
     ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
     ("DELIVERY__POLL_INTERVAL", "20ms"),
+    ("DEADLINES__POLL_INTERVAL", "100ms"),
 ];
 
 /// The running service with the merchants acme and rival, and a sandbox that receives their

@@ -1,5 +1,8 @@
 //! Returns that nobody sends in time, and parcels that come late.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use domain::erasure::ShopperErased;
 
 use super::moving::report;
@@ -276,6 +279,40 @@ async fn a_deadline_that_passes_while_the_service_is_down_is_due_afterwards() {
     let app = app.restarted(passed, Clock::system()).await;
     app.until_status(&rma, "CANCELED").await;
     assert_eq!(app.sent_messages().await, ["rma.created", "rma.expired"]);
+}
+
+#[tokio::test]
+async fn due_times_survive_a_restart_and_jumps_of_the_services_clock() {
+    let app = TestApp::alone().await;
+    app.store("acme", &order("A", 2)).await;
+    let late = app.start_return(&refund_of("A", &[1])).await;
+    let due = app.start_return(&refund_of("A", &[2])).await;
+    let due_at = format!(
+        "SELECT (extract(epoch FROM due_at) * 1000000)::bigint AS n FROM return_deadlines \
+         WHERE rma_identifier = '{late}'"
+    );
+    let before = app.number(&due_at).await;
+    let jump = Arc::new(AtomicI64::new(0));
+    let seconds = jump.clone();
+    let clock = Clock::from_fn(move || {
+        Clock::system().now()
+            + chrono::TimeDelta::seconds(AtomicI64::load(&seconds, Ordering::Relaxed))
+    });
+    let app = app.restarted("SELECT 1", clock).await;
+    assert_eq!(app.number(&due_at).await, before);
+    jump.store(60, Ordering::Relaxed);
+    app.change_rows(&format!(
+        "UPDATE return_deadlines SET started_at = started_at - interval '60 days', \
+             due_at = now() - interval '1 second' WHERE rma_identifier = '{due}'"
+    ))
+    .await;
+    app.until_status(&due, "CANCELED").await;
+    assert_eq!(app.number(&due_at).await, before);
+    // By its own clock, the deadline is not due for a minute.
+    jump.store(-60, Ordering::Relaxed);
+    app.pass_deadlines().await;
+    app.until_status(&late, "CANCELED").await;
+    assert_eq!(app.deadlines().await, 0);
 }
 
 /// The merchants are not replicated yet, for example in a restored database.
