@@ -111,9 +111,9 @@ pub(crate) enum Error {
     SessionNotFound(String),
     #[error("this needs the token of a person")]
     NotAPerson,
-    #[error("too many failed attempts, try again later")]
+    #[error("too many failed attempts to sign in")]
     LockedOut(Duration),
-    #[error("too many passwords are being checked, try again")]
+    #[error("too many passwords are being checked at once")]
     TooManyPasswords,
     #[error("there is no signing key yet")]
     NoSigningKey,
@@ -136,7 +136,7 @@ pub(crate) enum Error {
     Random(#[from] aws_lc_rs::error::Unspecified),
     #[error("JSON conversion failed")]
     Json(#[from] serde_json::Error),
-    #[error("database")]
+    #[error(transparent)]
     Database(#[from] DatabaseError),
 }
 
@@ -224,6 +224,20 @@ impl Failure for Error {
         match self {
             Self::LockedOut(remaining) => Some(*remaining),
             _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_of_the_database_names_the_limit() {
+        for limit in [DatabaseError::TooManyReaders, DatabaseError::Contended] {
+            let message = limit.to_string();
+            let error = Error::from(limit);
+            assert_eq!((error.kind(), error.to_string()), (ErrorKind::Limited, message));
         }
     }
 }

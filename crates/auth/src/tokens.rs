@@ -10,7 +10,7 @@ use std::{net::IpAddr, num::NonZeroU32, sync::Arc, time::Duration};
 use chrono::TimeDelta;
 use domain::access::{MerchantId, Scope, Scopes};
 use platform::{
-    ErrorKind, Failure, Problem, chain,
+    DEFAULT_RETRY_AFTER, ErrorKind, Failure, Problem, chain,
     identity::{AUDIENCE, Claims, TokenError},
 };
 use secrecy::{ExposeSecret, SecretString};
@@ -47,13 +47,13 @@ pub(crate) enum OauthError {
     UnsupportedGrantType,
     #[error("the scope is unknown or not granted to the client")]
     InvalidScope,
-    #[error("too many failed attempts, try again later")]
+    #[error("too many failed attempts of this client")]
     LockedOut { client_id: Option<String>, remaining: Duration },
-    #[error("the client revokes too many tokens, try again later")]
+    #[error("the client revokes too many tokens")]
     TooManyRevocations(Duration),
-    #[error("too many bytes are in flight, try again later")]
+    #[error("too many requests are in progress")]
     Overloaded,
-    #[error("temporarily unavailable, try again later")]
+    #[error("temporarily unavailable")]
     Unavailable,
     #[error("internal error")]
     Internal,
@@ -62,12 +62,27 @@ pub(crate) enum OauthError {
 impl OauthError {
     /// Logs the cause, which is not part of the response.
     fn from_cause(error: &Error) -> Self {
-        if error.kind() == ErrorKind::Unavailable {
-            tracing::warn!(error = chain(error), "token request failed");
-            Self::Unavailable
-        } else {
-            tracing::error!(error = chain(error), "token request failed");
-            Self::Internal
+        match error.kind() {
+            ErrorKind::Unavailable => {
+                tracing::warn!(error = chain(error), "token request failed");
+                Self::Unavailable
+            }
+            ErrorKind::Limited => Self::Overloaded,
+            _ => {
+                tracing::error!(error = chain(error), "token request failed");
+                Self::Internal
+            }
+        }
+    }
+
+    /// The wait before the request is sent again, for a limit that was reached.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::LockedOut { remaining, .. } | Self::TooManyRevocations(remaining) => {
+                Some(*remaining)
+            }
+            Self::Overloaded | Self::Unavailable => Some(DEFAULT_RETRY_AFTER),
+            _ => None,
         }
     }
 }

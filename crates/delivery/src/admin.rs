@@ -82,7 +82,7 @@ pub(crate) enum Error {
     ReplayedSince(Uuid),
     #[error("delivery {0} cannot be sent now: {1}")]
     CannotRetry(Uuid, String),
-    #[error("too many listeners; try again later")]
+    #[error("too many requests wait for messages at once")]
     TooManyListeners,
     #[error("after is older than 10 minutes; start again without it")]
     ListenerTooOld,
@@ -97,7 +97,7 @@ pub(crate) enum Error {
     Invalid(#[from] ValidationError),
     #[error("JSON conversion failed")]
     Json(#[from] serde_json::Error),
-    #[error("database")]
+    #[error(transparent)]
     Database(#[from] DatabaseError),
 }
 
@@ -175,4 +175,18 @@ fn parse_merchant(text: Option<&str>) -> Result<Option<MerchantId>, Error> {
     let parse =
         |text: &str| text.parse().map_err(|error| Error::Malformed(format!("merchant {error}")));
     text.map(parse).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_of_the_database_names_the_limit() {
+        for limit in [DatabaseError::TooManyReaders, DatabaseError::Contended] {
+            let message = limit.to_string();
+            let error = Error::from(limit);
+            assert_eq!((error.kind(), error.to_string()), (ErrorKind::Limited, message));
+        }
+    }
 }

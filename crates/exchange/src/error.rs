@@ -24,7 +24,7 @@ pub(crate) enum Error {
     BeingReplayed(String),
     #[error("return {rma} of order {order} cannot be exchanged: {cause}")]
     Unplaceable { rma: String, order: String, cause: Unplaceable },
-    #[error("database")]
+    #[error(transparent)]
     Database(#[from] DatabaseError),
 }
 
@@ -55,6 +55,20 @@ impl Failure for Error {
         match self {
             Self::Variants(_, none) => Some(none.reason.as_str()),
             _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_of_the_database_names_the_limit() {
+        for limit in [DatabaseError::TooManyReaders, DatabaseError::Contended] {
+            let message = limit.to_string();
+            let error = Error::from(limit);
+            assert_eq!((error.kind(), error.to_string()), (ErrorKind::Limited, message));
         }
     }
 }

@@ -61,7 +61,7 @@ pub(crate) enum ErasureError {
     Invalid(#[from] ValidationError),
     #[error("JSON conversion failed")]
     Json(#[from] serde_json::Error),
-    #[error("database")]
+    #[error(transparent)]
     Database(#[from] DatabaseError),
 }
 
@@ -226,4 +226,18 @@ pub(crate) async fn list(
     let next = limit.next(&mut found, |row| row.id.to_string());
     let erasures: Result<_, DatabaseError> = found.into_iter().map(Erasure::try_from).collect();
     Ok(Erasures { erasures: erasures?, next })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_of_the_database_names_the_limit() {
+        for limit in [DatabaseError::TooManyReaders, DatabaseError::Contended] {
+            let message = limit.to_string();
+            let error = ErasureError::from(limit);
+            assert_eq!((error.kind(), error.to_string()), (ErrorKind::Limited, message));
+        }
+    }
 }

@@ -38,7 +38,7 @@ pub(crate) enum ResetError {
     Malformed(#[from] ParseError),
     #[error("the stored document is not an order")]
     Invalid(#[from] ValidationError),
-    #[error("database")]
+    #[error(transparent)]
     Database(#[from] DatabaseError),
 }
 
@@ -107,4 +107,18 @@ fn read(document: &str, now: Timestamp) -> Result<Option<Order>, ResetError> {
     let message = Document::parse(message.as_bytes())?;
     let message = OrderMessage::read(&message, OrderPolicy::default(), now)?;
     Ok(message.snapshots.into_iter().map(|snapshot| snapshot.order).next())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_of_the_database_names_the_limit() {
+        for limit in [DatabaseError::TooManyReaders, DatabaseError::Contended] {
+            let message = limit.to_string();
+            let error = ResetError::from(limit);
+            assert_eq!((error.kind(), error.to_string()), (ErrorKind::Limited, message));
+        }
+    }
 }

@@ -13,6 +13,9 @@ use utoipa::ToSchema;
 
 use crate::request_id::request_id;
 
+/// The `Retry-After` header of a failure that has no time of its own.
+pub const DEFAULT_RETRY_AFTER: Duration = Duration::from_secs(1);
+
 /// The kind of an error, from the point of view of the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
@@ -147,6 +150,10 @@ impl ResponseError for Problem {
 
     fn error_response(&self) -> HttpResponse {
         let kind = self.0.kind();
+        let retry_after = self.0.retry_after().or(match kind {
+            ErrorKind::Limited | ErrorKind::Unavailable => Some(DEFAULT_RETRY_AFTER),
+            _ => None,
+        });
         let message = match kind {
             ErrorKind::Internal => {
                 tracing::error!(error = %chain(self.0.as_ref()), "request failed: {}", self.0);
@@ -154,18 +161,18 @@ impl ResponseError for Problem {
             }
             ErrorKind::Unavailable => {
                 tracing::warn!(error = %chain(self.0.as_ref()), "request failed: {}", self.0);
-                "temporarily unavailable, please try again".to_owned()
+                "temporarily unavailable".to_owned()
             }
             _ => self.0.to_string(),
+        };
+        let message = match retry_after {
+            Some(pause) => with_retry(&message, pause),
+            None => message,
         };
         let mut response = HttpResponse::build(kind.status());
         if let Some(challenge) = self.0.challenge().or_else(|| default_challenge(kind)) {
             response.insert_header((header::WWW_AUTHENTICATE, challenge.as_ref()));
         }
-        let retry_after = self.0.retry_after().or(match kind {
-            ErrorKind::Limited | ErrorKind::Unavailable => Some(Duration::from_secs(1)),
-            _ => None,
-        });
         if let Some(pause) = retry_after {
             response.insert_header((header::RETRY_AFTER, whole_seconds(pause).to_string()));
         }
@@ -201,6 +208,76 @@ fn default_challenge(kind: ErrorKind) -> Option<Cow<'static, str>> {
     }
 }
 
-fn whole_seconds(pause: Duration) -> u64 {
+/// The message of a response with a `Retry-After` header: the limit that was reached, and the time to wait.
+pub fn with_retry(message: &str, pause: Duration) -> String {
+    match whole_seconds(pause) {
+        1 => format!("{message}; try again in 1 second"),
+        seconds => format!("{message}; try again in {seconds} seconds"),
+    }
+}
+
+/// The value of a `Retry-After` header: at least a second.
+pub fn whole_seconds(pause: Duration) -> u64 {
     pause.as_millis().div_ceil(1000).max(1).try_into().unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::body::to_bytes;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::batching::SubmitError;
+    use crate::database::DatabaseError;
+    use crate::memory::Overloaded;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("the merchant has another preview in progress")]
+    struct InProgress(Duration);
+
+    impl Failure for InProgress {
+        fn kind(&self) -> ErrorKind {
+            ErrorKind::Limited
+        }
+
+        fn retry_after(&self) -> Option<Duration> {
+            Some(self.0)
+        }
+    }
+
+    async fn check(failure: impl Failure, message: &str, retry_after: &str) {
+        let response = Problem::from(failure).error_response();
+        assert_eq!(response.headers()[header::RETRY_AFTER], retry_after, "{message}");
+        let body = to_bytes(response.into_body()).await.unwrap();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body["message"], message);
+    }
+
+    #[tokio::test]
+    async fn a_refusal_names_the_limit_and_the_time_to_wait() {
+        let second = "; try again in 1 second";
+        for (error, limit) in [
+            (
+                DatabaseError::TooManyReaders,
+                "this service runs too many lists, searches and reports at once",
+            ),
+            (
+                DatabaseError::Contended,
+                "too many requests about the same rows at once, or other changes keep them locked",
+            ),
+        ] {
+            check(error, &format!("{limit}{second}"), "1").await;
+        }
+        let full = "too many requests wait for the database";
+        check(SubmitError::Full, &format!("{full}{second}"), "1").await;
+        let unavailable = format!("temporarily unavailable{second}");
+        check(SubmitError::Stopped, &unavailable, "1").await;
+        check(SubmitError::NoDatabase, &unavailable, "1").await;
+        let overloaded = Overloaded.retry_after().unwrap();
+        let bodies = "the bodies of the requests in progress take too much memory";
+        let expected = with_retry(bodies, overloaded);
+        check(Overloaded, &expected, &whole_seconds(overloaded).to_string()).await;
+        let preview = "the merchant has another preview in progress; try again in 3 seconds";
+        check(InProgress(Duration::from_millis(2500)), preview, "3").await;
+    }
 }

@@ -42,7 +42,9 @@ pub use cli::run;
 pub use client::{client_tls, http_client};
 pub use client_identity::{ClientIdentity, IdentityError};
 pub use clock::{Clock, Timestamp};
-pub use failure::{ErrorKind, Failure, Problem, chain};
+pub use failure::{
+    DEFAULT_RETRY_AFTER, ErrorKind, Failure, Problem, chain, whole_seconds, with_retry,
+};
 pub use memory::{MAX_BATCH_BYTES, MemoryBudget, MemoryPermit, Overloaded};
 pub use openapi::openapi;
 pub use running::Running;

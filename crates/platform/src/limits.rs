@@ -38,7 +38,7 @@ pub struct PerAddress {
 
 /// The address has no requests left; the time until it has one again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("too many requests from this address")]
+#[error("too many requests from this address within a minute")]
 pub struct TooMany(Duration);
 
 impl Failure for TooMany {

@@ -31,7 +31,7 @@ pub struct MemoryPermit(OwnedSemaphorePermit);
 
 /// The memory budget is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("too many bytes are in flight")]
+#[error("the bodies of the requests in progress take too much memory")]
 pub struct Overloaded;
 
 impl Failure for Overloaded {

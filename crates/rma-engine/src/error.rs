@@ -43,7 +43,7 @@ pub(crate) enum Error {
     /// One message for all failures, so that a caller learns nothing about the order.
     #[error("no order matches these details")]
     LookupFailed,
-    #[error("too many failed look-ups")]
+    #[error("too many look-ups of this order, or from this address, failed within an hour")]
     TooManyLookups(Duration),
     #[error("the merchant has another preview in progress")]
     PreviewInProgress,
@@ -72,7 +72,7 @@ pub(crate) enum Error {
     Serialize(#[from] serde_json::Error),
     #[error(transparent)]
     Submit(#[from] SubmitError),
-    #[error("database")]
+    #[error(transparent)]
     Database(#[from] DatabaseError),
 }
 
@@ -130,6 +130,20 @@ impl Failure for Error {
             Self::TooManyLookups(wait) => Some(*wait),
             Self::PreviewInProgress => Some(PREVIEW_RETRY),
             _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_of_the_database_names_the_limit() {
+        for limit in [DatabaseError::TooManyReaders, DatabaseError::Contended] {
+            let message = limit.to_string();
+            let error = Error::from(limit);
+            assert_eq!((error.kind(), error.to_string()), (ErrorKind::Limited, message));
         }
     }
 }

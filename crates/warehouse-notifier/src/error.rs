@@ -20,7 +20,7 @@ pub(crate) enum Error {
     Json(#[from] serde_json::Error),
     #[error(transparent)]
     Submit(#[from] SubmitError),
-    #[error("database")]
+    #[error(transparent)]
     Database(#[from] DatabaseError),
 }
 
@@ -54,6 +54,20 @@ impl Failure for Error {
         match self {
             Self::Invalid(invalid) => invalid.fields(),
             _ => &[],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_of_the_database_names_the_limit() {
+        for limit in [DatabaseError::TooManyReaders, DatabaseError::Contended] {
+            let message = limit.to_string();
+            let error = Error::from(limit);
+            assert_eq!((error.kind(), error.to_string()), (ErrorKind::Limited, message));
         }
     }
 }

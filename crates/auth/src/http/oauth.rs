@@ -11,6 +11,7 @@ use platform::{
     Problem,
     http::{Body, ClientIp},
     rejections::{self, Reason},
+    whole_seconds, with_retry,
 };
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -191,19 +192,17 @@ fn respond<T: Serialize>(request: &HttpRequest, result: Result<T, OauthError>) -
                 response.insert_header((header::WWW_AUTHENTICATE, "Basic realm=\"backhaul\""));
             }
         }
-        OauthError::LockedOut { client_id, remaining } => {
+        OauthError::LockedOut { client_id, .. } => {
             rejections::record(request, Reason::LockedOut, client_id.as_deref(), None);
-            response.insert_header((header::RETRY_AFTER, (remaining.as_secs() + 1).to_string()));
-        }
-        OauthError::TooManyRevocations(remaining) => {
-            response.insert_header((header::RETRY_AFTER, (remaining.as_secs() + 1).to_string()));
-        }
-        OauthError::Overloaded | OauthError::Unavailable => {
-            response.insert_header((header::RETRY_AFTER, "1"));
         }
         _ => {}
     }
-    let error_description = allowed_characters(&error.to_string());
+    let mut description = error.to_string();
+    if let Some(pause) = error.retry_after() {
+        response.insert_header((header::RETRY_AFTER, whole_seconds(pause).to_string()));
+        description = with_retry(&description, pause);
+    }
+    let error_description = allowed_characters(&description);
     response.json(OauthErrorBody { error: code(&error), error_description })
 }
 

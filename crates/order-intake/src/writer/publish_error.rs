@@ -17,9 +17,9 @@ pub(crate) type PublishResult = Result<Vec<OrderOutcome>, PublishError>;
 pub(crate) enum PublishError {
     #[error(transparent)]
     Refunds(ValidationError),
-    #[error("orders could not be stored")]
+    #[error("orders could not be stored: {0}")]
     Database(#[source] Arc<DatabaseError>),
-    #[error("other writers keep changing the same orders")]
+    #[error("other requests keep changing the same orders")]
     Contended,
 }
 

@@ -67,7 +67,7 @@ impl<J, A> QueuedJob<J, A> {
 /// Why a job was not processed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SubmitError {
-    #[error("too many requests are queued")]
+    #[error("too many requests wait for the database")]
     Full,
     #[error("the service stopped before the request was processed")]
     Stopped,

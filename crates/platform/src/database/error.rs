@@ -10,9 +10,9 @@ use crate::{ErrorKind, Failure, Timestamp};
 pub enum DatabaseError {
     #[error("no database connection")]
     Pool(#[from] PoolError),
-    #[error("too many lists, searches and reports at once")]
+    #[error("this service runs too many lists, searches and reports at once")]
     TooManyReaders,
-    #[error("too many requests about the same rows at once")]
+    #[error("too many requests about the same rows at once, or other changes keep them locked")]
     Contended,
     #[error("database query failed")]
     Query(#[from] QueryError),
