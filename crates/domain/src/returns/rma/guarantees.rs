@@ -74,12 +74,6 @@ impl Rma {
         changes
     }
 
-    /// Whether the state of a guarantee does not follow from its unit any more.
-    pub(super) fn changes_guarantees(&self) -> bool {
-        let state = |unit: &RmaUnit| unit.guarantee.as_ref().map(|it| it.state);
-        self.units.iter().any(|unit| unit.guarantee_state() != state(unit))
-    }
-
     /// Sets the states of all guarantees.
     pub(super) fn update_guarantees(&mut self) -> Vec<GuaranteeChange> {
         let mut changes = Vec::new();

@@ -23,13 +23,16 @@ impl Rma {
         let mut refused = None;
         let method = self.return_method;
         let mut has_new_status = false;
+        let mut has_first_scan = false;
         let mut has_new_number = false;
         for unit in self.units.iter_mut().filter(|unit| reported.contains(&unit.id)) {
             let number = unit.tracking_number.clone();
             let status = unit.package_tracking_status;
+            let was_scanned = unit.is_scanned();
             match unit.track(report, method) {
                 Transition::Applied(()) => {
                     has_new_status |= unit.package_tracking_status != status;
+                    has_first_scan |= unit.is_scanned() && !was_scanned;
                     has_new_number |= unit.tracking_number != number;
                     change.units.push(unit.id.clone());
                 }
@@ -39,13 +42,12 @@ impl Rma {
         }
         match refused {
             Some(error) if change.units.is_empty() && change.late.is_empty() => Err(error),
-            _ if has_new_status => Ok(self.with_message(service_event(report.event), change, now)),
+            // The first scan after a failure does not change the status, but is due to the merchant: it may refund now.
+            _ if has_new_status || has_first_scan => {
+                Ok(self.with_message(service_event(report.event), change, now))
+            }
             // A late report can still carry a new tracking number.
             _ if has_new_number => {
-                Ok(self.with_message(ServiceEvent::TrackingUpdated, change, now))
-            }
-            // A scan after a failure does not change the status, but the unit is on its way.
-            _ if self.changes_guarantees() => {
                 Ok(self.with_message(ServiceEvent::TrackingUpdated, change, now))
             }
             _ => Ok(change),

@@ -116,7 +116,7 @@ fn a_parcel_with_a_failure_before_the_expiry_reports_its_scan() {
     rma.track(&report(TrackingEvent::Failure, Some("1Z")), minute(1)).unwrap();
     rma.expire(minute(2));
     let change = rma.track_late(&scan("1Z"), |_| true, minute(3));
-    assert_eq!(summary(&change), "rma.tracking_updated; changed A/L1/1");
+    assert_eq!(summary(&change), "rma.in_transit; changed A/L1/1");
     assert_eq!(rma.send_by(&settings(true)), None);
     assert_eq!(rma.deadlines(&settings(true)), []);
 }

@@ -94,13 +94,13 @@ fn a_refund_meets_the_guarantee() {
 }
 
 #[test]
-fn a_first_scan_after_a_failure_is_announced_because_it_meets_the_guarantee() {
+fn a_first_scan_after_a_failure_meets_the_guarantee() {
     let mut rma = exchanged();
     place(&mut rma, "A/L1/1", 1);
     rma.track(&report(TrackingEvent::Failure, Some("1Z")), minute(2)).unwrap();
     assert_eq!(shown(&rma)[0], Some("open"));
     let change = rma.track(&scan(), minute(3));
-    assert_eq!(summary(&change), "rma.tracking_updated; changed A/L1/1 A/L1/2");
+    assert_eq!(summary(&change), "rma.in_transit; changed A/L1/1 A/L1/2");
     assert_eq!(shown(&rma)[0], Some("met"));
 }
 

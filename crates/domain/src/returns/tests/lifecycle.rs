@@ -114,14 +114,30 @@ fn after_a_failure_before_any_scan_the_return_can_be_canceled() {
     assert_eq!(summary(&canceled.cancel(None, minute(3))), "rma.canceled; changed A/L1/1");
     let relabeled = failed.track(&report(Label, Some("1Z-2")), minute(3));
     assert_eq!(summary(&relabeled), "rma.tracking_updated; changed A/L1/1");
-    // A scan keeps the failure status, but is recorded.
+    // A scan keeps the failure status, but the merchant learns of the first.
     let scan = report(InTransit, Some("1Z-2"));
-    assert_eq!(summary(&failed.track(&scan, minute(4))), "no message; changed A/L1/1");
+    assert_eq!(summary(&failed.track(&scan, minute(4))), "rma.in_transit; changed A/L1/1");
     assert_eq!(summary(&failed.track(&scan, minute(5))), "no message; late A/L1/1");
     assert_eq!(failed.units[0].package_tracking_status, Some(TrackingStatus::Failure));
     assert_eq!(failed.cancel(None, minute(6)), Err(TransitionError::Scanned));
     let other = failed.track(&report(Label, Some("1Z-3")), minute(6));
     assert_eq!(other, Err(TransitionError::UnknownParcel));
+}
+
+#[test]
+fn the_first_scan_after_a_failure_sends_a_message() {
+    let scans = [(Accepted, "rma.dropped_off"), (InTransit, "rma.in_transit")];
+    for (scan, message) in scans {
+        let mut rma = rma("RMA-1", &["A/L1/1"]);
+        let failed = rma.track(&report(Failure, Some("1Z")), minute(1));
+        assert_eq!(summary(&failed), "rma.tracking_updated; changed A/L1/1");
+        let scanned = rma.track(&report(scan, Some("1Z")), minute(2));
+        assert_eq!(summary(&scanned), format!("{message}; changed A/L1/1"));
+        assert_eq!(rma.updated_at, minute(2));
+        // Only the first scan is news: the status stays FAILURE.
+        let again = rma.track(&report(InTransit, Some("1Z")), minute(3));
+        assert_eq!(summary(&again), "no message; late A/L1/1");
+    }
 }
 
 #[test]
