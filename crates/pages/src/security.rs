@@ -10,6 +10,7 @@ use actix_web::{
     },
     middleware::Next,
 };
+use platform::http::RequestOrigin;
 
 const HEADERS: [(HeaderName, &str); 5] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -41,7 +42,7 @@ pub async fn protect(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse, actix_web::Error> {
-    let is_secure = request.connection_info().scheme() == "https";
+    let is_secure = RequestOrigin::of(request.request()).is_https;
     let mut response = if is_cross_site(request.request()) {
         let forbidden = HttpResponse::Forbidden()
             .content_type("text/plain; charset=utf-8")
@@ -81,7 +82,7 @@ fn is_cross_site(request: &HttpRequest) -> bool {
         None => false,
         Some(origin) => {
             let host = origin.split_once("://").map_or("", |(_, host)| host);
-            host != request.connection_info().host()
+            host != RequestOrigin::of(request).host
         }
     }
 }
@@ -117,6 +118,13 @@ mod tests {
         assert!(!post(&[("origin", "https://console.test")]));
         assert!(post(&[("origin", "https://other.test")]));
         assert!(post(&[("origin", "null")]));
+        // No trusted proxy wrote these.
+        let others =
+            [("x-forwarded-host", "other.test"), ("forwarded", "host=other.test;proto=https")];
+        for header in others {
+            assert!(post(&[("origin", "https://other.test"), header]), "{header:?}");
+            assert!(!post(&[("origin", "https://console.test"), header]), "{header:?}");
+        }
         let get = TestRequest::get().insert_header(("sec-fetch-site", "cross-site"));
         assert!(!is_cross_site(&get.to_http_request()));
     }

@@ -8,6 +8,7 @@ mod products;
 
 use actix_web::http::{StatusCode, header};
 use actix_web::{HttpRequest, HttpResponse, web};
+use platform::http::RequestOrigin;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -48,7 +49,7 @@ pub(crate) fn variants(identifier: &str, url: &str) -> Value {
 /// The URL of the sandbox for browsers: the configured one, else that of the request.
 pub(crate) fn public_url(sandbox: &Sandbox, request: &HttpRequest) -> String {
     match sandbox.public_url.as_str() {
-        "" => format!("http://{}", request.connection_info().host()),
+        "" => format!("http://{}", RequestOrigin::of(request).host),
         url => url.trim_end_matches('/').to_owned(),
     }
 }

@@ -152,7 +152,8 @@ impl OidcProvider {
 
 #[get("/.well-known/openid-configuration")]
 async fn show_metadata(request: HttpRequest, state: web::Data<Mutex<State>>) -> HttpResponse {
-    let base = format!("http://{}", request.connection_info().host());
+    let host = request.headers().get("host").unwrap().to_str().unwrap();
+    let base = format!("http://{host}");
     let mut metadata = json!({
         "issuer": base,
         "authorization_endpoint": format!("{base}/authorize"),

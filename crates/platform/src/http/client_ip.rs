@@ -61,17 +61,20 @@ fn x_forwarded_for(line: &[u8]) -> Vec<Option<IpAddr>> {
 }
 
 fn forwarded(line: &[u8]) -> Vec<Option<IpAddr>> {
-    let parameter = |hop: &str| {
-        hop.split(';').find_map(|pair| {
-            let (name, value) = pair.split_once('=')?;
-            name.trim().eq_ignore_ascii_case("for").then(|| address(value.trim().trim_matches('"')))
-        })
-    };
-    hops(line).map(|hop| parameter(hop?).flatten()).collect()
+    hops(line).map(|hop| address(parameter(hop?, "for")?)).collect()
+}
+
+/// The value of a parameter of a hop in `Forwarded`, without its quotes.
+pub(super) fn parameter<'a>(hop: &'a str, wanted: &str) -> Option<&'a str> {
+    hop.split(';').find_map(|pair| {
+        let (name, value) = pair.split_once('=')?;
+        let is_wanted = name.trim().eq_ignore_ascii_case(wanted);
+        is_wanted.then(|| value.trim().trim_matches('"'))
+    })
 }
 
 /// Splits a header into hops. A hop that is not UTF-8 does not affect the others.
-fn hops(line: &[u8]) -> impl Iterator<Item = Option<&str>> {
+pub(super) fn hops(line: &[u8]) -> impl Iterator<Item = Option<&str>> {
     line.split(|byte| *byte == b',').map(|hop| std::str::from_utf8(hop).ok())
 }
 

@@ -1,6 +1,6 @@
 //! The settings of the HTTP server.
 
-use std::{path::PathBuf, time::Duration};
+use std::{net::IpAddr, path::PathBuf, time::Duration};
 
 use serde::Deserialize;
 
@@ -40,6 +40,13 @@ pub struct Settings {
     pub proxy_header: ProxyHeader,
     pub behind_tls_proxy: bool,
     pub tls: Option<Tls>,
+}
+
+impl Settings {
+    /// Whether the process believes the headers of a peer with this address.
+    pub(super) fn is_trusted_proxy(&self, address: IpAddr) -> bool {
+        self.trusted_proxies.iter().any(|network| network.contains(&address))
+    }
 }
 
 /// The header in which a proxy names the client.
