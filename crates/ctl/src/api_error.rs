@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use domain::json::FieldError;
+use domain::printable::one_line;
 use domain::returns::{Ineligible, UnitId};
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::{Response, StatusCode};
@@ -113,12 +114,13 @@ pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 
 impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)?;
+        // Only the line breaks below are ours.
+        f.write_str(&one_line(&self.message))?;
         for error in &self.errors {
-            write!(f, "\n  {error}")?;
+            write!(f, "\n  {}", one_line(&error.to_string()))?;
         }
         for reason in &self.reasons {
-            write!(f, "\n  {reason}")?;
+            write!(f, "\n  {}", one_line(reason))?;
         }
         match &self.request_id {
             Some(id) => write!(f, "\n  request id {id}"),
@@ -152,6 +154,20 @@ mod tests {
         let refusal = "this needs the scope manage\n  client bh_1 was used";
         assert_eq!(error(StatusCode::FORBIDDEN), refusal);
         assert_eq!(error(StatusCode::NOT_FOUND), "this needs the scope manage");
+    }
+
+    #[test]
+    fn a_response_cannot_add_a_line() {
+        check(
+            r#"{"message": "no order \"a\nerror: b\"", "errors": [
+                {"field": "$.x\n", "code": "invalid", "detail": "y\r\nrequest id r-2"}],
+                "changes": [{"field": "a\nb", "quoted": 1, "current": 2}]}"#,
+            &expect![[r#"
+                no order "a\nerror: b"
+                  $.x\n: invalid (y\r\nrequest id r-2)
+                  a\nb was 1 and is now 2
+                  request id r-1"#]],
+        );
     }
 
     #[test]

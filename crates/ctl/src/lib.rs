@@ -162,7 +162,7 @@ fn exit_with(error: &clap::Error) -> ! {
 
 /// Prints an error and returns the exit code for it.
 pub fn exit_code(error: &anyhow::Error) -> ExitCode {
-    output::message(&output::wrapped_message(&format!("error: {error:#}")));
+    output::message(&output::wrapped_message(&format!("error: {}", output::causes(error))));
     if error.is::<UsageError>() || error.is::<settings::MissingSetting>() {
         ExitCode::from(2)
     } else if error.is::<Interrupted>() {

@@ -23,7 +23,7 @@ use url::Url;
 use crate::api_client::ApiClient;
 use crate::connection::OperatorArgs;
 use crate::delivery_services::DeliveryServiceArgs;
-use crate::output::{Format, message, print};
+use crate::output::{Format, causes, message, print};
 use crate::usage_error;
 
 /// Part of the error about a listener that was away for too long.
@@ -160,7 +160,7 @@ impl Listener {
                 page.messages
             }
             Err(error) => {
-                message(&format!("warning: {error:#}"));
+                message(&format!("warning: {}", causes(&error)));
                 sleep(RETRY_DELAY).await;
                 if error.to_string().contains(TOO_OLD) {
                     self.start_again().await;

@@ -6,6 +6,8 @@ use std::{fs, io};
 use anyhow::Context as _;
 use clap::{Args, Command};
 
+use crate::output::file_name;
+
 /// Write a manual page for every command
 #[derive(Args)]
 #[command(after_help = "\
@@ -20,7 +22,7 @@ pub(crate) fn run(Arguments { folder }: &Arguments, command: Command) -> anyhow:
     fs::create_dir_all(folder)
         .and_then(|()| clap_mangen::generate_to(command, folder))
         .and_then(|()| name_examples(folder))
-        .with_context(|| format!("cannot write to {}", folder.display()))
+        .with_context(|| format!("cannot write to {}", file_name(folder)))
 }
 
 /// The text after the options has only examples, and clap calls it EXTRA.

@@ -1,15 +1,18 @@
 //! Output of the commands: tables for people, JSON for scripts.
 
 mod details;
+mod errors;
 mod layout;
 mod shell;
 mod table;
 mod terminal;
 
+use domain::printable::one_line;
 use iso_currency::Currency;
 use serde_json::Value;
 
 pub(crate) use details::{details, named_texts, paragraph, wrapped_message};
+pub(crate) use errors::{causes, file_name};
 pub(crate) use layout::Layout;
 pub(crate) use shell::command;
 use table::take_left_out;
@@ -89,6 +92,11 @@ pub(crate) fn items<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
 /// The text at a JSON pointer, or a dash.
 pub(crate) fn text_at(value: &Value, pointer: &str) -> String {
     text(value.pointer(pointer))
+}
+
+/// The text at a JSON pointer in one line, for messages that are not a table; or a dash.
+pub(crate) fn line_at(value: &Value, pointer: &str) -> String {
+    one_line(&text_at(value, pointer))
 }
 
 fn text(value: Option<&Value>) -> String {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api_error::ApiError;
 use crate::connection::OperatorCommand;
-use crate::output::{Column, details, text_at, time, time_at, value};
+use crate::output::{Column, details, line_at, time, time_at, value};
 use crate::usage_error;
 
 const ROLES: [&str; 4] = ["operator", "support", "merchant-admin", "merchant-viewer"];
@@ -202,8 +202,8 @@ fn describe_link(person: &Value, response: &Value) -> String {
          It works once, expires at {} and is not shown again.\n\
          The person sets a password there and signs in to the console.\n",
         details(person, COLUMNS),
-        text_at(response, "/invitation/url"),
-        text_at(person, "/email"),
+        line_at(response, "/invitation/url"),
+        line_at(person, "/email"),
         time_at(response, "/invitation/expires_at"),
     )
 }

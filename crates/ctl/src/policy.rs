@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api_client::ApiClient;
 use crate::connection::{OperatorArgs, OperatorCommand};
-use crate::output::{Column, count, items, table, text_at, value};
+use crate::output::{Column, count, file_name, items, table, text_at, value};
 use crate::service_urls::RETURNS;
 use crate::settings::{Settings, read_text};
 
@@ -161,7 +161,7 @@ fn add(sum: &mut Value, page: &Value) {
 /// Reads a policy. YAML includes JSON.
 fn read(file: &Path) -> anyhow::Result<Map<String, Value>> {
     let text = read_text(file)?;
-    yaml_serde::from_str(&text).with_context(|| format!("{} has no rules", file.display()))
+    yaml_serde::from_str(&text).with_context(|| format!("{} has no rules", file_name(file)))
 }
 
 fn describe(merchant: &Value) -> String {

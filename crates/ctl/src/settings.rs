@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
+use crate::output::file_name;
+
 const SETTINGS_FILE: &str = "BACKHAUL_SETTINGS";
 
 /// The environment and the settings file.
@@ -78,7 +80,7 @@ impl Settings {
     pub fn read(file: &Path) -> anyhow::Result<HashMap<String, String>> {
         let text = fs::read_to_string(file).map_err(anyhow::Error::from);
         text.and_then(|text| parse(&text))
-            .with_context(|| format!("cannot read {}", file.display()))
+            .with_context(|| format!("cannot read {}", file_name(file)))
     }
 
     /// Overrides the given values.
@@ -97,7 +99,7 @@ impl Settings {
     pub fn require(&self, setting: Setting) -> Result<&str, MissingSetting> {
         let Setting { name, flag, description } = setting;
         let hint = || match &self.checkout {
-            Some(path) => format!(", or start the stack in {} with scripts/run", path.display()),
+            Some(path) => format!(", or start the stack in {} with scripts/run", file_name(path)),
             None => String::new(),
         };
         self.get(name).ok_or_else(|| MissingSetting { description, name, flag, hint: hint() })
@@ -148,7 +150,7 @@ pub(crate) fn read_text(file: &Path) -> anyhow::Result<String> {
     } else {
         fs::read_to_string(file)
     };
-    text.with_context(|| format!("cannot read {}", file.display()))
+    text.with_context(|| format!("cannot read {}", file_name(file)))
 }
 
 /// Reads a secret from a file and strips the final line break.
@@ -157,7 +159,7 @@ pub(crate) fn read_secret(file: &Path) -> anyhow::Result<String> {
     let secret = text.strip_suffix('\n').unwrap_or(&text);
     let secret = secret.strip_suffix('\r').unwrap_or(secret);
     if secret.is_empty() {
-        bail!("the secret file {} is empty", file.display());
+        bail!("the secret file {} is empty", file_name(file));
     }
     Ok(secret.to_owned())
 }

@@ -5,12 +5,13 @@
 //! beginning therefore starts with the IDs that have it, and no service reads more than one page.
 
 use anyhow::bail;
+use domain::printable::one_line;
 use serde_json::Value;
 use uuid::Uuid;
 
 use crate::api_client::ApiClient;
 use crate::delivery_services::merge_lists;
-use crate::output::{items, text_at};
+use crate::output::{items, line_at};
 use crate::usage_error;
 
 /// Shorter beginnings match the IDs of more than a minute.
@@ -25,7 +26,7 @@ pub(crate) async fn resolve(
     key: &str,
     text: &str,
 ) -> anyhow::Result<String> {
-    let text = text.trim().to_lowercase();
+    let text = one_line(&text.trim().to_lowercase());
     let last = match parse(&text) {
         Some(Beginning::Whole(id)) => return Ok(id.to_string()),
         Some(Beginning::Part(last)) => last,
@@ -43,7 +44,7 @@ pub(crate) async fn resolve(
         service.search(&["v1", key], &[after.as_slice(), &limit].concat()).await
     };
     let (page, outcome) = merge_lists(services, key, call).await?;
-    let ids = items(&page, &format!("/{key}")).iter().map(|item: &Value| text_at(item, "/id"));
+    let ids = items(&page, &format!("/{key}")).iter().map(|item: &Value| line_at(item, "/id"));
     let mut ids: Vec<_> = ids.filter(|id| id.starts_with(&text)).collect();
     ids.sort_unstable();
     match ids.as_slice() {

@@ -11,7 +11,7 @@ use platform::signing::{Secret, SignedHeaders, verify};
 use platform::{Clock, Timestamp};
 use serde_json::json;
 
-use crate::output::Format;
+use crate::output::{Format, file_name};
 use crate::settings::read_secret;
 use crate::time_input::parse_time;
 
@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 fn read_body(file: &Path) -> anyhow::Result<Vec<u8>> {
     if file != Path::new("-") {
-        return fs::read(file).with_context(|| format!("cannot read {}", file.display()));
+        return fs::read(file).with_context(|| format!("cannot read {}", file_name(file)));
     }
     let mut body = Vec::new();
     io::stdin().read_to_end(&mut body).context("cannot read standard input")?;

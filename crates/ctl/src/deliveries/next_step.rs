@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::output::{command, count, text_at, time_at};
+use crate::output::{command, count, line_at, text_at, time_at};
 
 pub(crate) fn describe(delivery: &Value) -> String {
     match text_at(delivery, "/state").as_str() {
@@ -69,7 +69,7 @@ fn attempts(delivery: &Value) -> u64 {
 /// The reason of the last failure.
 fn cause(delivery: &Value) -> String {
     match text_at(delivery, "/last_status").as_str() {
-        "-" => format!("the last one failed: {}", text_at(delivery, "/last_error")),
+        "-" => format!("the last one failed: {}", line_at(delivery, "/last_error")),
         status => format!("the endpoint responded with {status} to the last one"),
     }
 }

@@ -8,7 +8,7 @@ use domain::access::MerchantId;
 use serde_json::{Map, Value, json};
 
 use crate::connection::OperatorArgs;
-use crate::output::{Column, computed, details, table, text_at, value};
+use crate::output::{Column, computed, details, file_name, table, text_at, value};
 use crate::settings::read_text;
 
 const FIELDS: &[Column] = &[
@@ -109,7 +109,7 @@ fn body(file: Option<&Path>, fields: Vec<(&str, Value)>) -> anyhow::Result<Optio
 
 fn read(file: &Path) -> anyhow::Result<Map<String, Value>> {
     let text = read_text(file)?;
-    serde_json::from_str(&text).with_context(|| format!("{} is not a JSON object", file.display()))
+    serde_json::from_str(&text).with_context(|| format!("{} is not a JSON object", file_name(file)))
 }
 
 fn parse_field(field: &str) -> Result<(&'static str, Value), String> {

@@ -14,6 +14,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
+use domain::printable::one_line;
 use serde_json::{Map, Value, json};
 
 use self::file::MerchantFile;
@@ -21,7 +22,7 @@ use self::plan::{Change, Plan};
 use crate::api_client::ApiClient;
 use crate::connection::OperatorArgs;
 use crate::delivery_services::is_not_found;
-use crate::output::{count, items, text_at};
+use crate::output::{count, file_name, items, text_at};
 
 #[derive(Args)]
 pub(crate) struct Apply {
@@ -42,7 +43,7 @@ pub(super) async fn run(operator: &OperatorArgs, apply: &Apply) -> anyhow::Resul
     let (merchant, clients) = load(&auth, &file).await?;
     let merchant = merchant.as_ref();
     let clients = items(&clients, "/clients");
-    let place = || apply.file.display().to_string();
+    let place = || file_name(&apply.file);
     let plan = Plan::new(&file, merchant, clients, apply.update_secrets).with_context(place)?;
     validate::check(&plan, merchant).with_context(place)?;
     let mut applied = Applied::default();
@@ -100,7 +101,8 @@ impl<'a> Applied<'a> {
         plan: &'a Plan,
     ) -> anyhow::Result<()> {
         for change in &plan.changes {
-            let secret = make_change(auth, file, change).await.with_context(|| change.place())?;
+            let secret =
+                make_change(auth, file, change).await.with_context(|| one_line(&change.place()))?;
             self.changes.push(change);
             self.secrets.extend(secret);
         }

@@ -4,7 +4,7 @@ use domain::json::{
     Code, Document, FieldError, JsonValue, MAX_DEPTH, MAX_VALUES, ParseError, Position,
 };
 use domain::order::{OrderMessage, OrderPolicy};
-use domain::printable::printable;
+use domain::printable::one_line;
 use platform::Clock;
 use serde::de::IgnoredAny;
 
@@ -34,15 +34,15 @@ impl CheckedOrder {
 /// identifier may be empty.
 pub(crate) fn describe_error(order: &str, error: &FieldError) -> String {
     if let ("", "$", Some(detail)) = (order, error.field.as_str(), &error.detail) {
-        return printable(detail);
+        return one_line(detail);
     }
-    printable(&format!("{}: {error}", subject(order, error)))
+    one_line(&format!("{}: {error}", subject(order, error)))
 }
 
 /// A warning in one line, with its order, line and field. The order's identifier may be empty.
 pub(crate) fn describe_warning(order: &str, warning: &FieldError) -> String {
     let detail = warning.detail.as_deref().unwrap_or("is not valid");
-    printable(&format!("warning: {}: {}: {detail}", subject(order, warning), warning.field))
+    one_line(&format!("warning: {}: {}: {detail}", subject(order, warning), warning.field))
 }
 
 /// The order and the line that an error or a warning concerns, for example `order 1001, line 2`.
@@ -192,14 +192,14 @@ mod tests {
         let checked = check(br#"{"identifier": "a\r\n=1;x", "extra": 1}"#);
         for error in &checked.errors {
             let line = describe_error(&checked.identifier, error);
-            assert!(line.starts_with("order a\u{fffd}\u{fffd}=1;x"), "{line:?}");
+            assert!(line.starts_with("order a\\r\\n=1;x"), "{line:?}");
         }
         for warning in &checked.warnings {
             let line = describe_warning(&checked.identifier, warning);
-            assert!(line.starts_with("warning: order a\u{fffd}\u{fffd}=1;x"), "{line:?}");
+            assert!(line.starts_with("warning: order a\\r\\n=1;x"), "{line:?}");
         }
         let malformed = order_is_invalid("two\nlines");
-        assert_eq!(describe_error("", &malformed), "two\u{fffd}lines");
+        assert_eq!(describe_error("", &malformed), "two\\nlines");
     }
 
     #[test]

@@ -15,6 +15,7 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 use super::report::{Rejection, Report};
+use crate::output::file_name;
 
 /// The content of a checkpoint file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,7 +116,7 @@ impl Checkpoint {
         let path = checkpoint_path(file);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                Err(error).with_context(|| format!("cannot remove {}", path.display()))
+                Err(error).with_context(|| format!("cannot remove {}", file_name(&path)))
             }
             _ => Ok(()),
         }
@@ -127,7 +128,7 @@ impl Checkpoint {
         // The rename is atomic: a crash leaves the old file or the new one.
         fs::write(&temporary, serde_json::to_vec(&self.content)?)
             .and_then(|()| fs::rename(&temporary, path))
-            .with_context(|| format!("cannot write {}", path.display()))
+            .with_context(|| format!("cannot write {}", file_name(path)))
     }
 }
 
@@ -138,7 +139,8 @@ fn checkpoint_path(file: &Path) -> PathBuf {
 }
 
 fn with_metadata(content: Content, file: &Path) -> anyhow::Result<Content> {
-    let metadata = fs::metadata(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let metadata =
+        fs::metadata(file).with_context(|| format!("cannot read {}", file_name(file)))?;
     let modified = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
     Ok(Content { bytes: metadata.len(), modified_nanos: modified.as_nanos(), ..content })
 }
@@ -147,7 +149,7 @@ fn read(path: &Path) -> anyhow::Result<Option<Content>> {
     match fs::read(path) {
         Ok(bytes) => Ok(serde_json::from_slice(&bytes).ok()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", file_name(path))),
     }
 }
 

@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Args, value_parser};
 use domain::order::MAX_ORDERS;
+use domain::printable::one_line;
 use futures_util::StreamExt as _;
 use serde_json::json;
 use tokio::sync::watch;
@@ -27,7 +28,7 @@ use super::checkpoint::Checkpoint;
 use super::file::Source;
 use super::intake_client::{IntakeArgs, IntakeClient};
 use super::report::Report;
-use crate::output::{Format, count, message};
+use crate::output::{Format, count, file_name, message};
 use crate::settings::Settings;
 use crate::usage_error;
 
@@ -109,7 +110,8 @@ impl Importer {
         let mut results = Vec::new();
         for (file, source) in files.iter().zip(&sources) {
             let summary = self.import(source, file, interrupted.clone()).await;
-            let summary = summary.with_context(|| format!("{file} is not imported completely"))?;
+            let summary = summary
+                .with_context(|| format!("{} is not imported completely", one_line(file)))?;
             rejected += summary.rejected;
             results.push(json!({ "file": file, "result": summary }));
             if *interrupted.borrow() {
@@ -139,7 +141,7 @@ impl Importer {
             rows.push((source.name(), checkpoint.earlier.rows));
         }
         for path in reports.keys() {
-            let name = path.display();
+            let name = file_name(path);
             if sources.iter().filter_map(Source::path).any(|file| is_same_file(file, path)) {
                 return Err(usage_error(format!("{name} cannot be both input and report")));
             }
@@ -154,7 +156,7 @@ impl Importer {
                 true => Report::truncate(path, rows),
                 false => Report::delete(path),
             };
-            prepared.with_context(|| format!("cannot write {}", path.display()))?;
+            prepared.with_context(|| format!("cannot write {}", file_name(path)))?;
         }
         Ok(())
     }
@@ -168,6 +170,7 @@ impl Importer {
         let mut checkpoint = Checkpoint::open(source.path(), self.intake.target())?;
         let resumed_at = checkpoint.earlier.done;
         let mut report = Report::new(self.report_path(source), name);
+        let name = &one_line(name);
         let (orders, bytes_read) = source.open()?;
         let bar = progress_bar(source, name);
         if resumed_at > 0 {
@@ -223,8 +226,8 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
 }
 
 fn different_report(source: &Source, earlier: &Path) -> anyhow::Error {
-    let name = source.name();
-    let earlier = earlier.display();
+    let name = one_line(&source.name());
+    let earlier = file_name(earlier);
     usage_error(format!(
         "the unfinished import of {name} reports to {earlier}: resume with --report {earlier}, or \
          remove {name}.import to start over"

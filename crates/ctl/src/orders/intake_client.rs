@@ -12,6 +12,7 @@ use anyhow::{anyhow, bail};
 use clap::Args;
 use domain::json::FieldError;
 use domain::order::OrderOutcome;
+use domain::printable::one_line;
 use platform::http_client;
 use platform::retry::Backoff;
 use reqwest::header::CONTENT_TYPE;
@@ -245,7 +246,8 @@ async fn next_action(response: Response, orders: usize) -> anyhow::Result<NextAc
         }
         status => {
             let message = response.json::<ErrorBody>().await.map(|body| body.message);
-            bail!("the order intake responded with {status}: {}", message.unwrap_or_default());
+            let message = one_line(&message.unwrap_or_default());
+            bail!("the order intake responded with {status}: {message}");
         }
     })
 }

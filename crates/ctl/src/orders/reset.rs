@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use crate::connection::ConnectionArgs;
-use crate::output::{text_at, time_at};
+use crate::output::{line_at, time_at};
 use crate::service_urls::ORDERS;
 
 /// An order that got stuck: its snapshot has a time in the future, so that correct snapshots are stale.
@@ -29,7 +29,7 @@ fn describe(reset: &Value) -> String {
     format!(
         "order {} is reset: its updated_at was {} and is now {}\nThe next snapshot that the merchant \
          publishes is stored.\n",
-        text_at(reset, "/identifier"),
+        line_at(reset, "/identifier"),
         time_at(reset, "/previous_updated_at"),
         time_at(reset, "/updated_at"),
     )

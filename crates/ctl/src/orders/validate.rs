@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use clap::Args;
 use domain::json::FieldError;
 use domain::order::OrderPolicy;
+use domain::printable::one_line;
 use serde_json::{Value, json};
 
 use super::check::{CheckedOrder, check, describe_error, describe_warning};
@@ -45,11 +46,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let format = Format::new(arguments.json);
     let mut summary = Summary::default();
     for file in &arguments.files {
-        let (orders, _) = Source::from(file.as_str()).open().with_context(|| file.clone())?;
+        let (orders, _) = Source::from(file.as_str()).open().with_context(|| one_line(file))?;
         for order in orders {
-            let order = order.with_context(|| file.clone())?;
+            let order = order.with_context(|| one_line(file))?;
             let checked = check(&order, policy);
-            summary.add(&format!("{file}:{}", checked.line), &checked, format)?;
+            summary.add(&format!("{}:{}", one_line(file), checked.line), &checked, format)?;
         }
     }
     let is_valid = summary.rejected == 0;

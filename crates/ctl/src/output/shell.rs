@@ -1,8 +1,11 @@
 //! Suggested commands.
 
-/// A command of this program for a POSIX shell. Merchants choose identifiers, and readers paste the commands.
+use domain::printable::one_line;
+
+/// A command of this program for a POSIX shell, in one line. Merchants choose identifiers, and readers paste the
+/// commands.
 pub(crate) fn command(words: &[&str]) -> String {
-    let words: Vec<_> = words.iter().map(|word| shell_word(word)).collect();
+    let words: Vec<_> = words.iter().map(|word| shell_word(&one_line(word))).collect();
     format!("backhaul {}", words.join(" "))
 }
 
@@ -53,5 +56,6 @@ mod tests {
     fn each_word_of_a_command_is_quoted() {
         let suggested = command(&["deliveries", "show", "a;b"]);
         assert_eq!(suggested, "backhaul deliveries show 'a;b'");
+        assert_eq!(command(&["a\nb"]), r"backhaul 'a\nb'");
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use crate::api_client::ApiClient;
-use crate::output::{items, message, text_at, time_at};
+use crate::output::{causes, items, message, text_at, time_at};
 
 /// More messages of one return are not looked up.
 const MAX_MESSAGES: usize = 1000;
@@ -18,7 +18,8 @@ pub(super) async fn add(client: &ApiClient, rma: &str, entries: &mut [Value]) {
     let deliveries = match deliveries {
         Ok(deliveries) => deliveries,
         Err(error) => {
-            message(&format!("warning: cannot tell whether the messages arrived: {error:#}"));
+            let causes = causes(&error);
+            message(&format!("warning: cannot tell whether the messages arrived: {causes}"));
             return;
         }
     };

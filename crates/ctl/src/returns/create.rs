@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
+use domain::printable::one_line;
 use domain::returns::ReturnMethod;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::parse_line_unit;
 use crate::api_client::ApiClient;
-use crate::output::{items, join, text_at};
+use crate::output::{file_name, items, join, line_at};
 use crate::service_urls::EXCHANGE;
 use crate::settings::{Settings, read_text};
 use crate::usage_error;
@@ -52,7 +53,7 @@ impl Create {
         let key = self.idempotency_key.clone().unwrap_or_else(|| Uuid::new_v4().to_string());
         let request: Map<String, Value> = match &self.body {
             Some(file) => serde_json::from_str(&read_text(file)?)
-                .with_context(|| format!("{} is not a JSON object", file.display()))?,
+                .with_context(|| format!("{} is not a JSON object", file_name(file)))?,
             None => self.request(client).await?,
         };
         let client = client.with_header("Idempotency-Key", &key);
@@ -105,7 +106,8 @@ async fn variant(client: &ApiClient, order: &str, line: &str, sku: &str) -> anyh
     let offer = exchange.get(&["v1", "variants", product]).await?;
     let variants = items(&offer, "/variants");
     let Some(found) = variants.iter().find(|it| it.get("sku") == Some(&json!(sku))) else {
-        let skus = join(variants.iter().map(|it| text_at(it, "/sku")));
+        let skus = join(variants.iter().map(|it| line_at(it, "/sku")));
+        let [sku, product] = [sku, product].map(one_line);
         bail!("the merchant does not offer {sku} for {product}, only: {skus}");
     };
     let part = |name: &str| found.get(name).cloned().unwrap_or_default();

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use domain::access::Scope;
+use domain::printable::one_line;
 use domain::returns::{Ineligible, ReturnMethod, Rma};
 use serde::Deserialize as _;
 use serde_json::{Value, json};
@@ -158,7 +159,7 @@ fn reasons(order: &Value) -> String {
     let mut reasons: Vec<_> = units.filter_map(reason).collect();
     reasons.sort_unstable();
     reasons.dedup();
-    reasons.iter().map(|reason| format!("\n  {reason}")).collect()
+    reasons.iter().map(|reason| format!("\n  {}", one_line(reason))).collect()
 }
 
 /// The newest order that has returnable units.

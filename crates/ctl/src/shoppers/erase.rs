@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::describe;
 use crate::api_client::ApiClient;
-use crate::output::{Column, Format, details, items, message, table, text_at, time, value};
+use crate::output::{Column, Format, causes, details, items, message, table, text_at, time, value};
 use crate::service_urls::RETURNS;
 use crate::settings::Settings;
 use crate::usage_error;
@@ -124,8 +124,9 @@ async fn erased_orders(orders: &ApiClient, identifiers: &[Value]) -> Vec<String>
                 erased.extend((email == ERASED_EMAIL).then(|| identifier.to_owned()));
             }
             Err(error) => {
+                let causes = causes(&error);
                 message(&format!(
-                    "warning: cannot tell which orders were erased already: {error:#}"
+                    "warning: cannot tell which orders were erased already: {causes}"
                 ));
                 break;
             }

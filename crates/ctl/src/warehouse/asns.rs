@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::Subcommand;
 use domain::json::Document;
+use domain::printable::one_line;
 use domain::warehouse::InboundAsn;
 use serde_json::Value;
 
 use super::product;
 use crate::api_client::NO_QUERY;
 use crate::connection::MerchantCommand;
-use crate::output::{Column, computed, details, items, table, text_at, time, value};
+use crate::output::{Column, computed, details, file_name, items, table, text_at, time, value};
 use crate::service_urls::WAREHOUSE;
 use crate::settings::read_text;
 
@@ -110,10 +111,12 @@ pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<(
 fn read(file: &Path) -> anyhow::Result<Value> {
     let text = read_text(file)?;
     let document = Document::parse(text.as_bytes())
-        .with_context(|| format!("{} is not JSON", file.display()))?;
+        .with_context(|| format!("{} is not JSON", file_name(file)))?;
     if let Err(invalid) = InboundAsn::read(&document) {
-        let errors: Vec<_> = invalid.errors.iter().map(|error| format!("\n  {error}")).collect();
-        anyhow::bail!("{}: {invalid}:{}", file.display(), errors.concat());
+        let errors =
+            invalid.errors.iter().map(|error| format!("\n  {}", one_line(&error.to_string())));
+        let errors: String = errors.collect();
+        anyhow::bail!("{}: {invalid}:{errors}", file_name(file));
     }
     Ok(document.value().to_value())
 }

@@ -11,9 +11,11 @@ use domain::json::{
     variant,
 };
 use domain::merchant::{Interface, Settings};
+use domain::printable::one_line;
 use domain::warehouse::{Warehouse, Warehouses};
 use serde_json::{Map, Value};
 
+use crate::output::file_name;
 use crate::settings::{read_secret, read_text};
 
 /// The validation of the plan limits lengths.
@@ -67,7 +69,7 @@ impl MerchantFile {
     /// Reads a file, and the files of secrets that it names.
     pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
         let folder = path.parent().unwrap_or(Path::new(""));
-        Self::parse(&read_text(path)?, folder).with_context(|| path.display().to_string())
+        Self::parse(&read_text(path)?, folder).with_context(|| file_name(path))
     }
 
     /// Paths of secrets are relative to `folder`. The error has a line for each wrong name or value.
@@ -197,8 +199,8 @@ fn members(object: &Object<'_>) -> Map<String, Value> {
 fn describe(error: &FieldError) -> String {
     let place = error.field.replace("['", ".").replace("']", "");
     match place.strip_prefix("$.") {
-        Some(place) => format!("{place}: {}", reason(error)),
-        None => reason(error),
+        Some(place) => one_line(&format!("{place}: {}", reason(error))),
+        None => one_line(&reason(error)),
     }
 }
 

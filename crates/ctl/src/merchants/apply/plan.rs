@@ -3,13 +3,14 @@
 use anyhow::bail;
 use domain::access::Scopes;
 use domain::merchant::REDACTED;
+use domain::printable::one_line;
 use domain::warehouse::Warehouse;
 use serde::{Deserialize as _, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::compare::{Difference, differences, header_object};
 use super::file::{ClientEntry, EndpointEntry, MerchantFile, SECRETS};
-use crate::output::{items, text_at};
+use crate::output::{items, line_at, text_at};
 
 /// A change, with the body of its request, which the output does not show.
 #[derive(Debug, Serialize)]
@@ -123,10 +124,11 @@ impl Plan {
         match clients.iter().find(is_same) {
             Some(found) if text_at(found, "/scope") == wanted => {}
             Some(found) => bail!(
-                "client {} ({name}) has the scopes {}, not {wanted}, and they cannot be changed: \
+                "client {} ({}) has the scopes {}, not {wanted}, and they cannot be changed: \
                  revoke it with backhaul client revoke, or choose another name",
-                text_at(found, "/client_id"),
-                text_at(found, "/scope"),
+                line_at(found, "/client_id"),
+                one_line(name),
+                line_at(found, "/scope"),
             ),
             None => {
                 let body = json!({ "merchant": file.merchant, "name": name, "scopes": scopes });
@@ -216,7 +218,7 @@ fn hide_secrets(difference: &mut Difference) {
 
 /// A change as lines: `+` for something new, `~` for a changed value.
 pub(super) fn describe(change: &Value) -> String {
-    let text = |pointer: &str| text_at(change, pointer);
+    let text = |pointer: &str| line_at(change, pointer);
     let sign = if change.get("is_new") == Some(&json!(true)) { '+' } else { '~' };
     let heading = match text("/change").as_str() {
         "create_merchant" => format!("+ merchant {}\n", text("/name")),
@@ -234,12 +236,12 @@ pub(super) fn describe(change: &Value) -> String {
     };
     let is_new = heading.starts_with('+');
     let fields = items(change, "/fields").iter().map(|field| {
-        let name = text_at(field, "/field");
+        let name = line_at(field, "/field");
         let from = field.get("from");
         let to = field.get("to");
         let value = |value: Option<&Value>| match value {
             None | Some(Value::Null) => "none".to_owned(),
-            Some(Value::String(text)) => text.clone(),
+            Some(Value::String(text)) => one_line(text),
             Some(other) => other.to_string(),
         };
         if is_new {

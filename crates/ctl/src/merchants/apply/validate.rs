@@ -7,6 +7,7 @@ use domain::access::Scope;
 use domain::json::{Document, FieldError, Object, ValidationError, array, object, text, variant};
 use domain::merchant::guard::Guard;
 use domain::merchant::{Endpoint, Interface, Settings, SettingsChange, read_new_merchant};
+use domain::printable::one_line;
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -98,7 +99,7 @@ fn describe(change: &Change, error: &FieldError) -> String {
         }
         _ => format!("{}{field}", change.place()),
     };
-    format!("{place}: {}", reason(error))
+    one_line(&format!("{place}: {}", reason(error)))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::orders::check::describe_error;
 use crate::orders::file::Source;
 use crate::orders::report::{Rejection, Report};
-use crate::output::{count, is_stderr_terminal, message};
+use crate::output::{count, file_name, is_stderr_terminal, message};
 
 /// Further errors are only counted. The report lists all of them.
 const MAX_SHOWN_ERRORS: u64 = 10;
@@ -115,6 +115,6 @@ pub(super) fn print_summary(name: &str, summary: &Summary, report: &Report) {
         message(&format!("{name}: {}", count(*errors - MAX_SHOWN_ERRORS, "more error")));
     }
     if *rejected > 0 {
-        message(&format!("{name}: rejected orders are listed in {}", report.path().display()));
+        message(&format!("{name}: rejected orders are listed in {}", file_name(report.path())));
     }
 }
