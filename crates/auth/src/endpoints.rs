@@ -20,7 +20,7 @@ use crate::{
     App,
     credentials::{self, Rotation},
     error::Error,
-    merchants::{MerchantView, Redacted, check_version, redact, update_in, update_with},
+    merchants::{Condition, MerchantView, Redacted, check_version, redact, update_in, update_with},
     store::merchants::{self, StoredMerchant},
 };
 
@@ -58,8 +58,7 @@ pub(crate) async fn list(app: &App, merchant: &str) -> Result<EndpointList, Erro
 
 /// How an endpoint is replaced.
 pub(crate) struct SetOptions {
-    /// The version of the merchant that the caller has read.
-    pub(crate) expected_version: Option<i64>,
+    pub(crate) condition: Condition,
     /// Whether a URL without a query keeps the query that is stored for it.
     pub(crate) keep_queries: bool,
 }
@@ -76,7 +75,10 @@ pub(crate) async fn set(
 ) -> Result<EndpointView, Error> {
     let certificate_expires_at = certificate_expires_at(&new.authentication)?;
     let (stored, secret) = update_with(app, actor, merchant, "endpoint.set", |merchant, now| {
-        check_version(merchant, options.expected_version)?;
+        if options.condition.must_be_new && merchant.endpoints.contains_key(&interface) {
+            return Err(Error::EndpointExists(merchant.identifier.clone(), interface));
+        }
+        check_version(merchant, options.condition.expected_version)?;
         if new.url.is_none() && merchant.settings.base_url.is_none() {
             return Err(Error::NoBaseUrl(merchant.identifier.clone()));
         }

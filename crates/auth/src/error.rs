@@ -59,6 +59,10 @@ pub(crate) enum Error {
     UnknownInterface(#[from] UnknownInterface),
     #[error("merchant {0} has no endpoint for {1}")]
     EndpointNotFound(MerchantId, Interface),
+    #[error("merchant {0} already has an endpoint for {1}")]
+    EndpointExists(MerchantId, Interface),
+    #[error("merchant {0} already has a warehouse {1}")]
+    WarehouseExists(MerchantId, String),
     #[error("merchant {0} has no warehouse {1}")]
     WarehouseNotFound(MerchantId, String),
     #[error("merchant {0} has the maximum number of warehouses")]
@@ -179,7 +183,9 @@ impl Failure for Error {
             | Self::NoTotp(_)
             | Self::TooManyWarehouses(_)
             | Self::NoBaseUrl(_) => ErrorKind::Conflict,
-            Self::MerchantChanged(_) => ErrorKind::Changed,
+            Self::MerchantChanged(_) | Self::EndpointExists(..) | Self::WarehouseExists(..) => {
+                ErrorKind::Changed
+            }
             Self::SignInFailed(_) | Self::OidcFailed | Self::SessionEnded => {
                 ErrorKind::Unauthenticated
             }
@@ -216,6 +222,7 @@ impl Failure for Error {
             | Self::SecretStillValid { .. }
             | Self::SigningSecretInUse { .. } => Some("secret_in_use"),
             Self::MerchantChanged(_) => Some("changed"),
+            Self::EndpointExists(..) | Self::WarehouseExists(..) => Some("exists"),
             _ => None,
         }
     }

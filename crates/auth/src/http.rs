@@ -29,7 +29,7 @@ use platform::{
 };
 use serde_json::json;
 
-use crate::{credentials::Rotation, error::Error};
+use crate::{credentials::Rotation, error::Error, merchants::Condition};
 
 const MAX_OVERLAP_SECONDS: i64 = 30 * 24 * 3600;
 
@@ -81,6 +81,13 @@ fn listed_merchant<'a>(
 fn expected_version(request: &HttpRequest) -> Option<i64> {
     let value = request.headers().get(header::IF_MATCH)?.to_str().unwrap_or_default().trim();
     (value != "*").then(|| value.trim_matches('"').parse().unwrap_or(0))
+}
+
+/// The version of the merchant in `If-Match`, and whether `If-None-Match: *` forbids to replace something.
+fn condition(request: &HttpRequest) -> Condition {
+    let none_match = request.headers().get(header::IF_NONE_MATCH);
+    let must_be_new = none_match.is_some_and(|value| value.as_bytes().trim_ascii() == b"*");
+    Condition { expected_version: expected_version(request), must_be_new }
 }
 
 /// Reads a body, and its digest for the idempotency key.

@@ -137,6 +137,15 @@ pub(crate) async fn update(
     Ok(stored.into())
 }
 
+/// The condition of a request that creates or replaces a part of a merchant.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Condition {
+    /// The version of the merchant that the caller has read.
+    pub(crate) expected_version: Option<i64>,
+    /// Whether a part that exists is not replaced.
+    pub(crate) must_be_new: bool,
+}
+
 /// Rejects a change of another version than the caller has read.
 pub(crate) fn check_version(merchant: &Merchant, expected: Option<i64>) -> Result<(), Error> {
     match expected {

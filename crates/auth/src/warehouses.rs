@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use crate::{
     App,
     error::Error,
-    merchants::{check_version, update_with},
+    merchants::{Condition, check_version, update_with},
     store::merchants,
 };
 
@@ -47,21 +47,24 @@ pub(crate) async fn show(
     Ok(WarehouseView { identifier: identifier.to_owned(), warehouse })
 }
 
-/// Creates or replaces a warehouse. `expected` is the version of the merchant that the caller has read.
+/// Creates or replaces a warehouse.
 pub(crate) async fn set(
     app: &App,
     actor: &str,
     merchant: &str,
     identifier: &str,
     warehouse: Warehouse,
-    expected: Option<i64>,
+    condition: Condition,
 ) -> Result<WarehouseView, Error> {
     let identifier = identifier.to_owned();
     let view = WarehouseView { identifier: identifier.clone(), warehouse: warehouse.clone() };
     update_with(app, actor, merchant, "warehouse.set", |merchant, _| {
-        check_version(merchant, expected)?;
-        let is_full = merchant.warehouses.len() >= MAX_WAREHOUSES;
-        if is_full && !merchant.warehouses.contains_key(&identifier) {
+        let exists = merchant.warehouses.contains_key(&identifier);
+        if exists && condition.must_be_new {
+            return Err(Error::WarehouseExists(merchant.identifier.clone(), identifier.clone()));
+        }
+        check_version(merchant, condition.expected_version)?;
+        if !exists && merchant.warehouses.len() >= MAX_WAREHOUSES {
             return Err(Error::TooManyWarehouses(merchant.identifier.clone()));
         }
         let detail = json!({ "identifier": identifier, "warehouse": warehouse });

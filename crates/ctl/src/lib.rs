@@ -84,7 +84,7 @@ enum Command {
     Policy(OperatorCommand<policy::Command>),
     /// Manage the endpoints that receive a merchant's messages
     Endpoint(OperatorCommand<endpoints::Command>),
-    /// List, show, set and delete the warehouses of a merchant
+    /// List, show, add, change and delete the warehouses of a merchant
     Warehouse(OperatorCommand<warehouse::records::Command>),
     /// Invite, list and change the people who sign in to the console
     Person(OperatorCommand<people::Command>),

@@ -31,7 +31,7 @@ pub enum ErrorKind {
     TooSlow,
     /// The request conflicts with the state of the resource.
     Conflict,
-    /// The resource is not the version that `If-Match` names.
+    /// The resource is not the version that `If-Match` names, or exists against `If-None-Match`.
     Changed,
     TooLarge,
     /// The media type or encoding is not supported.
@@ -247,7 +247,8 @@ mod tests {
 
     async fn check(failure: impl Failure, message: &str, retry_after: &str) {
         let response = Problem::from(failure).error_response();
-        assert_eq!(response.headers()[header::RETRY_AFTER], retry_after, "{message}");
+        let after = response.headers().get(header::RETRY_AFTER).unwrap();
+        assert_eq!(after, retry_after, "{message}");
         let body = to_bytes(response.into_body()).await.unwrap();
         let body: Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body["message"], message);

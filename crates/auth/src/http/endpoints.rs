@@ -19,8 +19,8 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{
-    RotateSecretRequest, check_merchant, expected_version, idempotency_key, read_rotation,
-    read_with_digest, require_manage, require_read,
+    RotateSecretRequest, check_merchant, condition, expected_version, idempotency_key,
+    read_rotation, read_with_digest, require_manage, require_read,
 };
 use crate::{
     App,
@@ -102,12 +102,12 @@ pub(crate) async fn list_endpoints(
 /// `keep_queries`, a `url` or `token_url` without a query keeps the query that is stored for it.
 #[utoipa::path(
     tag = "endpoints", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
-    params(("merchant" = String, Path), ("interface" = String, Path, example = "rma"), ("If-Match" = Option<String>, Header, description = "The `version` of the merchant that the caller has read"), SetEndpointQuery),
+    params(("merchant" = String, Path), ("interface" = String, Path, example = "rma"), ("If-Match" = Option<String>, Header, description = "The `version` of the merchant that the caller has read"), ("If-None-Match" = Option<String>, Header, description = "`*` creates only: an endpoint that exists is not replaced"), SetEndpointQuery),
     request_body(content = SetEndpointRequest, example = json!({ "url": "https://acme.example/hooks/rmas", "authentication": { "kind": "bearer", "token": "a-secret-token" }, "timeout_ms": 10_000 })),
     responses(
         (status = 200, body = EndpointView),
         (status = 409, description = "The endpoint has no url and the merchant no base_url", body = ErrorBody),
-        (status = 412, description = "The merchant has another version than `If-Match`", body = ErrorBody),
+        (status = 412, description = "The merchant has another version than `If-Match`, or the endpoint exists and `If-None-Match` is `*`", body = ErrorBody),
     )
 )]
 #[put("/v1/merchants/{merchant}/endpoints/{interface}")]
@@ -121,10 +121,7 @@ pub(crate) async fn set_endpoint(
     let (actor, interface) = require_endpoint(&caller, &path)?;
     let guard = app.guard.clone();
     let new = body.read(object(move |body| Endpoint::read(body, interface, &guard))).await?;
-    let options = SetOptions {
-        expected_version: expected_version(&request),
-        keep_queries: query.keep_queries,
-    };
+    let options = SetOptions { condition: condition(&request), keep_queries: query.keep_queries };
     let endpoint = endpoints::set(&app, actor, &path.0, interface, new, options).await?;
     Ok(HttpResponse::Ok().json(endpoint))
 }

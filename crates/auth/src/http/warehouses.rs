@@ -11,7 +11,7 @@ use platform::{
     identity::Caller,
 };
 
-use super::{check_merchant, expected_version, require_manage, require_read};
+use super::{check_merchant, condition, expected_version, require_manage, require_read};
 use crate::{
     App,
     error::Error,
@@ -61,12 +61,12 @@ pub(crate) async fn show_warehouse(
 /// Reports of shipments can name the warehouse, and then take its identifiers and its address.
 #[utoipa::path(
     tag = "warehouses", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
-    params(("merchant" = String, Path), ("identifier" = String, Path, example = "reno"), ("If-Match" = Option<String>, Header, description = "The `version` of the merchant that the caller has read")),
+    params(("merchant" = String, Path), ("identifier" = String, Path, example = "reno"), ("If-Match" = Option<String>, Header, description = "The `version` of the merchant that the caller has read"), ("If-None-Match" = Option<String>, Header, description = "`*` creates only: a warehouse that exists is not replaced")),
     request_body(content = Warehouse, example = json!({ "external_identifier": "DC-7", "address": { "name": "Dock 7", "street": "7 Dock Street", "city": "Reno", "state": "NV", "zip": "89501" }, "settings": { "stock_transfer_identifier": "STO-7" } })),
     responses(
         (status = 200, body = WarehouseView),
         (status = 409, description = "The merchant has 200 warehouses", body = ErrorBody),
-        (status = 412, description = "The merchant has another version than `If-Match`", body = ErrorBody),
+        (status = 412, description = "The merchant has another version than `If-Match`, or the warehouse exists and `If-None-Match` is `*`", body = ErrorBody),
     )
 )]
 #[put("/v1/merchants/{merchant}/warehouses/{identifier}")]
@@ -86,8 +86,8 @@ pub(crate) async fn set_warehouse(
         return Err(Error::from(ValidationError { errors, omitted: 0 }).into());
     }
     let new = read?;
-    let expected = expected_version(&request);
-    let set = warehouses::set(&app, actor, &path.0, &path.1, new, expected).await?;
+    let condition = condition(&request);
+    let set = warehouses::set(&app, actor, &path.0, &path.1, new, condition).await?;
     Ok(HttpResponse::Ok().json(set))
 }
 

@@ -52,3 +52,35 @@ async fn a_change_of_an_old_version_is_refused() {
     let (_, merchant) = app.call(Method::GET, "/v1/merchants/acme", None).await;
     assert_eq!(merchant["name"], "Acme 3");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_only_creates_replaces_nothing() {
+    let app = TestApp::start().await;
+    app.create_merchant("acme").await;
+    for (path, message) in [
+        ("endpoints/rma", "already has an endpoint for rma"),
+        ("warehouses/reno", "already has a warehouse reno"),
+    ] {
+        let body = |name: &str| match path {
+            "endpoints/rma" => json!({"url": format!("https://acme.example/{name}")}),
+            _ => json!({"external_identifier": name}),
+        };
+        let path = format!("/v1/merchants/acme/{path}");
+        let create = async |name: &str| {
+            let request = app.request(Method::PUT, &path).bearer_auth(&app.operator_token);
+            send(request.header("if-none-match", "*").json(&body(name))).await
+        };
+        let (status, created) = create("first").await;
+        assert_eq!(status, StatusCode::OK, "{created}");
+        let (_, before) = app.call(Method::GET, "/v1/merchants/acme", None).await;
+        let (status, refused) = create("second").await;
+        assert_eq!(status, StatusCode::PRECONDITION_FAILED, "{refused}");
+        assert_eq!(refused["code"], "exists");
+        let text = refused["message"].as_str().unwrap();
+        assert!(text.ends_with(message), "{text}");
+        let (_, after) = app.call(Method::GET, "/v1/merchants/acme", None).await;
+        assert_eq!(after, before);
+        let (status, replaced) = app.call(Method::PUT, &path, Some(body("third"))).await;
+        assert_eq!(status, StatusCode::OK, "{replaced}");
+    }
+}

@@ -21,6 +21,7 @@ use crate::{
     Notice, Page, PageError, PageResult, Posted, SignedIn,
     changes::{self, Change},
     confirm::ConfirmPage,
+    error::sentence,
     form::{Form, Input, null_if_empty},
     html, html_with,
     markup::{button, or_dash, row, text, text_or_dash},
@@ -32,10 +33,7 @@ use crate::{
 /// The inputs of the form.
 const INPUTS: &[Input] = &[
     Input::text("identifier", "Our identifier")
-        .hint(
-            "1 to 63 letters, digits, hyphens or underscores. An existing warehouse with this identifier \
-             is replaced.",
-        )
+        .hint("1 to 63 letters, digits, hyphens or underscores. It can never change.")
         .required(),
     Input::text("external_identifier", "External identifier")
         .hint("The identifier in the merchant’s systems, which messages have instead of ours."),
@@ -184,24 +182,41 @@ async fn set_warehouse(posted: Posted<Fields>, merchant: web::Path<String>) -> P
     let identifier = Some(form.value("identifier")).filter(|text| !text.is_empty());
     let url = path!("v1", "merchants", id, "warehouses", identifier.unwrap_or(" "));
     let body = body(&mut form);
-    let set: Result<Value, _> =
-        version.api(&signed_in).send_json(Service::Auth, Method::PUT, None, &url, &body).await;
+    let is_set = fields.is_checked("is_set");
+    let api = version.api(&signed_in);
+    let api = if is_set { api } else { api.with_header("if-none-match", "*") };
+    let set: Result<Value, _> = api.send_json(Service::Auth, Method::PUT, None, &url, &body).await;
     match set {
         Ok(_) => return Ok(Notice::WarehouseSet.redirect(&list_url(id))),
-        Err(error) if is_outdated(&error) => return outdated(&signed_in, id, &url, form).await,
+        Err(error) if is_outdated(&error) => {
+            let stored_at = is_set.then_some(url.as_str());
+            return outdated(&signed_in, id, stored_at, form).await;
+        }
+        Err(ApiError::Conflict(body)) if body.code == "exists" => {
+            form.reject("identifier", sentence(&body.message));
+        }
         Err(ApiError::Invalid(body) | ApiError::Conflict(body)) => form.reject_all(&body),
         Err(error) => return Err(error.into()),
     }
-    let shown = form_page(&signed_in, id, fields.is_checked("is_set"), form).await?;
+    let shown = form_page(&signed_in, id, is_set, form).await?;
     rejected(&WarehousePage { version, ..shown })
 }
 
-/// Shows the values of the warehouse that are stored now beside those of the form. Saving again replaces them.
-async fn outdated(signed_in: &SignedIn, merchant: &str, url: &str, mut form: Form) -> PageResult {
-    let stored = match signed_in.api.get::<Value>(Service::Auth, url, &[]).await {
-        Ok(stored) => Some(Form::of(INPUTS, &stored)),
-        Err(ApiError::NotFound) => None,
-        Err(error) => return Err(error.into()),
+/// Shows the values of the warehouse that are stored now beside those of the form. Saving again replaces them. A form
+/// for a new warehouse has no URL of one, and replaces none.
+async fn outdated(
+    signed_in: &SignedIn,
+    merchant: &str,
+    url: Option<&str>,
+    mut form: Form,
+) -> PageResult {
+    let stored = match url {
+        Some(url) => match signed_in.api.get::<Value>(Service::Auth, url, &[]).await {
+            Ok(stored) => Some(Form::of(INPUTS, &stored)),
+            Err(ApiError::NotFound) => None,
+            Err(error) => return Err(error.into()),
+        },
+        None => None,
     };
     let differ = stored.as_ref().map(|stored| changes::between(stored.facts(), form.facts()));
     form.message = Some(changes::message("merchant"));
@@ -262,19 +277,25 @@ async fn delete_warehouse(posted: Posted<Fields>, path: WarehousePath) -> PageRe
 #[cfg(test)]
 mod tests {
     use actix_web::{
+        HttpRequest, HttpResponse,
         cookie::Cookie,
         test::{TestRequest, call_service, init_service, read_body},
     };
 
     use super::*;
-    use crate::fixtures::{app_with_changed_merchant, post};
+    use crate::fixtures::{app_with_changed_merchant, app_with_services, post};
 
     #[actix_web::test]
     async fn a_warehouse_that_another_person_changed_is_not_replaced() {
         let app = actix_web::App::new().app_data(web::Data::new(app_with_changed_merchant()));
         let app = init_service(app.configure(routes)).await;
         for (version, status) in [("1", StatusCode::CONFLICT), ("2", StatusCode::SEE_OTHER)] {
-            let fields = [("version", version), ("identifier", "reno"), ("city", "Sparks")];
+            let fields = [
+                ("version", version),
+                ("is_set", "true"),
+                ("identifier", "reno"),
+                ("city", "Sparks"),
+            ];
             let request = TestRequest::post()
                 .uri("/merchants/acme/warehouses")
                 .cookie(Cookie::new("__Host-session", "s"))
@@ -292,6 +313,30 @@ mod tests {
                 assert!(page.contains(r#"name="version" value="2""#), "{page}");
             }
         }
+    }
+
+    /// An auth that has the warehouse `lyon`.
+    fn auth(app: &mut web::ServiceConfig) {
+        let respond = async |request: HttpRequest| match request.headers().get("if-none-match") {
+            Some(any) if any == "*" => HttpResponse::PreconditionFailed().json(json!({
+                "message": "merchant acme already has a warehouse lyon", "code": "exists",
+            })),
+            _ => HttpResponse::Ok().json(json!({})),
+        };
+        app.route("/v1/merchants/acme/warehouses/lyon", web::put().to(respond));
+    }
+
+    #[actix_web::test]
+    async fn a_new_warehouse_replaces_none() {
+        let path = "/merchants/acme/warehouses";
+        let fields = [("version", "2"), ("identifier", "lyon")];
+        let (status, _, page) = post(app_with_services(auth), routes, path, &fields).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{page}");
+        assert!(page.contains("already has a warehouse lyon"), "{page}");
+        assert!(page.contains("Add a warehouse") && page.contains(r#"value="lyon""#), "{page}");
+        let fields = [("version", "2"), ("identifier", "lyon"), ("is_set", "true")];
+        let (status, _, page) = post(app_with_services(auth), routes, path, &fields).await;
+        assert_eq!(status, StatusCode::SEE_OTHER, "{page}");
     }
 
     #[actix_web::test]

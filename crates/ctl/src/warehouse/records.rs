@@ -4,6 +4,7 @@ use clap::{Args, Subcommand};
 use domain::access::MerchantId;
 use serde_json::{Map, Value, json};
 
+use crate::api_client::ApiClient;
 use crate::connection::OperatorCommand;
 use crate::output::{Column, computed, join, text_at, value};
 
@@ -29,10 +30,19 @@ Example:
 Example:
   backhaul warehouse show acme reno")]
     Show(Target),
-    /// Add a warehouse, or replace all its settings
+    /// Add a warehouse; one with the same identifier is not replaced
     ///
     /// A report of a shipment that names the warehouse takes its identifiers and address. The address needs all
     /// of --name, --street, --city, --state and --zip.
+    #[command(after_help = "\
+Example:
+  backhaul warehouse add acme reno --external-identifier DC-7 \\
+      --stock-transfer-identifier STO-7 --name 'Dock 7' \\
+      --street '7 Dock Street' --city Reno --state NV --zip 89501")]
+    Add(Box<Set>),
+    /// Replace all settings of a warehouse, or add it
+    ///
+    /// The address needs all of --name, --street, --city, --state and --zip.
     #[command(after_help = "\
 Example:
   backhaul warehouse set acme reno --external-identifier DC-7 \\
@@ -101,6 +111,14 @@ struct Address {
 }
 
 impl Set {
+    async fn send(mut self, client: &ApiClient) -> anyhow::Result<Value> {
+        let target = Target {
+            merchant: self.target.merchant.clone(),
+            warehouse: std::mem::take(&mut self.target.warehouse),
+        };
+        client.put(&target.path(), &self.body()).await
+    }
+
     fn body(self) -> Value {
         let Address { name, company, street, street2, city, state, zip } = self.address;
         let parts = [
@@ -137,14 +155,13 @@ pub(crate) async fn run(arguments: OperatorCommand<Command>) -> anyhow::Result<(
             let response = operator.connect().await?.get(&target.path()).await?;
             format.print_details(&response, COLUMNS)
         }
-        Command::Set(mut set) => {
-            let target = Target {
-                merchant: set.target.merchant.clone(),
-                warehouse: std::mem::take(&mut set.target.warehouse),
-            };
-            let body = set.body();
-            let response = operator.connect().await?.put(&target.path(), &body).await?;
-            format.print_details(&response, COLUMNS)
+        Command::Add(set) => {
+            let client = operator.connect().await?.with_header("If-None-Match", "*");
+            format.print_details(&set.send(&client).await?, COLUMNS)
+        }
+        Command::Set(set) => {
+            let client = operator.connect().await?;
+            format.print_details(&set.send(&client).await?, COLUMNS)
         }
         Command::Delete(target) => {
             let response = operator.connect().await?.delete(&target.path()).await?;
