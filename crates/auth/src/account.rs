@@ -6,9 +6,12 @@ use std::net::IpAddr;
 
 use diesel_async::AsyncPgConnection;
 use domain::json::{Object, text};
-use platform::identity::Caller;
+use platform::{
+    idempotency::{self, IdempotencyKey},
+    identity::Caller,
+};
 use secrecy::SecretString;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -21,7 +24,7 @@ use crate::{
     error::Error,
     invitations::is_totp_required,
     passwords::NewPassword,
-    people, recovery_codes,
+    people, recovery_codes, sealed_response,
     sign_in::secret,
     store::{
         audit,
@@ -49,7 +52,7 @@ impl SignedIn {
 }
 
 /// New recovery codes. Only this response contains them.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize, Deserialize, ToSchema)]
 pub(crate) struct RecoveryCodes {
     /// Each replaces a TOTP code once.
     recovery_codes: Vec<String>,
@@ -119,26 +122,57 @@ pub(crate) async fn change_password(
         .await
 }
 
+/// Replaces the recovery codes. A request with a key that was used gets the first new codes.
 pub(crate) async fn replace_recovery_codes(
     app: &App,
     signed_in: &SignedIn,
+    key: Option<&IdempotencyKey<'_>>,
     proof: Proof,
     address: IpAddr,
 ) -> Result<RecoveryCodes, Error> {
-    let verified = proof.verify(app, signed_in, address, Vec::new()).await?;
+    if let Some(first) = first_codes(app, signed_in, key).await? {
+        return Ok(first);
+    }
+    let verified = match proof.verify(app, signed_in, address, Vec::new()).await {
+        Ok(verified) => verified,
+        // The same request, sent twice at once, has used the code up.
+        Err(error) => return first_codes(app, signed_in, key).await?.ok_or(error),
+    };
     if verified.totp_secret.is_none() {
         return Err(Error::NoTotp(verified.email));
     }
-    app.pool
+    let stored = app
+        .pool
         .transaction_of(signed_in.email.as_str(), async |conn| {
-            let person = proof::lock(conn, signed_in, &verified).await?;
-            let recovery_codes = new_recovery_codes(conn, &person).await?;
-            let actor = person.email.as_str();
-            let record = people::record(actor, "recovery_codes.replaced", &person, json!({}));
-            audit::insert(conn, record, app.clock.now()).await?;
-            Ok(RecoveryCodes { recovery_codes })
+            idempotency::run(conn, key, app.clock.now(), async |conn| {
+                let person = proof::lock(conn, signed_in, &verified).await?;
+                let recovery_codes = new_recovery_codes(conn, &person).await?;
+                let actor = person.email.as_str();
+                let record = people::record(actor, "recovery_codes.replaced", &person, json!({}));
+                audit::insert(conn, record, app.clock.now()).await?;
+                let codes = RecoveryCodes { recovery_codes };
+                sealed_response::seal(app, &codes_context(signed_in), &codes)
+            })
+            .await
         })
-        .await
+        .await?;
+    sealed_response::open(app, &codes_context(signed_in), &stored)
+}
+
+/// The codes of an earlier request with this key.
+async fn first_codes(
+    app: &App,
+    signed_in: &SignedIn,
+    key: Option<&IdempotencyKey<'_>>,
+) -> Result<Option<RecoveryCodes>, Error> {
+    let Some(key) = key else { return Ok(None) };
+    let stored = idempotency::find::<Error>(&mut *app.pool.get().await?, key).await?;
+    let open = |stored: String| sealed_response::open(app, &codes_context(signed_in), &stored);
+    stored.map(open).transpose()
+}
+
+fn codes_context(signed_in: &SignedIn) -> String {
+    format!("response with recovery codes of {}", signed_in.email)
 }
 
 async fn new_recovery_codes(
@@ -163,33 +197,48 @@ pub(crate) async fn show_totp_setup(
     form(app, signed_in).show(setup, is_totp_required(&person))
 }
 
-/// Replaces the authenticator app and the recovery codes, and ends all other sessions.
+/// Replaces the authenticator app and the recovery codes, and ends all other sessions. A request with a key that was
+/// used gets the first new codes.
 pub(crate) async fn change_totp(
     app: &App,
     signed_in: &SignedIn,
+    key: Option<&IdempotencyKey<'_>>,
     change: TotpChange,
     address: IpAddr,
 ) -> Result<RecoveryCodes, Error> {
+    if let Some(first) = first_codes(app, signed_in, key).await? {
+        return Ok(first);
+    }
     let TotpChange { proof, setup, code } = change;
     let form = form(app, signed_in);
     let new = form.verify(setup, "$.new_totp_code", &code, app.clock.now())?;
     let faults = new.as_ref().err().cloned().into_iter().collect();
-    let verified = proof.verify(app, signed_in, address, faults).await?;
+    let verified = match proof.verify(app, signed_in, address, faults).await {
+        Ok(verified) => verified,
+        // The same request, sent twice at once, has used the code up.
+        Err(error) => return first_codes(app, signed_in, key).await?.ok_or(error),
+    };
     let (totp_secret, step) = new?;
-    app.pool
+    let stored = app
+        .pool
         .transaction_of(signed_in.email.as_str(), async |conn| {
-            let mut person = proof::lock(conn, signed_in, &verified).await?;
-            (person.totp_secret, person.totp_step) = (Some(totp_secret.clone()), Some(step));
-            stored_people::save(conn, &person).await?;
-            let recovery_codes = new_recovery_codes(conn, &person).await?;
-            let actor = person.email.as_str();
-            let current = Some(signed_in.session);
-            ended_sessions::end_all(app, conn, actor, &person, current).await?;
-            let record = people::record(actor, "totp.changed", &person, json!({}));
-            audit::insert(conn, record, app.clock.now()).await?;
-            Ok(RecoveryCodes { recovery_codes })
+            idempotency::run(conn, key, app.clock.now(), async |conn| {
+                let mut person = proof::lock(conn, signed_in, &verified).await?;
+                (person.totp_secret, person.totp_step) = (Some(totp_secret.clone()), Some(step));
+                stored_people::save(conn, &person).await?;
+                let recovery_codes = new_recovery_codes(conn, &person).await?;
+                let actor = person.email.as_str();
+                let current = Some(signed_in.session);
+                ended_sessions::end_all(app, conn, actor, &person, current).await?;
+                let record = people::record(actor, "totp.changed", &person, json!({}));
+                audit::insert(conn, record, app.clock.now()).await?;
+                let codes = RecoveryCodes { recovery_codes };
+                sealed_response::seal(app, &codes_context(signed_in), &codes)
+            })
+            .await
         })
-        .await
+        .await?;
+    sealed_response::open(app, &codes_context(signed_in), &stored)
 }
 
 fn form<'a>(app: &'a App, signed_in: &'a SignedIn) -> totp::Form<'a> {

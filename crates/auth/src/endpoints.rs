@@ -11,7 +11,7 @@ use platform::{
     idempotency::{self, IdempotencyKey},
 };
 use secrecy::ExposeSecret as _;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -21,6 +21,7 @@ use crate::{
     credentials::{self, Rotation},
     error::Error,
     merchants::{Condition, MerchantView, Redacted, check_version, redact, update_in, update_with},
+    sealed_response,
     store::merchants::{self, StoredMerchant},
 };
 
@@ -57,24 +58,33 @@ pub(crate) async fn list(app: &App, merchant: &str) -> Result<EndpointList, Erro
 }
 
 /// How an endpoint is replaced.
-pub(crate) struct SetOptions {
+pub(crate) struct SetOptions<'a> {
+    pub(crate) key: Option<IdempotencyKey<'a>>,
     pub(crate) condition: Condition,
     /// Whether a URL without a query keeps the query that is stored for it.
     pub(crate) keep_queries: bool,
 }
 
-/// Creates or replaces an endpoint. A new endpoint gets a signing secret, unless requests to the
-/// interface are not signed.
+/// A response that is stored with its key. The request has secrets, so it is compared here and not by its digest,
+/// which is not encrypted.
+#[derive(Serialize, Deserialize)]
+struct StoredResponse {
+    request: Value,
+    response: Value,
+}
+
+/// Creates or replaces an endpoint, and returns an [`EndpointView`]. A new endpoint gets a signing secret, unless
+/// requests to the interface are not signed. A request with a key that was used gets the first response.
 pub(crate) async fn set(
     app: &App,
     actor: &str,
     merchant: &str,
     interface: Interface,
     new: Endpoint<String>,
-    options: SetOptions,
-) -> Result<EndpointView, Error> {
+    options: SetOptions<'_>,
+) -> Result<Value, Error> {
     let certificate_expires_at = certificate_expires_at(&new.authentication)?;
-    let (stored, secret) = update_with(app, actor, merchant, "endpoint.set", |merchant, now| {
+    let change = |merchant: &mut Merchant, now: Timestamp| {
         if options.condition.must_be_new && merchant.endpoints.contains_key(&interface) {
             return Err(Error::EndpointExists(merchant.identifier.clone(), interface));
         }
@@ -98,18 +108,42 @@ pub(crate) async fn set(
         };
         (endpoint.paused, endpoint.signing_secrets) = (paused, signing_secrets);
         endpoint.certificate_expires_at = certificate_expires_at;
-        let Endpoint { url, path, headers, authentication, timeout_ms, version, .. } =
-            redact(&endpoint);
-        let detail = json!({
-            "interface": interface, "url": url, "path": path, "headers": headers,
-            "authentication": authentication, "timeout_ms": timeout_ms,
-            "version": version,
-        });
+        let detail = set_detail(interface, &endpoint);
         merchant.endpoints.insert(interface, Box::new(endpoint));
         Ok((secret, detail))
+    };
+    let request = serde_json::to_value(&new)?;
+    let context = format!("response about endpoint {interface} of {merchant}");
+    let stored = app
+        .pool
+        .transaction_of(merchant, async |conn| {
+            idempotency::run(conn, options.key.as_ref(), app.clock.now(), async |conn| {
+                let target = (merchant, "endpoint.set");
+                let (stored, secret) = update_in(app, conn, actor, target, &change).await?;
+                let view = EndpointView::new(stored, interface, secret)?;
+                let response = serde_json::to_value(&view)?;
+                let stored = StoredResponse { request: request.clone(), response };
+                sealed_response::seal(app, &context, &stored)
+            })
+            .await
+        })
+        .await?;
+    let stored: StoredResponse = sealed_response::open(app, &context, &stored)?;
+    if stored.request == request {
+        Ok(stored.response)
+    } else {
+        let detail = "this Idempotency-Key was used for a different request";
+        Err(FieldError::invalid("$", detail).into())
+    }
+}
+
+/// The detail of the audit record of an endpoint that was set.
+fn set_detail(interface: Interface, endpoint: &Endpoint<Sealed>) -> Value {
+    let Endpoint { url, path, headers, authentication, timeout_ms, version, .. } = redact(endpoint);
+    json!({
+        "interface": interface, "url": url, "path": path, "headers": headers,
+        "authentication": authentication, "timeout_ms": timeout_ms, "version": version,
     })
-    .await?;
-    EndpointView::new(stored, interface, secret)
 }
 
 /// The end of the client certificate. A private key of another certificate is rejected.

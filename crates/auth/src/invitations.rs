@@ -7,8 +7,9 @@ use std::net::IpAddr;
 use chrono::{DateTime, Utc};
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
+use platform::idempotency::{self, IdempotencyKey};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 use utoipa::ToSchema;
 
@@ -21,6 +22,7 @@ use crate::{
     error::Error,
     people::{self, Manager, NewPerson, PersonView},
     roles::Role,
+    sealed_response,
     store::{
         audit,
         invitations::{self, Invitation},
@@ -57,32 +59,43 @@ pub(crate) struct InvitationDetails {
     totp: TotpSetup,
 }
 
-/// Creates a person and an invitation.
+/// Creates a person and an invitation, and returns an [`InvitedPerson`]. A request with a key that was used gets the
+/// first invitation.
 pub(crate) async fn invite(
     app: &App,
     manager: &Manager<'_>,
+    key: Option<&IdempotencyKey<'_>>,
     new: NewPerson,
-) -> Result<InvitedPerson, Error> {
+) -> Result<Value, Error> {
     check_passwords(app, Error::InvitationsDisabled)?;
     manager.check_merchant(new.merchant.as_ref())?;
     let now = app.clock.now();
+    let context = response_context(&new.email);
     let mut conn = app.pool.get().await?;
     let invited = conn.transaction(async |conn| {
-        let person = people::create(conn, new, State::Invited, now).await?;
-        let invitation = create(app, conn, &person.email).await?;
-        let detail = json!({
-            "name": person.name, "role": person.role, "expires_at": invitation.expires_at,
-        });
-        let record = people::record(manager.actor, "person.invited", &person, detail);
-        audit::insert(conn, record, now).await?;
-        Ok(InvitedPerson { person: PersonView::from(&person), invitation })
+        idempotency::run(conn, key, now, async |conn| {
+            let person = people::create(conn, new, State::Invited, now).await?;
+            let invitation = create(app, conn, &person.email).await?;
+            let detail = json!({
+                "name": person.name, "role": person.role, "expires_at": invitation.expires_at,
+            });
+            let record = people::record(manager.actor, "person.invited", &person, detail);
+            audit::insert(conn, record, now).await?;
+            let person = PersonView::from(&person);
+            sealed_response::seal(app, &context, &InvitedPerson { person, invitation })
+        })
+        .await
     });
     match (invited.await, manager.merchant) {
         (Err(Error::PersonExists(email)), Some(own)) => {
             Err(refusal(app, &mut conn, manager.actor, own, email).await?)
         }
-        (invited, _) => invited,
+        (invited, _) => sealed_response::open(app, &context, &invited?),
     }
+}
+
+fn response_context(person: &Email) -> String {
+    format!("response with an invitation of {person}")
 }
 
 /// The refusal of an address that a person has. The managers of a merchant are not told about people of others.
@@ -106,25 +119,33 @@ async fn refusal(
     Ok(Error::NotInvitable(email))
 }
 
-/// Invites a person again. An earlier invitation is void; the password stays valid until the new
-/// invitation is accepted.
+/// Invites a person again, and returns an [`InvitedPerson`]. An earlier invitation is void; the password stays valid
+/// until the new invitation is accepted. A request with a key that was used gets the first invitation.
 pub(crate) async fn renew(
     app: &App,
     manager: &Manager<'_>,
+    key: Option<&IdempotencyKey<'_>>,
     email: &Email,
-) -> Result<InvitedPerson, Error> {
+) -> Result<Value, Error> {
     check_passwords(app, Error::InvitationsDisabled)?;
-    app.pool
+    let context = response_context(email);
+    let stored = app
+        .pool
         .transaction_of(email.as_str(), async |conn| {
-            let person = stored_people::lock(conn, email).await?;
-            manager.check(&person)?;
-            if person.state == State::Disabled {
-                return Err(Error::PersonDisabled(person.email));
-            }
-            let invitation = renew_locked(app, conn, manager.actor, &person).await?;
-            Ok(InvitedPerson { person: PersonView::from(&person), invitation })
+            idempotency::run(conn, key, app.clock.now(), async |conn| {
+                let person = stored_people::lock(conn, email).await?;
+                manager.check(&person)?;
+                if person.state == State::Disabled {
+                    return Err(Error::PersonDisabled(person.email));
+                }
+                let invitation = renew_locked(app, conn, manager.actor, &person).await?;
+                let person = PersonView::from(&person);
+                sealed_response::seal(app, &context, &InvitedPerson { person, invitation })
+            })
+            .await
         })
-        .await
+        .await?;
+    sealed_response::open(app, &context, &stored)
 }
 
 /// Invites a person again whom the caller locked.

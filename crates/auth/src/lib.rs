@@ -31,6 +31,7 @@ mod rights;
 mod roles;
 mod routes;
 mod schema;
+mod sealed_response;
 mod session_tokens;
 mod sessions;
 mod settings;

@@ -16,6 +16,7 @@ use crate::{
     Notice, Page, PageError, PageResult, Posted, Section, SignedIn,
     error::sentence,
     form::{Form, Input, Kind, untrimmed},
+    form_key::FormKey,
     html,
     invitation::recovery_codes,
     person::NoFields,
@@ -33,6 +34,8 @@ struct AccountPage {
     end_session: &'static str,
     password: Form,
     codes: Form,
+    /// The key of the form for recovery codes.
+    key: FormKey,
 }
 
 /// The inputs of the form for a new password.
@@ -74,7 +77,8 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
 async fn load(signed_in: &SignedIn, password: Form, codes: Form) -> Result<AccountPage, PageError> {
     let page = signed_in.page(Section::Account);
     let sessions = sessions::load(signed_in, "").await?;
-    Ok(AccountPage { page, sessions, end_session: "/account/sessions", password, codes })
+    let key = FormKey::random();
+    Ok(AccountPage { page, sessions, end_session: "/account/sessions", password, codes, key })
 }
 
 #[get("/account")]
@@ -133,9 +137,8 @@ async fn replace_recovery_codes(posted: Posted<Fields>) -> PageResult {
     let body = json!({
         "password": untrimmed(&fields, "password"), "totp_code": untrimmed(&fields, "recovery_code"),
     });
-    let replaced: Result<NewCodes, _> = signed_in
-        .api
-        .clone()
+    let replaced: Result<NewCodes, _> = FormKey::read(&fields)?
+        .api(&signed_in.api)
         .with_deadline(SIGN_IN_DEADLINE)
         .send_json(Service::Auth, Method::POST, None, "v1/recovery_codes", &body)
         .await;
@@ -155,8 +158,35 @@ async fn replace_recovery_codes(posted: Posted<Fields>) -> PageResult {
 
 #[cfg(test)]
 mod tests {
+    use actix_web::{HttpRequest, HttpResponse, http::StatusCode};
+
     use super::*;
     use crate::fixtures;
+
+    const KEY: &str = "7d9f5a35-6f4e-4c3b-9a55-2f3f0f5b9c11";
+
+    /// An auth that names a recovery code after the idempotency key.
+    fn auth(app: &mut web::ServiceConfig) {
+        let respond = async |request: HttpRequest| {
+            let codes = json!({ "recovery_codes": [fixtures::key_of(&request)] });
+            HttpResponse::Created().json(codes)
+        };
+        app.route("/v1/recovery_codes", web::post().to(respond));
+        app.route("/v1/totp", web::post().to(respond));
+    }
+
+    #[actix_web::test]
+    async fn a_form_for_recovery_codes_is_one_request() {
+        for path in ["/account/recovery-codes", "/account/authenticator"] {
+            let post = async |fields: &[(&str, &str)]| {
+                fixtures::post(fixtures::app_with_services(auth), routes, path, fields).await
+            };
+            let (status, _, page) = post(&[("key", KEY), ("password", "battery")]).await;
+            assert!(status == StatusCode::OK && page.contains(KEY), "{page}");
+            let (status, ..) = post(&[("password", "battery")]).await;
+            assert_eq!(status, StatusCode::BAD_REQUEST, "{path}");
+        }
+    }
 
     #[test]
     fn a_person_without_a_password_cannot_change_one() {
@@ -167,7 +197,10 @@ mod tests {
             let sessions = Part::Missing(Service::Auth);
             let password = Form::empty(PASSWORD);
             let codes = Form::empty(CODES);
-            AccountPage { page, sessions, end_session: "/x", password, codes }.render().unwrap()
+            let key = FormKey::random();
+            AccountPage { page, sessions, end_session: "/x", password, codes, key }
+                .render()
+                .unwrap()
         };
         for form in ["Change your password", "New recovery codes", "/account/authenticator"] {
             assert!(text(true).contains(form) && !text(false).contains(form), "{form}");

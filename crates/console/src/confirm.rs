@@ -16,6 +16,8 @@ pub(crate) struct ConfirmPage {
     /// The effects, one sentence each.
     pub(crate) effects: Vec<String>,
     pub(crate) button: &'static str,
+    /// The key of a form that creates something.
+    pub(crate) key: Option<FormKey>,
     /// The choices of a change that rotates a secret.
     pub(crate) rotation: Option<RotateForm>,
     /// The version of the merchant that the person has seen, if the change depends on it.
@@ -100,6 +102,7 @@ mod tests {
             title: "Rotate?".to_owned(),
             effects: Vec::new(),
             button: "Rotate",
+            key: None,
             rotation: Some(rotation),
             version: None,
             problem: None,

@@ -9,6 +9,10 @@ use uuid::Uuid;
 
 use crate::PageError;
 
+/// Back leads from a page that was shown once to its form, where the values can be changed.
+pub(crate) const SENT_BEFORE: &str = "Nothing was changed. This form was sent before, with other values. Look at \
+    what it did; send it again with these values.";
+
 /// A random key, which the service gets as `Idempotency-Key`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]

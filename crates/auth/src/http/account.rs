@@ -1,15 +1,16 @@
 //! The own account of a signed-in person.
 
 use actix_web::{HttpRequest, HttpResponse, post, web};
-use domain::json::{Object, object, read_fields, text};
+use domain::json::{Digest, Object, object, read_fields, text};
 use platform::{
     Problem,
     http::{ClientIp, ErrorBody, Json, Sequential},
+    idempotency::{IdempotencyKey, KeyHeader},
     identity::Caller,
 };
 use utoipa::ToSchema;
 
-use super::sessions::record_rejection;
+use super::{idempotency_key, sessions::record_rejection};
 use crate::{
     App,
     account::{self, PasswordChange, RecoveryCodes, SignedIn, TotpChange},
@@ -75,6 +76,18 @@ pub(crate) fn read_setup(body: &Object<'_>) -> Option<ShowTotpSetupRequest> {
     read_fields!(body => ShowTotpSetupRequest { totp_setup: setup })
 }
 
+/// The key of a request for new codes. The password and the code are not part of the digest, which is stored and not
+/// encrypted; the session is.
+fn own_key<'a>(
+    header: &'a KeyHeader,
+    caller: &'a Caller,
+    signed_in: &SignedIn,
+    operation: &'static str,
+) -> Option<IdempotencyKey<'a>> {
+    let session = Digest::of_text(&signed_in.session.to_string());
+    idempotency_key(header, caller, operation, operation, session)
+}
+
 /// Change the own password
 ///
 /// Ends all other sessions of the person. Needs the token of a person. The fifth wrong password or code ends
@@ -106,6 +119,7 @@ pub(crate) async fn change_password(
 /// The old codes stop working. Only this response contains the new ones. Needs the token of a person.
 #[utoipa::path(
     tag = "sessions", security(("bearer" = ["read"]), ("bearer" = ["operator"])),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes it safe to repeat the request. Optional; 1 to 255 visible ASCII characters, for example a UUID. A repeated request of the same caller with the same key takes effect once and gets the first response with the same codes. A request that failed does not use up its key. Keys are kept for an hour, unless the setting `idempotency.retention` says otherwise.")),
     request_body(content = ReplaceRecoveryCodesRequest, example = json!({ "password": "a-long-password", "totp_code": "287082" })),
     responses(
         (status = 201, body = RecoveryCodes), (status = 401, description = "No valid token, or the session ended after wrong passwords", body = ErrorBody), (status = 403, description = "Not the token of a person", body = ErrorBody),
@@ -118,11 +132,14 @@ pub(crate) async fn replace_recovery_codes(
     app: web::Data<App>,
     request: HttpRequest,
     ClientIp(address): ClientIp,
+    header: KeyHeader,
     Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let signed_in = SignedIn::of(&caller)?;
     let proof = body.read(object(account::read_proof)).await?;
-    let replaced = account::replace_recovery_codes(&app, &signed_in, proof, address).await;
+    let key = own_key(&header, &caller, &signed_in, "recovery_codes");
+    let replaced =
+        account::replace_recovery_codes(&app, &signed_in, key.as_ref(), proof, address).await;
     Ok(HttpResponse::Created()
         .json(replaced.inspect_err(|error| record_rejection(&request, error))?))
 }
@@ -155,6 +172,7 @@ pub(crate) async fn show_totp_setup(
 /// code ends the session.
 #[utoipa::path(
     tag = "sessions", security(("bearer" = ["read"]), ("bearer" = ["operator"])),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes it safe to repeat the request. Optional; 1 to 255 visible ASCII characters, for example a UUID. A repeated request of the same caller with the same key takes effect once and gets the first response with the same codes. A request that failed does not use up its key. Keys are kept for an hour, unless the setting `idempotency.retention` says otherwise.")),
     request_body(content = ChangeTotpRequest, example = json!({ "password": "a-long-password", "totp_code": "287082", "totp_setup": "k1.c2VhbGVk", "new_totp_code": "081804" })),
     responses(
         (status = 201, body = RecoveryCodes),
@@ -168,11 +186,13 @@ pub(crate) async fn change_totp(
     app: web::Data<App>,
     request: HttpRequest,
     ClientIp(address): ClientIp,
+    header: KeyHeader,
     Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let signed_in = SignedIn::of(&caller)?;
     let change = body.read(object(TotpChange::read)).await?;
-    let changed = account::change_totp(&app, &signed_in, change, address).await;
+    let key = own_key(&header, &caller, &signed_in, "totp");
+    let changed = account::change_totp(&app, &signed_in, key.as_ref(), change, address).await;
     Ok(HttpResponse::Created()
         .json(changed.inspect_err(|error| record_rejection(&request, error))?))
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use actix_web::{HttpRequest, HttpResponse, delete, get, post, put, web};
 use domain::{
-    json::{Object, object},
+    json::{Digest, Object, object},
     merchant::{Authentication, Endpoint, Interface},
 };
 use platform::{
@@ -16,6 +16,7 @@ use platform::{
     identity::Caller,
 };
 use serde::Deserialize;
+use serde_json::json;
 use utoipa::{IntoParams, ToSchema};
 
 use super::{
@@ -102,7 +103,7 @@ pub(crate) async fn list_endpoints(
 /// `keep_queries`, a `url` or `token_url` without a query keeps the query that is stored for it.
 #[utoipa::path(
     tag = "endpoints", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
-    params(("merchant" = String, Path), ("interface" = String, Path, example = "rma"), ("If-Match" = Option<String>, Header, description = "The `version` of the merchant that the caller has read"), ("If-None-Match" = Option<String>, Header, description = "`*` creates only: an endpoint that exists is not replaced"), SetEndpointQuery),
+    params(("merchant" = String, Path), ("interface" = String, Path, example = "rma"), ("If-Match" = Option<String>, Header, description = "The `version` of the merchant that the caller has read"), ("If-None-Match" = Option<String>, Header, description = "`*` creates only: an endpoint that exists is not replaced"), ("Idempotency-Key" = Option<String>, Header, description = "Makes it safe to repeat the request. Optional; 1 to 255 visible ASCII characters, for example a UUID. A repeated request of the same caller with the same key and body takes effect once and gets the first response with the same secret. The same key with another body gets 422. A request that failed does not use up its key. Keys are kept for an hour, unless the setting `idempotency.retention` says otherwise."), SetEndpointQuery),
     request_body(content = SetEndpointRequest, example = json!({ "url": "https://acme.example/hooks/rmas", "authentication": { "kind": "bearer", "token": "a-secret-token" }, "timeout_ms": 10_000 })),
     responses(
         (status = 200, body = EndpointView),
@@ -114,6 +115,7 @@ pub(crate) async fn list_endpoints(
 pub(crate) async fn set_endpoint(
     app: web::Data<App>,
     request: HttpRequest,
+    header: KeyHeader,
     Sequential(caller, body): Sequential<Caller, Json>,
     path: EndpointPath,
     query: Query<SetEndpointQuery>,
@@ -121,7 +123,13 @@ pub(crate) async fn set_endpoint(
     let (actor, interface) = require_endpoint(&caller, &path)?;
     let guard = app.guard.clone();
     let new = body.read(object(move |body| Endpoint::read(body, interface, &guard))).await?;
-    let options = SetOptions { condition: condition(&request), keep_queries: query.keep_queries };
+    // The body has secrets, and the digest is not encrypted.
+    let digest = Digest::of_value(&json!(query.keep_queries));
+    let options = SetOptions {
+        key: idempotency_key(&header, &caller, "endpoints", request.path(), digest),
+        condition: condition(&request),
+        keep_queries: query.keep_queries,
+    };
     let endpoint = endpoints::set(&app, actor, &path.0, interface, new, options).await?;
     Ok(HttpResponse::Ok().json(endpoint))
 }

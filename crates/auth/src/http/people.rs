@@ -2,17 +2,18 @@
 
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
-use actix_web::{HttpResponse, get, patch, post, web};
-use domain::json::{Object, object};
+use actix_web::{HttpRequest, HttpResponse, get, patch, post, web};
+use domain::json::{Digest, Object, object};
 use platform::{
     Problem,
     http::{ErrorBody, Json, PageLimit, Query, Sequential},
+    idempotency::KeyHeader,
     identity::{Access, Caller},
 };
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::{listed_merchant, require_manage};
+use super::{idempotency_key, listed_merchant, read_with_digest, require_manage};
 use crate::{
     App,
     email::Email,
@@ -62,6 +63,7 @@ pub(super) fn parse_email(text: &str) -> Result<Email, Error> {
 /// contains the link. A merchant can invite people of its own only, with the two merchant roles.
 #[utoipa::path(
     tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes it safe to repeat the request. Optional; 1 to 255 visible ASCII characters, for example a UUID. A repeated request of the same caller with the same key and body takes effect once and gets the first response with the same link. The same key with another body gets 422. A request that failed does not use up its key. Keys are kept for an hour, unless the setting `idempotency.retention` says otherwise.")),
     request_body(content = NewPerson, example = json!({ "email": "ada@acme.example", "name": "Ada", "role": "merchant-admin", "merchant": "acme" })),
     responses(
         (status = 201, body = InvitedPerson),
@@ -72,13 +74,17 @@ pub(super) fn parse_email(text: &str) -> Result<Email, Error> {
 #[post("/v1/people")]
 pub(crate) async fn invite_person(
     app: web::Data<App>,
+    head: HttpRequest,
+    header: KeyHeader,
     Sequential(caller, body): Sequential<Caller, Json>,
 ) -> Result<HttpResponse, Problem> {
     let manager = manager(&caller)?;
     let caller_of_body = caller.clone();
     let read = move |body: &Object<'_>| NewPerson::read(body, &sender(&caller_of_body));
-    let new = body.read(object(read)).await?;
-    Ok(HttpResponse::Created().json(invitations::invite(&app, &manager, new).await?))
+    let (digest, new) = read_with_digest(body, read).await?;
+    let key = idempotency_key(&header, &caller, "people", head.path(), digest);
+    let invited = invitations::invite(&app, &manager, key.as_ref(), new).await?;
+    Ok(HttpResponse::Created().json(invited))
 }
 
 /// List people
@@ -192,7 +198,8 @@ pub(crate) async fn enable_person(
 /// For a person who lost the link, the phone or the password. An earlier link is void. The old password works
 /// until the new link is used.
 #[utoipa::path(
-    tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("email" = String, Path)),
+    tag = "people", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
+    params(("email" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "Makes it safe to repeat the request. Optional; 1 to 255 visible ASCII characters, for example a UUID. A repeated request of the same caller with the same key takes effect once and gets the first response with the same link. A request that failed does not use up its key. Keys are kept for an hour, unless the setting `idempotency.retention` says otherwise.")),
     responses(
         (status = 201, body = InvitedPerson),
         (status = 409, description = "The person is disabled", body = ErrorBody),
@@ -201,9 +208,14 @@ pub(crate) async fn enable_person(
 #[post("/v1/people/{email}/invitation")]
 pub(crate) async fn renew_invitation(
     app: web::Data<App>,
+    head: HttpRequest,
+    header: KeyHeader,
     caller: Caller,
     email: web::Path<String>,
 ) -> Result<HttpResponse, Problem> {
-    let invited = invitations::renew(&app, &manager(&caller)?, &parse_email(&email)?).await?;
+    let key = idempotency_key(&header, &caller, "invitations", head.path(), Digest::of_text(""));
+    let manager = manager(&caller)?;
+    let email = parse_email(&email)?;
+    let invited = invitations::renew(&app, &manager, key.as_ref(), &email).await?;
     Ok(HttpResponse::Created().json(invited))
 }

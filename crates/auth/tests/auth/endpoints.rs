@@ -4,7 +4,7 @@ use chrono::TimeDelta;
 use reqwest::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
-use crate::app::TestApp;
+use crate::app::{TestApp, send};
 use crate::merchants::published_version;
 use crate::person::TestClock;
 
@@ -51,6 +51,28 @@ async fn endpoint_secrets_are_returned_once_stored_encrypted_and_rotated() {
 
     assert_eq!(app.call(Method::DELETE, ENDPOINT, None).await.0, StatusCode::NO_CONTENT);
     assert_eq!(app.call(Method::DELETE, ENDPOINT, None).await.0, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_with_a_used_key_sets_the_same_endpoint() {
+    let app = TestApp::start().await;
+    app.create_merchant("acme").await;
+    let set = async |password: &str| {
+        let authentication = json!({"kind": "basic", "username": "u", "password": password});
+        let body = json!({"url": "https://acme.example/rmas", "authentication": authentication});
+        let request = app.request(Method::PUT, ENDPOINT).bearer_auth(&app.operator_token);
+        let key = app.service.own("set-endpoint");
+        send(request.header("idempotency-key", key).json(&body)).await
+    };
+    let (first, second) = tokio::join!(set("open-sesame"), set("open-sesame"));
+    assert_eq!(first.0, StatusCode::OK, "{}", first.1);
+    assert!(first.1["signing_secret"].as_str().unwrap().starts_with("whsec_"), "{}", first.1);
+    assert_eq!(first, second);
+    let (status, refused) = set("another").await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{refused}");
+    let records = format!("{:?}", app.audit_records().await);
+    assert_eq!(records.matches("endpoint.set").count(), 1, "{records}");
+    assert!(!records.contains("open-sesame"), "{records}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

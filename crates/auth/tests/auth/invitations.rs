@@ -28,6 +28,29 @@ async fn an_invitation_shows_the_person_and_works_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_request_with_a_used_key_has_the_same_link() {
+    let app = TestApp::start().await;
+    let person = json!({"email": "ada@example.com", "name": "Ada", "role": "support"});
+    for (name, path, body) in [
+        ("invite", "/v1/people", person),
+        ("renew", "/v1/people/ada@example.com/invitation", json!({})),
+    ] {
+        let key = app.service.own(name);
+        let send = || app.call_with_key(&app.operator_token, &key, path, body.clone());
+        let (first, second) = tokio::join!(send(), send());
+        assert_eq!(first.0, StatusCode::CREATED, "{name}: {}", first.1);
+        assert_eq!(first, second);
+        let by_token = json!({"token": first.1["invitation"]["token"]});
+        let (status, shown) = app.post("/v1/invitations/show", by_token).await;
+        assert_eq!(status, StatusCode::OK, "{name}: {shown}");
+    }
+    let records = format!("{:?}", app.audit_records().await);
+    for action in ["person.invited", "person.invitation_renewed"] {
+        assert_eq!(records.matches(action).count(), 1, "{action}: {records}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn another_reader_of_the_link_does_not_see_the_accepted_secret() {
     let clock = TestClock::new();
     let app = TestApp::start_with_clock(clock.clock(), &NO_LOCKOUT).await;

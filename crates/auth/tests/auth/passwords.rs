@@ -96,6 +96,35 @@ async fn new_recovery_codes_replace_the_old_ones() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_request_with_a_used_key_has_the_same_recovery_codes() {
+    let clock = TestClock::new();
+    let app = TestApp::start_with_clock(clock.clock(), &[]).await;
+    let ada = app.person("ada@example.com", "operator", None).await;
+    let token = app.session_token(&ada.session).await;
+    clock.advance(TimeDelta::seconds(30));
+    let code = code_at(&ada.secret, app.clock.now());
+    let body = json!({"password": PASSWORD, "totp_code": code});
+    let replace =
+        async |key: &str| app.call_with_key(&token, key, "/v1/recovery_codes", body.clone()).await;
+    let first = replace("first").await;
+    assert_eq!(first.0, StatusCode::CREATED, "{}", first.1);
+    // The code was used up by the first request.
+    assert_eq!(replace("first").await, first);
+    assert_eq!(replace("second").await.0, StatusCode::UNPROCESSABLE_ENTITY);
+    // Another session of the person needs a proof of its own.
+    clock.advance(TimeDelta::seconds(30));
+    let code = code_at(&ada.secret, app.clock.now());
+    let (_, other) = app.sign_in(&ada.email, PASSWORD, Some(&code)).await;
+    let other = app.session_token(&text(&other, "session")).await;
+    let path = "/v1/recovery_codes";
+    let (status, refused) = app.call_with_key(&other, "first", path, body.clone()).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{refused}");
+    let records = format!("{:?}", app.audit_records().await);
+    assert_eq!(records.matches("recovery_codes.replaced").count(), 1, "{records}");
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn all_faults_of_a_form_are_reported_together() {
     let app = TestApp::start().await;
     let ada = app.person("ada@example.com", "operator", None).await;

@@ -15,6 +15,7 @@ use crate::{
     Page, PageError, PageResult, Posted, Section, SignedIn,
     error::sentence,
     form::{Form, Input, Kind, untrimmed},
+    form_key::FormKey,
     html,
     invitation::{Totp, recovery_codes},
     rejected,
@@ -29,6 +30,7 @@ struct AuthenticatorPage {
     /// The QR code as SVG.
     picture: Option<String>,
     form: Form,
+    key: FormKey,
 }
 
 /// The inputs of the form. Passwords and codes are never sent back.
@@ -67,7 +69,7 @@ async fn load(
         signed_in.api.send_json(Service::Auth, Method::POST, None, "v1/totp/setup", &body).await?;
     let picture = qr::svg(&totp.uri, "QR code for your authenticator app");
     let page = signed_in.page(Section::Account);
-    Ok(AuthenticatorPage { page, totp, picture, form })
+    Ok(AuthenticatorPage { page, totp, picture, form, key: FormKey::random() })
 }
 
 #[get("/account/authenticator")]
@@ -83,9 +85,8 @@ pub(super) async fn change_authenticator(posted: Posted<Fields>) -> PageResult {
         "password": untrimmed(&fields, "password"), "totp_code": fields.text("code"),
         "totp_setup": setup, "new_totp_code": fields.text("new_code"),
     });
-    let changed: Result<NewCodes, _> = signed_in
-        .api
-        .clone()
+    let changed: Result<NewCodes, _> = FormKey::read(&fields)?
+        .api(&signed_in.api)
         .with_deadline(SIGN_IN_DEADLINE)
         .send_json(Service::Auth, Method::POST, None, "v1/totp", &body)
         .await;
@@ -111,7 +112,8 @@ mod tests {
             let totp = serde_json::from_value(json!({ "required": false, "uri": "otpauth://x",
                 "secret": "GEZDGNBVGY3TQOJQ", "setup": "k1.sealed" }));
             let form = Form::empty(INPUTS);
-            AuthenticatorPage { page, totp: totp.unwrap(), picture: None, form }.render().unwrap()
+            let (totp, key) = (totp.unwrap(), FormKey::random());
+            AuthenticatorPage { page, totp, picture: None, form, key }.render().unwrap()
         };
         assert!(text(true).contains("GEZD GNBV GY3T QOJQ") && text(true).contains("k1.sealed"));
         assert!(text(true).contains("Code of the present app"));

@@ -80,6 +80,7 @@ impl<'a> Target<'a> {
             title: format!("{verb} for {} of {}?", title(self.interface), self.merchant),
             effects: effects.iter().map(|effect| (*effect).to_owned()).collect(),
             button,
+            key: None,
             rotation,
             version: None,
             problem: None,

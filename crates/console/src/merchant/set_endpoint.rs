@@ -24,6 +24,7 @@ use crate::{
     changes::{self, Change},
     confirm::SecretPage,
     error::sentence,
+    form_key::{FormKey, SENT_BEFORE},
     html, html_with, rejected,
 };
 
@@ -45,6 +46,7 @@ struct EndpointPage {
     /// The end of the stored client certificate.
     certificate_expires_at: Option<DateTime<Utc>>,
     form: EndpointForm,
+    key: FormKey,
     version: Version,
     /// The values that differ, if another person changed the merchant in the meantime.
     changes: Vec<Change>,
@@ -72,6 +74,7 @@ async fn load(
         has_query: url.is_some_and(|url| url.contains('?')),
         base_url: found.settings.base_url.clone(),
         certificate_expires_at: endpoint.and_then(|endpoint| endpoint.certificate_expires_at),
+        key: FormKey::random(),
         version: Version::of(&found),
         changes: Vec::new(),
         form: form.unwrap_or_else(|| EndpointForm::of(found.endpoint_json(interface.name()))),
@@ -97,17 +100,22 @@ async fn set_endpoint(posted: Posted<Fields>, path: EndpointPath) -> PageResult 
     let interface = interface_of(&path.1)?;
     let merchant = signed_in.merchant(&path.0)?;
     let version = Version::read(&form);
+    let key = FormKey::read(&form)?;
     let mut form = EndpointForm::read(&form);
     let body = form.body();
     let url = path!("v1", "merchants", merchant, "endpoints", interface.name());
     // A stored query is not shown, so the form cannot send it.
     let url = format!("{url}?keep_queries={}", form.keeps_query);
+    let api = key.api(&version.api(&signed_in));
     let set: Result<SetEndpoint, _> =
-        version.api(&signed_in).send_json(Service::Auth, Method::PUT, None, &url, &body).await;
+        api.send_json(Service::Auth, Method::PUT, None, &url, &body).await;
     match set {
         Ok(set) => return saved(&signed_in, (merchant, interface), set),
         Err(error) if is_outdated(&error) => {
             return outdated(&signed_in, (merchant, interface), form).await;
+        }
+        Err(ApiError::Invalid(body)) if body.field("$").is_some() => {
+            form.inputs.message = Some(SENT_BEFORE.to_owned());
         }
         Err(ApiError::Invalid(body)) => form.inputs.reject_all(&body),
         Err(ApiError::Conflict(body)) => form.inputs.reject("url", sentence(&body.message)),
@@ -162,4 +170,48 @@ pub(super) fn show_signing_secret(
         signs_messages: true,
         next: (list, "I have stored it"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::{HttpRequest, HttpResponse};
+    use serde_json::json;
+
+    use super::*;
+    use crate::fixtures::{app_with_services, key_of, post};
+
+    const KEY: &str = "7d9f5a35-6f4e-4c3b-9a55-2f3f0f5b9c11";
+    const PATH: &str = "/merchants/acme/endpoints/exchange-order";
+
+    /// An auth whose signing secret is the idempotency key.
+    fn auth(app: &mut web::ServiceConfig) {
+        let respond = async |request: HttpRequest| {
+            HttpResponse::Ok().json(json!({ "signing_secret": key_of(&request) }))
+        };
+        app.route("/v1/merchants/acme/endpoints/exchange-order", web::put().to(respond));
+    }
+
+    /// An auth that has set an endpoint with this key and other values.
+    fn auth_with_used_key(app: &mut web::ServiceConfig) {
+        let respond = async || {
+            let error = json!({ "field": "$", "code": "invalid", "detail": "was used" });
+            let body = json!({ "message": "the request is invalid", "errors": [error] });
+            HttpResponse::UnprocessableEntity().json(body)
+        };
+        app.route("/v1/merchants/acme/endpoints/exchange-order", web::put().to(respond));
+    }
+
+    #[actix_web::test]
+    async fn a_form_that_creates_an_endpoint_is_one_request() {
+        let fields = [("key", KEY), ("version", "2"), ("url", "https://acme.example/orders")];
+        let (status, _, page) = post(app_with_services(auth), routes, PATH, &fields).await;
+        assert!(status == StatusCode::OK && page.contains(KEY), "{page}");
+        let app = app_with_services(auth_with_used_key);
+        let (status, _, page) = post(app, routes, PATH, &fields).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{page}");
+        assert!(page.contains("sent before, with other values"), "{page}");
+        assert!(page.contains(r#"name="key""#) && !page.contains(KEY), "{page}");
+        let (status, ..) = post(app_with_services(auth), routes, PATH, &fields[1..]).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST);
+    }
 }

@@ -248,6 +248,7 @@ async fn confirm_deletion(
             "Reported shipments stay as they are.".to_owned(),
         ],
         button: "Delete",
+        key: None,
         rotation: None,
         version: Some(Version::of(&found).to_string()),
         problem: problem.map(str::to_owned),

@@ -1,14 +1,14 @@
 //! Disables and enables a person, makes a new link, ends sessions.
 
 use actix_web::{get, post, web};
-use pages::{api::Service, path};
+use pages::{api::Service, form::Fields, path};
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{PersonView, invite, section, url_of};
 use crate::{
-    Notice, PageError, PageResult, Posted, SignedIn, confirm::ConfirmPage, person::NoFields,
-    sessions,
+    Notice, PageError, PageResult, Posted, SignedIn, confirm::ConfirmPage, form_key::FormKey,
+    person::NoFields, sessions,
 };
 
 pub(super) fn routes(app: &mut web::ServiceConfig) {
@@ -27,6 +27,7 @@ async fn confirmation(
     email: &str,
     (title, button): (String, &'static str),
     effects: &[&str],
+    key: Option<FormKey>,
 ) -> PageResult {
     let person: PersonView =
         signed_in.api.get(Service::Auth, &path!("v1", "people", email), &[]).await?;
@@ -35,6 +36,7 @@ async fn confirmation(
         title,
         effects: effects.iter().map(|effect| (*effect).to_owned()).collect(),
         button,
+        key,
         rotation: None,
         version: None,
         problem: None,
@@ -59,7 +61,7 @@ async fn ask_to_disable(signed_in: SignedIn, email: web::Path<String>) -> PageRe
         "You can enable the person again later.",
     ];
     let title = format!("Disable {email}?");
-    confirmation(&signed_in, &email, (title, "Disable"), &effects).await
+    confirmation(&signed_in, &email, (title, "Disable"), &effects, None).await
 }
 
 #[post("/people/{email}/disable")]
@@ -81,12 +83,14 @@ async fn ask_for_link(signed_in: SignedIn, email: web::Path<String>) -> PageResu
         "An earlier link stops working. The present password works until the new link is used.",
     ];
     let title = format!("Make a new invitation link for {email}?");
-    confirmation(&signed_in, &email, (title, "Make a new link"), &effects).await
+    let key = Some(FormKey::random());
+    confirmation(&signed_in, &email, (title, "Make a new link"), &effects, key).await
 }
 
 #[post("/people/{email}/invitation")]
-async fn renew_link(posted: Posted<NoFields>, email: web::Path<String>) -> PageResult {
-    invite::renew(&posted.signed_in, &email).await
+async fn renew_link(posted: Posted<Fields>, email: web::Path<String>) -> PageResult {
+    let key = FormKey::read(&posted.form)?;
+    invite::renew(&posted.signed_in, &email, key).await
 }
 
 #[post("/people/{email}/sessions/{id}/end")]
@@ -111,7 +115,7 @@ mod tests {
     async fn a_question_loads_the_person_first() {
         let admin = fixtures::signed_in("merchant-admin", Some("acme"), &json!({}));
         let title = ("Disable joe@rival.example?".to_owned(), "Disable");
-        let shown = confirmation(&admin, "joe@rival.example", title, &[]).await;
+        let shown = confirmation(&admin, "joe@rival.example", title, &[], None).await;
         // No service responds in this test, so nobody knows the person.
         assert!(matches!(shown, Err(PageError::Unavailable(Service::Auth))));
     }

@@ -17,6 +17,7 @@ use crate::{
     confirm::SecretPage,
     error::sentence,
     form::{Form, Input, Kind},
+    form_key::{FormKey, SENT_BEFORE},
     html,
     person::Role,
     rejected,
@@ -101,6 +102,7 @@ struct InvitePage {
     list: &'static str,
     roles: Vec<(Role, &'static str)>,
     form: PersonForm,
+    key: FormKey,
 }
 
 #[derive(Deserialize)]
@@ -121,7 +123,8 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 
 fn page(signed_in: &SignedIn, form: PersonForm) -> InvitePage {
     let page = signed_in.page(section(signed_in));
-    InvitePage { page, list: list_url(signed_in), roles: roles_for(signed_in), form }
+    let key = FormKey::random();
+    InvitePage { page, list: list_url(signed_in), roles: roles_for(signed_in), form, key }
 }
 
 #[get("/people/new")]
@@ -134,15 +137,19 @@ async fn show_form(signed_in: SignedIn, query: web::Query<Fields>) -> PageResult
 #[post("/people/new")]
 async fn invite(posted: Posted<Fields>) -> PageResult {
     let Posted { signed_in, form } = posted;
+    let api = FormKey::read(&form)?.api(&signed_in.api);
     let mut form = PersonForm::read(&form);
     let mut body = form.body();
     if let Some(body) = body.as_object_mut() {
         body.insert("email".to_owned(), form.inputs.value("email").into());
     }
     let invited: Result<Invited, _> =
-        signed_in.api.send_json(Service::Auth, Method::POST, None, "v1/people", &body).await;
+        api.send_json(Service::Auth, Method::POST, None, "v1/people", &body).await;
     match invited {
         Ok(invited) => return show_link(&signed_in, invited),
+        Err(ApiError::Invalid(body)) if body.field("$").is_some() => {
+            form.inputs.message = Some(SENT_BEFORE.to_owned());
+        }
         Err(ApiError::Invalid(body)) => form.inputs.reject_all(&body),
         Err(ApiError::Conflict(body)) => form.inputs.reject("email", sentence(&body.message)),
         Err(ApiError::NotFound) => form.inputs.reject("merchant", "There is no such merchant."),
@@ -175,16 +182,54 @@ pub(super) fn show_link(
 }
 
 /// Makes a new link for a person and shows it once.
-pub(super) async fn renew(signed_in: &SignedIn, email: &str) -> PageResult {
+pub(super) async fn renew(signed_in: &SignedIn, email: &str, key: FormKey) -> PageResult {
     let path = pages::path!("v1", "people", email, "invitation");
+    let api = key.api(&signed_in.api);
     let invited: Invited =
-        signed_in.api.send_json(Service::Auth, Method::POST, None, &path, &json!({})).await?;
+        api.send_json(Service::Auth, Method::POST, None, &path, &json!({})).await?;
     show_link(signed_in, invited)
 }
 
 #[cfg(test)]
 mod tests {
+    use actix_web::{HttpRequest, HttpResponse, http::StatusCode};
+
     use super::*;
+    use crate::fixtures;
+
+    const KEY: &str = "7d9f5a35-6f4e-4c3b-9a55-2f3f0f5b9c11";
+
+    /// An auth whose link ends with the idempotency key.
+    fn auth(app: &mut web::ServiceConfig) {
+        let respond = async |request: HttpRequest| {
+            let url = format!("https://console.test/{}", fixtures::key_of(&request));
+            let person = json!({
+                "email": "ada@acme.example", "name": "Ada", "role": "support", "merchant": null,
+                "state": "invited", "created_at": "2026-11-16T08:00:00Z", "last_signed_in_at": null,
+                "has_password": false, "totp": false,
+            });
+            let invitation = json!({ "url": url, "expires_at": "2026-11-19T08:00:00Z" });
+            HttpResponse::Created().json(json!({ "person": person, "invitation": invitation }))
+        };
+        app.route("/v1/people", web::post().to(respond));
+        app.route("/v1/people/{email}/invitation", web::post().to(respond));
+    }
+
+    #[actix_web::test]
+    async fn a_form_for_an_invitation_is_one_request() {
+        let fields = [("key", KEY), ("email", "ada@acme.example"), ("role", "support")];
+        let app = fixtures::app_with_services(auth);
+        let (status, _, page) = fixtures::post(app, routes, "/people/new", &fields).await;
+        assert!(status == StatusCode::OK && page.contains(KEY), "{page}");
+        let app = fixtures::app_with_services(auth);
+        let (status, ..) = fixtures::post(app, routes, "/people/new", &fields[1..]).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST);
+        let routes = super::super::actions::routes;
+        let path = "/people/ada@acme.example/invitation";
+        let app = fixtures::app_with_services(auth);
+        let (status, _, page) = fixtures::post(app, routes, path, &fields[..1]).await;
+        assert!(status == StatusCode::OK && page.contains(KEY), "{page}");
+    }
 
     #[test]
     fn a_role_of_no_merchant_ignores_the_merchant() {

@@ -163,6 +163,7 @@ async fn confirm_stop(signed_in: SignedIn, path: web::Path<(String, Uuid)>) -> P
         title: "Stop this replay".to_owned(),
         effects,
         button: "Stop the replay",
+        key: None,
         rotation: None,
         version: None,
         problem: None,
