@@ -9,6 +9,7 @@ use domain::merchant::{
 use platform::{
     ClientIdentity, IdentityError, Timestamp,
     idempotency::{self, IdempotencyKey},
+    sealing::SealError,
 };
 use secrecy::ExposeSecret as _;
 use serde::{Deserialize, Serialize};
@@ -109,7 +110,10 @@ pub(crate) async fn set(
         (endpoint.paused, endpoint.signing_secrets) = (paused, signing_secrets);
         endpoint.certificate_expires_at = certificate_expires_at;
         let detail = set_detail(interface, &endpoint);
-        merchant.endpoints.insert(interface, Box::new(endpoint));
+        let stored = merchant.endpoints.get(&interface);
+        if !stored.is_some_and(|stored| is_same(app, &context, stored, &endpoint)) {
+            merchant.endpoints.insert(interface, Box::new(endpoint));
+        }
         Ok((secret, detail))
     };
     let request = serde_json::to_value(&new)?;
@@ -135,6 +139,19 @@ pub(crate) async fn set(
         let detail = "this Idempotency-Key was used for a different request";
         Err(FieldError::invalid("$", detail).into())
     }
+}
+
+/// Whether two endpoints have the same values. Encryption with the same key gives another text each time; with another
+/// key, the endpoint is a new one, because a key can be removed only when nothing needs it.
+fn is_same(app: &App, context: &str, stored: &Endpoint<Sealed>, new: &Endpoint<Sealed>) -> bool {
+    let open = |endpoint: &Endpoint<Sealed>| {
+        endpoint.map(|secret| {
+            let key = secret.0.split('.').next().unwrap_or_default();
+            let opened = app.sealer.open(context, secret)?;
+            Ok::<_, SealError>(format!("{key}.{}", opened.expose_secret()))
+        })
+    };
+    matches!((open(stored), open(new)), (Ok(stored), Ok(new)) if stored == new)
 }
 
 /// The detail of the audit record of an endpoint that was set.

@@ -1,7 +1,7 @@
 //! Merchants and their settings.
 //!
 //! Every change locks the merchant, increments its version, writes an audit record and publishes
-//! `merchant.changed.v1`, in one transaction.
+//! `merchant.changed.v1`, in one transaction. A request that changes nothing does none of this.
 
 use std::{collections::BTreeMap, convert::Infallible, fmt};
 
@@ -170,7 +170,8 @@ pub(crate) async fn update_with<T: Send>(
         .await
 }
 
-/// Applies `change` to a merchant in the caller's transaction.
+/// Applies `change` to a merchant in the caller's transaction. A merchant that stays as it is keeps its version, and
+/// nothing is recorded or published.
 pub(crate) async fn update_in<T: Send>(
     app: &App,
     conn: &mut AsyncPgConnection,
@@ -180,8 +181,12 @@ pub(crate) async fn update_in<T: Send>(
 ) -> Result<(StoredMerchant, T), Error> {
     let mut stored = merchants::lock(conn, id).await?;
     let now = app.clock.now();
+    let before = stored.merchant.clone();
     let merchant = &mut stored.merchant;
     let (result, detail) = change(merchant, now)?;
+    if *merchant == before {
+        return Ok((stored, result));
+    }
     merchant.version = next_version(merchant.version, now);
     merchants::update(conn, merchant, now).await?;
     audit::insert(conn, record(actor, action, &merchant.identifier, detail), now).await?;

@@ -85,16 +85,18 @@ pub(crate) async fn revoke_client(
     now: Timestamp,
 ) -> Result<Revocation, Error> {
     let expires_at = now + MAX_TOKEN_LIFETIME + CLOCK_SKEW;
-    revoke(app, conn, Revocation { revoked: Revoked::Client(id), expires_at }, now).await
+    let (revocation, _) =
+        revoke(app, conn, Revocation { revoked: Revoked::Client(id), expires_at }, now).await?;
+    Ok(revocation)
 }
 
-/// Revokes one token, until it expires.
+/// Revokes one token, until it expires. Returns the revocation, and whether it is new.
 pub(crate) async fn revoke_token(
     app: &App,
     conn: &mut AsyncPgConnection,
     claims: &Claims,
     now: Timestamp,
-) -> Result<Revocation, Error> {
+) -> Result<(Revocation, bool), Error> {
     let expires_at = DateTime::from_timestamp(claims.exp, 0).unwrap_or(Timestamp::MAX_UTC);
     let revoked = Revoked::Token(claims.jti.clone());
     revoke(app, conn, Revocation { revoked, expires_at }, now).await
@@ -115,16 +117,16 @@ pub(crate) async fn revoke_session(
 }
 
 /// Stores and publishes a revocation in the caller's transaction. A repeated revocation is published
-/// again, so that it reaches a service that missed the first event.
+/// again, so that it reaches a service that missed the first event. Returns it, and whether it was stored.
 async fn revoke(
     app: &App,
     conn: &mut AsyncPgConnection,
     revocation: Revocation,
     now: Timestamp,
-) -> Result<Revocation, Error> {
-    revocations::upsert(conn, &revocation).await?;
+) -> Result<(Revocation, bool), Error> {
+    let is_new = revocations::upsert(conn, &revocation).await?;
     app.outbox.append(conn, now, [revocation.clone()]).await?;
-    Ok(revocation)
+    Ok((revocation, is_new))
 }
 
 #[cfg(test)]

@@ -278,15 +278,18 @@ pub(crate) async fn revoke(app: &App, client: &Client, token: &str) -> Result<()
         let now = app.clock.now();
         let mut conn = app.pool.get().await?;
         conn.transaction(async |conn| {
-            let record = NewAuditRecord {
-                actor: &client.id,
-                action: "token.revoked",
-                subject: format!("token/{}", claims.jti),
-                merchant: claims.merchant.as_ref(),
-                detail: serde_json::json!({ "client_id": claims.client_id }),
-            };
-            audit::insert(conn, record, now).await?;
-            revocations::revoke_token(app, conn, &claims, now).await
+            let (revocation, is_new) = revocations::revoke_token(app, conn, &claims, now).await?;
+            if is_new {
+                let record = NewAuditRecord {
+                    actor: &client.id,
+                    action: "token.revoked",
+                    subject: format!("token/{}", claims.jti),
+                    merchant: claims.merchant.as_ref(),
+                    detail: serde_json::json!({ "client_id": claims.client_id }),
+                };
+                audit::insert(conn, record, now).await?;
+            }
+            Ok(revocation)
         })
         .await
     };

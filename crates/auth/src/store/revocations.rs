@@ -18,14 +18,15 @@ pub(crate) async fn database_time(conn: &mut AsyncPgConnection) -> Result<Timest
     Ok(diesel::select(clock_timestamp()).get_result(conn).await?)
 }
 
-/// Stores a revocation, unless one with a later expiry is stored already.
+/// Stores a revocation, unless one that expires at the same time or later is stored already. Returns whether it was
+/// stored.
 pub(crate) async fn upsert(
     conn: &mut AsyncPgConnection,
     revocation: &Revocation,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     use diesel::{query_dsl::methods::FilterDsl as _, upsert::excluded};
     use revocations as table;
-    diesel::insert_into(table::table)
+    let stored = diesel::insert_into(table::table)
         .values((
             table::subject.eq(revocation.subject()),
             table::revocation.eq(serde_json::to_value(revocation)?),
@@ -42,7 +43,7 @@ pub(crate) async fn upsert(
         .filter(table::expires_at.lt(excluded(table::expires_at)))
         .execute(conn)
         .await?;
-    Ok(())
+    Ok(stored > 0)
 }
 
 /// Revocations with the times of their creation, which are by the database's clock.

@@ -66,3 +66,40 @@ async fn an_invalid_filter_is_rejected() {
         assert_eq!(status, StatusCode::BAD_REQUEST, "{query}: {body}");
     }
 }
+
+/// Every request here changes something the first time and nothing the second time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_changes_nothing_has_no_record() {
+    let app = TestApp::alone().await;
+    app.create_merchant("acme").await;
+    app.person("ada@acme.example", "merchant-viewer", Some("acme")).await;
+    let merchant = "/v1/merchants/acme";
+    let endpoint = format!("{merchant}/endpoints/rma");
+    let set = json!({
+        "url": "https://acme.example/rmas?key=open-sesame", "headers": { "x-shop": "1" },
+        "authentication": { "kind": "basic", "username": "u", "password": "open-sesame" },
+    });
+    let person = "/v1/people/ada@acme.example";
+    for (method, path, body) in [
+        (Method::PATCH, merchant.to_owned(), json!({ "return_window_days": 60 })),
+        (Method::PUT, format!("{merchant}/warehouses/reno"), json!({ "external_identifier": "7" })),
+        (Method::PUT, endpoint.clone(), set),
+        (Method::POST, format!("{endpoint}/pause"), json!({})),
+        (Method::POST, format!("{endpoint}/resume"), json!({})),
+        (Method::PATCH, person.to_owned(), json!({ "role": "merchant-admin" })),
+        (Method::POST, format!("{person}/disable"), json!({})),
+        (Method::POST, format!("{person}/enable"), json!({})),
+    ] {
+        let send = async || {
+            let (status, response) = app.call(method.clone(), &path, Some(body.clone())).await;
+            assert_eq!(status, StatusCode::OK, "{path}: {response}");
+            let (_, merchant) = app.call(Method::GET, merchant, None).await;
+            (app.audit_records().await, merchant)
+        };
+        let before = app.audit_records().await;
+        let first = send().await;
+        assert_ne!(first.0, before, "{path}");
+        assert_eq!(send().await, first, "{path}");
+    }
+    app.stop().await;
+}
