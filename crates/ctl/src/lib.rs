@@ -85,7 +85,7 @@ enum Command {
     /// Manage the endpoints that receive a merchant's messages
     Endpoint(OperatorCommand<endpoints::Command>),
     /// List, show, add, change and delete the warehouses of a merchant
-    Warehouse(OperatorCommand<warehouse::records::Command>),
+    Warehouse(OperatorCommand<warehouse::warehouses::Command>),
     /// Invite, list and change the people who sign in to the console
     Person(OperatorCommand<people::Command>),
     /// List and end the sessions of a person at the console
@@ -180,7 +180,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Merchant(arguments) => merchants::run(arguments).await?,
         Command::Client(arguments) => clients::run(arguments).await?,
         Command::Policy(arguments) => policy::run(arguments).await?,
-        Command::Warehouse(arguments) => warehouse::records::run(arguments).await?,
+        Command::Warehouse(arguments) => warehouse::warehouses::run(arguments).await?,
         Command::Person(arguments) => people::run(arguments).await?,
         Command::Session(arguments) => sessions::run(arguments).await?,
         Command::Token(arguments) => token::run(arguments).await?,

@@ -2,8 +2,8 @@
 
 pub(crate) mod asns;
 pub(crate) mod receipts;
-pub(crate) mod records;
 pub(crate) mod shipments;
+pub(crate) mod warehouses;
 
 use serde_json::Value;
 
