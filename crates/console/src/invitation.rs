@@ -19,6 +19,7 @@ use crate::{
     App, Notice, PageError, PageResult,
     cookies::session_cookie,
     error::{Bare, sentence},
+    form_key::FormKey,
     html,
     person::{Person, Role},
     rejected,
@@ -69,6 +70,7 @@ struct InvitationPage {
     /// The QR code as SVG.
     code: Option<String>,
     form: AcceptErrors,
+    key: FormKey,
 }
 
 /// The fields of the form. Passwords and codes are never sent back, so only the errors are kept.
@@ -135,11 +137,14 @@ async fn load(
     let expires = Moment::new(invitation.expires_at, app.clock.now());
     let token = token.to_owned();
     let form = AcceptErrors::default();
-    Ok(Ok(InvitationPage { page: Bare::new(), token, invitation, expires, code, form }))
+    let page = Bare::new();
+    let key = FormKey::random();
+    Ok(Ok(InvitationPage { page, token, invitation, expires, code, form, key }))
 }
 
 #[derive(Deserialize)]
 struct AcceptForm {
+    key: FormKey,
     token: String,
     password: String,
     password_again: String,
@@ -187,10 +192,6 @@ async fn accept_invitation(
 ) -> PageResult {
     let form = form.0;
     let api = anonymous(&app, &request);
-    let mut page = match load(&app, &api, &form.token, &form.totp_setup).await? {
-        Ok(page) => page,
-        Err(over) => return over.show(),
-    };
     let code = Some(form.code.trim()).filter(|code| !code.is_empty());
     let body = json!({
         "token": form.token, "password": form.password,
@@ -198,13 +199,18 @@ async fn accept_invitation(
         "totp_setup": code.map(|_| form.totp_setup.as_str()),
     });
     let body = with_browser(&request, body);
-    let accepted: Result<Accepted, _> =
-        api.send_json(Service::Auth, Method::POST, None, "v1/invitations/accept", &body).await;
+    let accepted: Result<Accepted, _> = form
+        .key
+        .api(&api)
+        .send_json(Service::Auth, Method::POST, None, "v1/invitations/accept", &body)
+        .await;
     match accepted {
         Ok(accepted) => welcome(accepted),
         Err(ApiError::Invalid(body)) => {
-            page.form = AcceptErrors::of(&body);
-            rejected(&page)
+            match load(&app, &api, &form.token, &form.totp_setup).await? {
+                Ok(page) => rejected(&InvitationPage { form: AcceptErrors::of(&body), ..page }),
+                Err(over) => over.show(),
+            }
         }
         Err(error) => over(error)?.show(),
     }

@@ -5,6 +5,7 @@ use domain::json::{Object, object, read_fields, text};
 use platform::{
     Problem,
     http::{ClientIp, ErrorBody, Json},
+    idempotency::KeyHeader,
 };
 use utoipa::ToSchema;
 
@@ -94,6 +95,7 @@ pub(crate) async fn show_invitation(
 /// contains the recovery codes.
 #[utoipa::path(
     tag = "people", security(()),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes it safe to repeat the request. Optional; 1 to 255 visible ASCII characters, for example a UUID. A repeated request with the same key and token takes effect once and gets the first response with the same session and codes. A request that failed does not use up its key. Keys are kept for an hour, unless the setting `idempotency.retention` says otherwise.")),
     request_body(content = AcceptInvitationRequest, example = json!({ "token": "9rYbEvJ4qUs0cUHD3sG0ncYBF5r0cEI0vGZ2T8xG7oA", "password": "a-long-password", "totp_code": "287082", "totp_setup": "k1.c2VhbGVk" })),
     responses(
         (status = 201, body = AcceptedInvitation), (status = 403, description = "Passwords are switched off", body = ErrorBody),
@@ -106,10 +108,11 @@ pub(crate) async fn accept_invitation(
     app: web::Data<App>,
     request: HttpRequest,
     ClientIp(address): ClientIp,
+    header: KeyHeader,
     body: Json,
 ) -> Result<HttpResponse, Problem> {
     let acceptance = body.read(object(move |body| Acceptance::read(body, address))).await?;
-    let accepted = invitations::accept(&app, acceptance).await;
+    let accepted = invitations::accept(&app, &header, acceptance).await;
     Ok(HttpResponse::Created()
         .json(accepted.inspect_err(|error| record_rejection(&request, error))?))
 }

@@ -4,12 +4,14 @@ use std::net::IpAddr;
 
 use diesel_async::AsyncPgConnection;
 use domain::{
-    json::{Code, FieldError, Object, ValidationError, text},
+    access::MerchantId,
+    json::{Code, Digest, FieldError, Object, ValidationError, text},
     merchant::Sealed,
 };
+use platform::idempotency::{self, IdempotencyKey, KeyHeader};
 use secrecy::SecretString;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use super::{check_passwords, find, is_totp_required};
@@ -19,7 +21,7 @@ use crate::{
     credentials, ended_sessions,
     error::Error,
     passwords::NewPassword,
-    people, recovery_codes,
+    people, recovery_codes, sealed_response,
     sessions::{self, StartedSession},
     sign_in::read_code,
     store::{
@@ -31,6 +33,8 @@ use crate::{
 };
 
 const TOTP_CODE: &str = "$.totp_code";
+/// The context in which stored responses are encrypted.
+const CONTEXT: &str = "response about an accepted invitation";
 
 /// The session of a person who accepted an invitation.
 #[derive(Serialize, ToSchema)]
@@ -70,11 +74,25 @@ impl Acceptance {
     }
 }
 
-/// Sets the password and TOTP of the invited person, ends older sessions and starts a new one.
-pub(crate) async fn accept(app: &App, acceptance: Acceptance) -> Result<AcceptedInvitation, Error> {
+/// Sets the password and TOTP of the invited person, ends older sessions and starts a new one. Returns an
+/// [`AcceptedInvitation`]. A request with a key that was used for this invitation gets the first response.
+pub(crate) async fn accept(
+    app: &App,
+    header: &KeyHeader,
+    acceptance: Acceptance,
+) -> Result<Value, Error> {
     check_passwords(app, Error::PasswordsDisabled)?;
     let Acceptance { token, password, code, setup, browser } = acceptance;
-    let (_, person) = find(app, &token, browser.address).await?;
+    // The password and the code are not part of the digest, which is stored and not encrypted.
+    let key = header.key_for(None::<&MerchantId>, "acceptances", Digest::of_text(&token));
+    if let Some(first) = first_response(app, key.as_ref()).await? {
+        return Ok(first);
+    }
+    let (_, person) = match find(app, &token, browser.address).await {
+        Ok(found) => found,
+        // The same request, sent twice at once, has used the invitation.
+        Err(error) => return first_response(app, key.as_ref()).await?.ok_or(error),
+    };
     let token = credentials::hash(&token);
     let totp = check_code(app, &person, &token, code.as_ref(), setup)?;
     let faults = password.faults(&person.email).into_iter();
@@ -85,20 +103,36 @@ pub(crate) async fn accept(app: &App, acceptance: Acceptance) -> Result<Accepted
     let password_hash = app.passwords.hash(password.into_secret(), browser.address).await?;
     let chosen = Chosen { password_hash, totp };
     let mut conn = app.pool.get().await?;
-    conn.transaction(async |conn| {
-        let person = stored_people::lock(conn, &person.email).await?;
-        // Another request may have used or replaced the invitation meanwhile, or changed the rights.
-        if !invitations::take(conn, &token).await? {
-            return Err(Error::InvitationNotFound);
-        }
-        if is_totp_required(&person) && chosen.totp.is_none() {
-            return Err(missing(TOTP_CODE).into());
-        }
-        let (person, recovery_codes) = set_credentials(app, conn, person, chosen).await?;
-        let started = sessions::start(app, conn, &person, browser).await?;
-        Ok(AcceptedInvitation { started, recovery_codes })
-    })
-    .await
+    let stored = conn
+        .transaction(async |conn| {
+            idempotency::run(conn, key.as_ref(), app.clock.now(), async |conn| {
+                let person = stored_people::lock(conn, &person.email).await?;
+                // Another request may have used or replaced the invitation meanwhile, or changed the rights.
+                if !invitations::take(conn, &token).await? {
+                    return Err(Error::InvitationNotFound);
+                }
+                if is_totp_required(&person) && chosen.totp.is_none() {
+                    return Err(missing(TOTP_CODE).into());
+                }
+                let (person, recovery_codes) = set_credentials(app, conn, person, chosen).await?;
+                let started = sessions::start(app, conn, &person, browser).await?;
+                let accepted = AcceptedInvitation { started, recovery_codes };
+                sealed_response::seal(app, CONTEXT, &accepted)
+            })
+            .await
+        })
+        .await?;
+    sealed_response::open(app, CONTEXT, &stored)
+}
+
+/// The response of an earlier request with this key.
+async fn first_response(
+    app: &App,
+    key: Option<&IdempotencyKey<'_>>,
+) -> Result<Option<Value>, Error> {
+    let Some(key) = key else { return Ok(None) };
+    let stored = idempotency::find::<Error>(&mut *app.pool.get().await?, key).await?;
+    stored.map(|stored| sealed_response::open(app, CONTEXT, &stored)).transpose()
 }
 
 fn missing(field: &str) -> FieldError {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use testkit::eventually;
 
 use crate::{
-    app::{NO_LOCKOUT, OPERATOR, OPERATOR_SECRET, TIMEOUT, TestApp, text},
+    app::{NO_LOCKOUT, OPERATOR, OPERATOR_SECRET, TIMEOUT, TestApp, send, text},
     person::{PASSWORD, TestClock, code_at, invalid_fields},
 };
 
@@ -48,6 +48,27 @@ async fn a_request_with_a_used_key_has_the_same_link() {
     for action in ["person.invited", "person.invitation_renewed"] {
         assert_eq!(records.matches(action).count(), 1, "{action}: {records}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_with_a_used_key_is_the_same_acceptance() {
+    let app = TestApp::start().await;
+    let token = app.invite("ada@example.com", "operator", None).await;
+    let (_, shown) = app.post("/v1/invitations/show", json!({"token": token})).await;
+    let body = json!({"token": token, "password": PASSWORD,
+        "totp_code": code_at(&text(&shown["totp"], "secret"), app.clock.now()),
+        "totp_setup": shown["totp"]["setup"]});
+    let accept = async |key: &str| {
+        let request = app.request(Method::POST, "/v1/invitations/accept");
+        send(request.header("idempotency-key", app.service.own(key)).json(&body)).await
+    };
+    let (first, second) = tokio::join!(accept("accept"), accept("accept"));
+    assert_eq!(first.0, StatusCode::CREATED, "{}", first.1);
+    assert_eq!(first.1["recovery_codes"].as_array().unwrap().len(), 10);
+    assert_eq!(second, first);
+    assert_eq!(accept("accept").await, first);
+    assert_eq!(accept("other").await.0, StatusCode::NOT_FOUND);
+    assert!(app.is_signed_in(&text(&first.1, "session")).await);
 }
 
 #[tokio::test(flavor = "multi_thread")]

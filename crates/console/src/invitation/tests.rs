@@ -1,4 +1,7 @@
+use actix_web::{HttpResponse, http::StatusCode};
+
 use super::*;
+use crate::fixtures;
 
 #[test]
 fn errors_of_auth_are_beside_their_fields() {
@@ -27,7 +30,8 @@ fn the_form_sends_the_secret_of_its_own_qr_code_back() {
     let page = Bare::new();
     let token = "t".to_owned();
     let form = AcceptErrors::default();
-    let page = InvitationPage { page, token, invitation, expires, code: None, form };
+    let key = FormKey::random();
+    let page = InvitationPage { page, token, invitation, expires, code: None, form, key };
     let text = page.render().unwrap();
     assert!(text.contains(r#"<input type="hidden" name="totp_setup" value="k.s">"#), "{text}");
     assert!(text.contains("GEZD GNBV"), "{text}");
@@ -40,4 +44,30 @@ fn a_link_without_a_use_says_why() {
     let off = text(ApiError::Denied(ErrorBody::default()));
     assert!(off.contains("You do not need this link"), "{off}");
     assert!(over(ApiError::Unavailable { service: Service::Auth }).is_err());
+}
+
+/// An auth that names a recovery code after the idempotency key.
+fn auth(app: &mut web::ServiceConfig) {
+    let respond = async |request: HttpRequest| {
+        let person = json!({
+            "email": "ada@acme.example", "name": "Ada", "role": "support", "merchant": null,
+        });
+        HttpResponse::Created().json(json!({
+            "session": "s", "person": person, "recovery_codes": [fixtures::key_of(&request)],
+        }))
+    };
+    app.route("/v1/invitations/accept", web::post().to(respond));
+}
+
+#[actix_web::test]
+async fn a_form_that_accepts_an_invitation_is_one_request() {
+    let key = "7d9f5a35-6f4e-4c3b-9a55-2f3f0f5b9c11";
+    let fields =
+        [("key", key), ("token", "t"), ("password", "battery"), ("password_again", "battery")];
+    let app = fixtures::app_with_services(auth);
+    let (status, _, page) = fixtures::post(app, routes, "/invitation", &fields).await;
+    assert!(status == StatusCode::OK && page.contains(key), "{page}");
+    let app = fixtures::app_with_services(auth);
+    let (status, ..) = fixtures::post(app, routes, "/invitation", &fields[1..]).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
 }
