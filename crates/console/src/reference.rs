@@ -94,7 +94,8 @@ struct OperationPage {
 #[get("/reference/{service}/{operation}")]
 async fn show_operation(signed_in: SignedIn, path: web::Path<(String, String)>) -> PageResult {
     let (service, document, operation) = find_operation(&signed_in, &path).await?;
-    let form = RequestForm::new(&operation, &document.components.schemas);
+    let mut form = RequestForm::new(&operation, &document.components.schemas);
+    form.renew_key();
     let page = signed_in.page(Section::Reference);
     html(&OperationPage::new(page, service, &document, operation, form))
 }
@@ -117,6 +118,7 @@ async fn send_request(
         return rejected(&shown);
     }
     let response = signed_in.api.send_raw(service, &request).await;
+    shown.form.renew_key();
     shown.outcome = Some(response.map(Outcome::new).map_err(|error| error.to_string()));
     html(&shown)
 }

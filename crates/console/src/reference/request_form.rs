@@ -4,6 +4,7 @@ use pages::{api::RawRequest, form::Field, path};
 use reqwest::Method;
 use serde::de::IgnoredAny;
 use url::form_urlencoded;
+use uuid::Uuid;
 
 use super::{
     document::{Operation, Parameter},
@@ -14,6 +15,7 @@ use crate::record_list::indented;
 
 const BODY: &str = "body";
 const CONFIRM: &str = "confirm";
+const IDEMPOTENCY_KEY: &str = "header:Idempotency-Key";
 
 /// A field of the form for one parameter.
 #[derive(Debug)]
@@ -75,6 +77,15 @@ impl RequestForm {
             needs_confirmation: operation.method != "GET",
             is_confirmed: false,
             confirmation_error: None,
+        }
+    }
+
+    /// Gives the request an idempotency key, if the operation takes one: a form that is sent twice, by a double click
+    /// or a reload, is then one request.
+    pub(super) fn renew_key(&mut self) {
+        let is_key = |it: &&mut ParameterField| it.key.eq_ignore_ascii_case(IDEMPOTENCY_KEY);
+        if let Some(parameter) = self.parameters.iter_mut().find(is_key) {
+            parameter.field = Field::new(Uuid::new_v4().to_string());
         }
     }
 

@@ -21,6 +21,7 @@ pub(crate) fn document() -> Document {
                         { "name": "rma_identifier", "in": "path", "required": true, "schema": { "type": "string" } },
                         { "name": "dry_run", "in": "query", "required": false, "schema": { "type": "boolean" } },
                         { "name": "X-Service-Id", "in": "header", "required": false, "schema": { "type": "string" } },
+                        { "name": "Idempotency-Key", "in": "header", "required": false, "schema": { "type": "string" } },
                     ],
                     "requestBody": {
                         "required": true,
@@ -63,7 +64,7 @@ fn operations_are_grouped_by_tag() {
 fn an_operation_is_found_by_its_identifier() {
     let document = document();
     let operation = document.operation("cancel_return").unwrap();
-    assert_eq!((operation.method, operation.parameters.len()), ("POST", 3));
+    assert_eq!((operation.method, operation.parameters.len()), ("POST", 4));
     assert_eq!(operation.content().unwrap().0, "application/json");
     assert_eq!(document.operation("list_returns").unwrap().scopes(), ["read", "returns"]);
     assert!(document.operation("delete_everything").is_none());

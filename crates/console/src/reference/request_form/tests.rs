@@ -60,3 +60,16 @@ fn the_form_starts_with_the_example() {
     assert_eq!(form.body.as_ref().unwrap().field.value, "{\n  \"reason\": \"It's kept\"\n}");
     assert!(form.request(&operation).target.contains("{rma_identifier}"));
 }
+
+#[test]
+fn each_form_has_a_key_of_its_own() {
+    let (mut form, operation) = form(&[]);
+    let mut key = || {
+        form.renew_key();
+        let headers = form.request(&operation).headers;
+        headers.into_iter().find(|(name, _)| name == "Idempotency-Key").unwrap().1
+    };
+    let first = key();
+    assert!(Uuid::parse_str(&first).is_ok());
+    assert_ne!(key(), first);
+}
