@@ -7,6 +7,7 @@ mod simulate;
 
 use std::num::NonZeroUsize;
 
+use chrono::NaiveDate;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use domain::returns::{RmaStatus, UnitId};
@@ -18,6 +19,7 @@ use crate::api_client::{ApiClient, NO_QUERY};
 use crate::connection::MerchantCommand;
 use crate::service_urls::RETURNS;
 use crate::time_input::{check_period, parse_time};
+use crate::usage_error;
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
@@ -140,18 +142,31 @@ pub(crate) struct List {
 #[derive(Args, Serialize)]
 pub(crate) struct Guarantees {
     /// First month, for example 2026-01 [default: eleven months before the last]
-    #[arg(long, value_name = "MONTH")]
+    #[arg(long, value_name = "MONTH", value_parser = parse_month)]
     from: Option<String>,
     /// Last month [default: the present one]
-    #[arg(long, value_name = "MONTH")]
+    #[arg(long, value_name = "MONTH", value_parser = parse_month)]
     to: Option<String>,
+}
+
+impl Guarantees {
+    fn check(&self) -> anyhow::Result<()> {
+        match (&self.from, &self.to) {
+            (Some(from), Some(to)) if from > to => {
+                Err(usage_error(format!("--from {from} is after --to {to}")))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<()> {
     let MerchantCommand { connection, command } = arguments;
     let format = connection.format();
-    if let Command::List(list) = &command {
-        check_period(("--from", list.from), ("--to", list.to))?;
+    match &command {
+        Command::List(list) => check_period(("--from", list.from), ("--to", list.to))?,
+        Command::Guarantees(months) => months.check()?,
+        _ => {}
     }
     let all_merchants = matches!(&command, Command::List(list) if list.all_merchants);
     let client = connection.connect_to(RETURNS, all_merchants).await?;
@@ -200,6 +215,16 @@ async fn with_timeline(client: &ApiClient, rma: &str) -> anyhow::Result<Value> {
     Ok(json!({ "return": found, "timeline": timeline.get("entries") }))
 }
 
+/// Parses a month like 2026-01.
+fn parse_month(text: &str) -> Result<String, &'static str> {
+    let first_day = NaiveDate::parse_from_str(&format!("{text}-01"), "%Y-%m-%d");
+    // Months with leading zeros compare as texts.
+    match first_day.is_ok() && text.len() == "2026-01".len() {
+        true => Ok(text.to_owned()),
+        false => Err("write a month like 2026-01"),
+    }
+}
+
 /// Parses ORDER/LINE:NUMBER.
 fn parse_unit(text: &str) -> Result<UnitId, String> {
     let (order, rest) = text.rsplit_once('/').ok_or("write ORDER/LINE:NUMBER")?;
@@ -220,7 +245,21 @@ fn parse_line_unit(text: &str) -> Result<(String, i32), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::parse_unit;
+    use super::*;
+
+    #[test]
+    fn months_of_a_report_are_checked_before_the_request() {
+        for text in ["2026-13", "2026-1", "2026-01-02", "January", ""] {
+            assert!(parse_month(text).is_err(), "{text}");
+        }
+        let check = |from: &str, to: &str| {
+            let [from, to] = [from, to].map(|month| Some(parse_month(month).unwrap()));
+            Guarantees { from, to }.check().map_err(|error| error.to_string())
+        };
+        assert_eq!(check("2026-01", "2026-01"), Ok(()));
+        let reversed = check("2026-02", "2025-12").unwrap_err();
+        assert_eq!(reversed, "--from 2026-02 is after --to 2025-12");
+    }
 
     #[test]
     fn a_unit_is_written_as_order_line_and_number() {
