@@ -83,6 +83,7 @@ def random_effects(rng):
         "keep": lambda: {"up_to_cents": rng.choice([0, 1500, 6000])} | rng.choice([{}, {"currency": "EUR"}]),
         "gift_card_bonus_percent": lambda: rng.choice([0, 10]),
         "exchange_bonus_percent": lambda: rng.choice([0, 5]),
+        "review": lambda: rng.choice([{"required": False}, {"within_days": rng.choice([1, 3]), "then": rng.choice(["approve", "decline"])}]),
     }
     return {name: makers[name]() for name in rng.sample([*makers], rng.choice([1, 1, 2, 4]))}
 
@@ -262,10 +263,12 @@ class Decider:
         cost = next(((cents, rule) for cents, rule in costs if cents is not None), None)
         bonus = {"gift_card": "gift_card_bonus_percent", "exchange": "exchange_bonus_percent"}.get(outcome)
         percent, bonus_rule = self.first(matching, bonus)
+        review, review_rule = self.first(matching, "review")
         code, rule = self.refusal(unit, line, matching, method, outcome, paid, end, window_rule)
         return {
             "code": code, "rule": rule, "window_ends_at": int(end.timestamp()), "cost": cost,
             "bonus": [percent, bonus_rule] if bonus_rule else None,
+            "review": [review["within_days"], review["then"], review_rule] if review and "then" in review else None,
         }
 
     def refusal(self, unit, line, matching, method, outcome, paid, end, window_rule):
@@ -313,12 +316,15 @@ class Decider:
         is_free = self.settings["returns"]["free_exchange_shipping"] and all(it["outcome"] != "refund" for it in units)
         costs = [unit.pop("cost") or (self.settings_cost(method, is_free), None) for unit in decided]
         highest = max(cents for cents, _ in costs)
+        order = [rule["id"] for rule in self.rules]
+        reviews = [review for review in (unit.pop("review") for unit in decided) if review]
         # The first rule with the highest cost.
         rule = next((rule for cents, rule in costs if cents == highest and rule), None)
         for own, unit in zip(decided, units):
             own["choices"] = self.choices(unit)
             own["is_returnable"] = any(it["ineligible"] is None for it in own["choices"].values())
-        return {"cost": [highest, rule], "units": decided}
+        return {"cost": [highest, rule], "review": min(reviews, key=lambda it: order.index(it[2]), default=None),
+                "units": decided}
 
     def choices(self, unit):
         """By reason, outcome and method: the terms if the unit is returned alone."""

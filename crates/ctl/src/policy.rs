@@ -217,8 +217,10 @@ fn describe_history(preview: &Value) -> String {
         count(number("/returns"), "return"),
         number("/changed"),
     );
-    let [now, draft] = ["/current/refused", "/draft/refused"].map(number);
-    text += &format!("  refused: {draft}, now {now}\n");
+    for (name, field) in [("refused", "refused"), ("reviewed", "reviewed")] {
+        let [now, draft] = ["current", "draft"].map(|part| number(&format!("/{part}/{field}")));
+        text += &format!("  {name}: {draft}, now {now}\n");
+    }
     let costs = |part: &str| -> BTreeMap<String, i64> {
         let costs = preview.pointer(&format!("/{part}/return_shipping_cost_cents"));
         let costs = costs.and_then(Value::as_object).into_iter().flatten();
@@ -255,6 +257,9 @@ fn decision(decided: &Value) -> String {
     if let Some(rule) = decided.get("cost_rule").and_then(Value::as_str) {
         words += &format!(" (rule {rule})");
     }
+    if let Some(rule) = decided.get("review_rule").and_then(Value::as_str) {
+        words += &format!(", review (rule {rule})");
+    }
     words
 }
 
@@ -269,8 +274,8 @@ mod tests {
         let page = |number: i64| {
             json!({
                 "returns": 2, "changed": 1, "next": number,
-                "current": { "refused": 0, "return_shipping_cost_cents": { "USD": 700 } },
-                "draft": { "refused": 1, "return_shipping_cost_cents": { "EUR": number } },
+                "current": { "refused": 0, "reviewed": 0, "return_shipping_cost_cents": { "USD": 700 } },
+                "draft": { "refused": 1, "reviewed": 1, "return_shipping_cost_cents": { "EUR": number } },
                 "changes": [{ "rma_identifier": format!("RMA-{number}"),
                     "current": { "return_shipping_cost_cents": 700 },
                     "draft": { "return_shipping_cost_cents": 0,
@@ -283,6 +288,7 @@ mod tests {
         expect![[r#"
             4 returns of the last 90 days, of which the draft would have changed 2:
               refused: 2, now 0
+              reviewed: 2, now 0
               shipping costs in EUR cents: 3, now 0
               shipping costs in USD cents: 0, now 1400
 

@@ -90,7 +90,7 @@ fn decide(settings: &Settings, case: &Case) -> Result<Value, Box<dyn Error>> {
         })
         .collect();
     let policy = PolicyAt::new(settings, case.now);
-    let ReturnDecision { units, cost } = decide_return(&policy, case.method, &requests, None);
+    let ReturnDecision { units, cost, review } = decide_return(&policy, case.method, &requests, None);
     let units = units.iter().zip(&requests).zip(&case.units).map(|((decided, request), unit)| {
         let refusal = decided.eligibility.as_ref().err();
         let decision = &decided.decision;
@@ -106,6 +106,7 @@ fn decide(settings: &Settings, case: &Case) -> Result<Value, Box<dyn Error>> {
     });
     Ok(json!({
         "cost": [cost.cents, cost.rule.map(|rule| &rule.id)],
+        "review": review.map(|(terms, rule)| json!([terms.within_days, terms.then, rule.id])),
         "units": units.collect::<Vec<_>>(),
     }))
 }

@@ -43,7 +43,8 @@ pub use policy::{GiftCardOffer, MethodOffer, ReturnPolicy, ReturnReason, WITHDRA
 pub use return_method::ReturnMethod;
 pub use rules::{
     Conditions, Cost, DateRange, DayRange, Effects, Keep, Outcome, Policy, PolicyWarning,
-    PriceRange, ReturnCount, Rule, WeightRange, Window, WindowStart, is_same_tag, matches_pattern,
+    PriceRange, ReturnCount, Review, ReviewDecision, ReviewTerms, Rule, WeightRange, Window,
+    WindowStart, is_same_tag, matches_pattern,
 };
 pub use secret_url::SecretUrl;
 pub use settings::{Settings, SupportContact};

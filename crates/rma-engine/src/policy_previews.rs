@@ -85,6 +85,8 @@ pub(crate) struct HistoryPreview {
 pub(crate) struct Figures {
     /// Returns with a unit that would be refused.
     refused: u64,
+    /// Returns that would wait for review.
+    reviewed: u64,
     /// The shipping costs of the returns that would not be refused, by currency.
     return_shipping_cost_cents: BTreeMap<String, i64>,
 }
@@ -110,6 +112,10 @@ pub(crate) struct PreviewedReturn {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     cost_rule: Option<String>,
+    /// The rule that sends the return to review; absent if none does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    review_rule: Option<String>,
 }
 
 impl Previews {
@@ -244,6 +250,7 @@ impl Figures {
             self.refused += 1;
             return;
         }
+        self.reviewed += u64::from(decided.review_rule.is_some());
         *self.return_shipping_cost_cents.entry(currency.to_owned()).or_default() +=
             decided.return_shipping_cost_cents;
     }
@@ -271,12 +278,13 @@ impl PreviewedReturn {
         // The moment before, so that the return itself does not count among the shopper's.
         let before = rma.created_at - TimeDelta::microseconds(1);
         let policy = PolicyAt::new(settings, before);
-        let ReturnDecision { units, cost } =
+        let ReturnDecision { units, cost, review } =
             decide_return(&policy, rma.return_method, &requests, None);
         Self {
             ineligible: units.iter().find_map(|unit| unit.eligibility.clone().err()),
             return_shipping_cost_cents: cost.cents,
             cost_rule: cost.rule.map(|rule| rule.id.clone()),
+            review_rule: review.map(|(_, rule)| rule.id.clone()),
         }
     }
 }

@@ -202,6 +202,9 @@ pub struct Effects {
     /// The discount on a variant of another price, in per cent of the amount paid for the unit.
     #[schema(nullable = false, minimum = 0, maximum = 100)]
     pub exchange_bonus_percent: Option<i64>,
+    /// Whether the return waits for a review before it starts.
+    #[schema(nullable = false)]
+    pub review: Option<Review>,
 }
 
 /// The time in which a unit can be returned, in days, until a day, or until the later of both.
@@ -250,6 +253,50 @@ pub struct Keep {
     /// Default: the currency of the merchant. In other currencies shoppers can keep nothing.
     #[schema(nullable = false, example = "USD")]
     pub currency: Option<String>,
+}
+
+/// A review of a return by the merchant before it starts.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Review {
+    /// `false` means that the return needs no review, whatever later rules say. It comes alone.
+    #[serde(default = "is_required", skip_serializing_if = "Clone::clone")]
+    #[schema(required = false, default = true)]
+    pub required: bool,
+    /// Days after the request within which the merchant decides. Required unless `required` is false.
+    #[schema(nullable = false, minimum = 1, maximum = 60)]
+    pub within_days: Option<u16>,
+    /// The decision if nobody decides in time. Required unless `required` is false.
+    #[schema(nullable = false)]
+    pub then: Option<ReviewDecision>,
+}
+
+fn is_required() -> bool {
+    true
+}
+
+/// The terms of a review that a return needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReviewTerms {
+    pub within_days: u16,
+    /// The decision if nobody decides in time.
+    pub then: ReviewDecision,
+}
+
+impl Review {
+    /// The terms, if the return needs the review.
+    pub fn terms(self) -> Option<ReviewTerms> {
+        let Self { required, within_days, then } = self;
+        required.then_some(ReviewTerms { within_days: within_days?, then: then? })
+    }
+}
+
+crate::words! {
+    /// The decision about a return that waits for review.
+    pub enum ReviewDecision as "snake_case" {
+        Approve,
+        Decline,
+    }
 }
 
 impl Outcome {

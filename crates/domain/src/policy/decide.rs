@@ -4,7 +4,9 @@ use chrono::{DateTime, Utc};
 
 use super::matching::fits;
 use super::{Choice, UnitPolicy};
-use crate::merchant::{Keep, Outcome, ReturnMethod, Rule, Settings, Window, is_same_tag};
+use crate::merchant::{
+    Keep, Outcome, ReturnMethod, ReviewTerms, Rule, Settings, Window, is_same_tag,
+};
 use crate::order::OrderStatus;
 use crate::returns::{Ineligible, IneligibleCode};
 
@@ -23,6 +25,8 @@ pub struct UnitDecision<'a> {
     pub keep_up_to_cents: Option<i64>,
     /// The bonus of the chosen gift card or variant, in per cent of the amount paid, and the rule that gives it.
     pub bonus: Option<(i64, &'a Rule)>,
+    /// The review that the return needs, and the rule that asks for it.
+    pub review: Option<(ReviewTerms, &'a Rule)>,
 }
 
 /// The return shipping cost.
@@ -44,6 +48,7 @@ struct Deciding<'a> {
     keep: Option<&'a Rule>,
     gift_card_bonus: Option<&'a Rule>,
     exchange_bonus: Option<&'a Rule>,
+    review: Option<&'a Rule>,
 }
 
 impl<'a> UnitPolicy<'a> {
@@ -71,6 +76,7 @@ impl<'a> UnitPolicy<'a> {
                 .filter(|_| choice.method == ReturnMethod::CustomerKeep)
                 .map(|keep| keep.up_to_cents),
             bonus,
+            review: with(deciding.review, |rule| rule.then.review?.terms()),
         }
     }
 
@@ -88,6 +94,7 @@ impl<'a> UnitPolicy<'a> {
                 (&mut deciding.keep, then.keep.is_some()),
                 (&mut deciding.gift_card_bonus, then.gift_card_bonus_percent.is_some()),
                 (&mut deciding.exchange_bonus, then.exchange_bonus_percent.is_some()),
+                (&mut deciding.review, then.review.is_some()),
             ];
             for (decided, is_named) in effects {
                 if is_named {

@@ -1,7 +1,7 @@
 //! The decision about a whole return, for quotes and new returns.
 
 use super::{Choice, PolicyAt, ReturnCost, UnitDecision, UnitFacts};
-use crate::merchant::{Outcome, ReturnMethod};
+use crate::merchant::{Outcome, ReturnMethod, ReviewTerms, Rule};
 use crate::returns::{Ineligible, StaffOverride};
 
 /// A unit that a shopper wants to return.
@@ -20,6 +20,8 @@ pub struct ReturnDecision<'a> {
     pub units: Vec<DecidedUnit<'a>>,
     /// The highest cost of a unit.
     pub cost: ReturnCost<'a>,
+    /// The review that the return needs, and the first rule that asks for it for a unit.
+    pub review: Option<(ReviewTerms, &'a Rule)>,
 }
 
 /// The terms of a unit of a return.
@@ -63,7 +65,13 @@ pub fn decide_return<'a>(
         }
     };
     let none = ReturnCost { cents: 0, rule: None };
-    ReturnDecision { cost: decided.iter().fold(none, highest), units: decided }
+    let place = |rule: &Rule| policy.settings.policy.rules.iter().position(|it| it.id == rule.id);
+    let reviews = decided.iter().filter_map(|unit| unit.decision.review);
+    ReturnDecision {
+        cost: decided.iter().fold(none, highest),
+        review: reviews.min_by_key(|(_, rule)| place(rule)),
+        units: decided,
+    }
 }
 
 impl ReturnCost<'_> {

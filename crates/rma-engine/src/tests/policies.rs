@@ -153,7 +153,7 @@ async fn a_preview_says_what_a_draft_would_have_decided() {
     app.start_return(&refund_of("B", &[1])).await;
     let draft = json!({ "rules": [
         { "id": "sku", "when": { "returns_of_shopper": { "days": 5, "max": 0 } }, "then": { "returnable": false } },
-        { "id": "late", "then": { "costs": [{ "shipping_cost_cents": 300 }] } },
+        { "id": "look", "then": { "costs": [{ "shipping_cost_cents": 300 }], "review": { "within_days": 2, "then": "approve" } } },
     ] });
     let preview = async |body: &Value| app.post("/v1/policies/preview", "acme", body).await;
     let (status, all) = preview(&json!({ "policy": draft })).await;
@@ -162,10 +162,12 @@ async fn a_preview_says_what_a_draft_would_have_decided() {
         (&all["returns"], &all["changed"], &all["next"]),
         (&json!(2), &json!(2), &Value::Null)
     );
-    let current = json!({ "refused": 0, "return_shipping_cost_cents": { "USD": 200 } });
+    let current =
+        json!({ "refused": 0, "reviewed": 0, "return_shipping_cost_cents": { "USD": 200 } });
     assert_eq!(all["current"], current);
     // The first return of a shopper would have been refused. The orders have one shopper.
-    let figures = json!({ "refused": 1, "return_shipping_cost_cents": { "USD": 300 } });
+    let figures =
+        json!({ "refused": 1, "reviewed": 1, "return_shipping_cost_cents": { "USD": 300 } });
     assert_eq!(all["draft"], figures);
     let changed = &all["changes"][1];
     assert_eq!(changed["rma_identifier"], json!(first));
@@ -173,7 +175,7 @@ async fn a_preview_says_what_a_draft_would_have_decided() {
         (&changed["current"]["cost_rule"], &changed["draft"]["ineligible"]["rule"]),
         (&json!("cheap"), &json!("sku"))
     );
-    assert_eq!(all["changes"][0]["draft"]["cost_rule"], "late");
+    assert_eq!(all["changes"][0]["draft"]["review_rule"], "look");
 
     let (_, one) = preview(&json!({ "policy": { "rules": [] }, "order_identifier": "A" })).await;
     let cost = |part: &str| one[part]["units"][1]["choices"][0]["options"][0]["cost_rule"].clone();

@@ -6,8 +6,8 @@ use chrono::NaiveDate;
 use utoipa::ToSchema;
 
 use super::{
-    Conditions, Cost, DateRange, DayRange, Effects, Keep, Policy, PriceRange, ReturnCount, Rule,
-    WeightRange, Window,
+    Conditions, Cost, DateRange, DayRange, Effects, Keep, Policy, PriceRange, ReturnCount, Review,
+    Rule, WeightRange, Window,
 };
 use crate::erasure::EmailDigest;
 use crate::json::{
@@ -224,6 +224,7 @@ fn read_effects(field: Field<'_>) -> Option<Effects> {
             keep: then.optional("keep", object(read_keep)),
             gift_card_bonus_percent: percent("gift_card_bonus_percent"),
             exchange_bonus_percent: percent("exchange_bonus_percent"),
+            review: then.optional("review", object(read_review)),
         })
     })(field)
 }
@@ -265,6 +266,22 @@ fn read_keep(keep: &Object<'_>) -> Option<Keep> {
     read_fields!(keep => Keep {
         up_to_cents: keep.required("up_to_cents", integer(0..=100_000_000)),
         currency: keep.optional("currency", currency_code),
+    })
+}
+
+fn read_review(review: &Object<'_>) -> Option<Review> {
+    let required = review.optional("required", boolean).map(|required| required.unwrap_or(true));
+    for name in ["within_days", "then"] {
+        match (required, review.has(name)) {
+            (Some(true), false) => review.missing(name),
+            (Some(false), true) => review.invalid(name, "comes only with a required review"),
+            _ => {}
+        }
+    }
+    read_fields!(review => Review {
+        required: required,
+        within_days: review.optional("within_days", integer(1..=60_u16)),
+        then: review.optional("then", variant),
     })
 }
 

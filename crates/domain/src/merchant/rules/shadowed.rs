@@ -28,7 +28,7 @@ impl Rule {
 }
 
 /// Whether effects name an effect, for every effect but costs.
-const NAMED: [fn(&Effects) -> bool; 7] = [
+const NAMED: [fn(&Effects) -> bool; 8] = [
     |then| then.returnable.is_some(),
     |then| then.window.is_some(),
     |then| then.methods.is_some(),
@@ -36,6 +36,7 @@ const NAMED: [fn(&Effects) -> bool; 7] = [
     |then| then.keep.is_some(),
     |then| then.gift_card_bonus_percent.is_some(),
     |then| then.exchange_bonus_percent.is_some(),
+    |then| then.review.is_some(),
 ];
 
 impl Cost {

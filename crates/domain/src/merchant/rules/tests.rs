@@ -50,7 +50,9 @@ fn a_policy_is_stored_as_it_is_read() {
                 "costs": [{ "shipping_cost_cents": 0 },
                           { "method": "mail-back", "currency": "EUR", "shipping_cost_cents": 1 }],
                 "methods": ["express-returns"], "outcomes": ["refund"], "keep": { "up_to_cents": 1500 },
-                "gift_card_bonus_percent": 10, "exchange_bonus_percent": 5 } },
+                "gift_card_bonus_percent": 10, "exchange_bonus_percent": 5,
+                "review": { "within_days": 3, "then": "approve" } } },
+            { "id": "no-review", "when": {}, "then": { "review": { "required": false } } },
         ],
         "shoppers": { "blocked": [digest] },
     });
@@ -73,8 +75,9 @@ fn every_fault_of_a_rule_has_its_path() {
                     "line_tags": ["x", "x"] }, "then": {} },
                 { "id": "two", "text": { "it": "No." }, "then": { "refuse": true, "window": { "from": "order" },
                     "costs": [{ "shipping_cost_cents": 0 }, { "shipping_cost_cents": 1 }],
-                    "keep": { "up_to_cents": -1 }, "gift_card_bonus_percent": 101 } },
-                { "id": "two", "then": { "review": { "required": true } } },
+                    "keep": { "up_to_cents": -1 }, "gift_card_bonus_percent": 101,
+                    "review": {} } },
+                { "id": "two", "then": { "review": { "required": false, "within_days": 1 } } },
             ],
             "shoppers": { "Blocked": [], "some": ["ada@shop.example"] },
         }),
@@ -94,14 +97,16 @@ fn every_fault_of_a_rule_has_its_path() {
             $.policy.rules[0].when.returns_of_shopper.days: missing_field
             $.policy.rules[0].then: invalid (must have an effect)
             $.policy.rules[1].text.it: invalid (unknown language: known are en, de, fr, es)
-            $.policy.rules[1].then.refuse: invalid (unknown field: known are returnable, window, costs, methods, outcomes, keep, gift_card_bonus_percent, exchange_bonus_percent)
+            $.policy.rules[1].then.refuse: invalid (unknown field: known are returnable, window, costs, methods, outcomes, keep, gift_card_bonus_percent, exchange_bonus_percent, review)
             $.policy.rules[1].then.window.days: missing_field
             $.policy.rules[1].then.window.from: invalid (comes only with days)
             $.policy.rules[1].then.costs[1].method: invalid (another cost is for the same method and currency)
             $.policy.rules[1].then.keep.up_to_cents: invalid (must be between 0 and 100000000)
             $.policy.rules[1].then.gift_card_bonus_percent: invalid (must be between 0 and 100)
+            $.policy.rules[1].then.review.within_days: missing_field
+            $.policy.rules[1].then.review.then: missing_field
             $.policy.rules[2].id: invalid (another rule has the same id)
-            $.policy.rules[2].then.review: invalid (unknown field: known are returnable, window, costs, methods, outcomes, keep, gift_card_bonus_percent, exchange_bonus_percent)
+            $.policy.rules[2].then.review.within_days: invalid (comes only with a required review)
             $.policy.shoppers.Blocked: invalid (the name must have 1 to 64 lower-case letters, digits and hyphens)
             $.policy.shoppers.some[0]: invalid (must be the SHA-256 digest of an e-mail address, as 64 lower-case hexadecimal digits)"#]],
     );

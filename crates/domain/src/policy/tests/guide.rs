@@ -1,6 +1,7 @@
 //! The examples of the guide do what it says.
 
 use super::*;
+use crate::merchant::ReviewDecision;
 
 const GUIDE: &str = include_str!("../../../../../docs/write-a-returns-policy.md");
 
@@ -85,17 +86,29 @@ fn small_items_are_kept_by_shoppers_who_return_little() {
     assert_eq!(rule(100, 3).as_deref(), Some("no-keeping-for-frequent-returners"));
 }
 
+/// The decision about an order of a shopper with this many earlier returns.
+fn of_shopper<T>(
+    settings: &Settings,
+    (email, returns): (&str, usize),
+    choice: &Choice<'_>,
+    read: impl Fn(UnitDecision<'_>) -> T,
+) -> T {
+    let mut order = order();
+    order.customer.email = Some(email.to_owned());
+    let mut shopper = ShopperFacts::new(&settings.policy, &order);
+    shopper.returned_at = Some(vec![time("2026-02-01T00:00:00Z"); returns]);
+    let facts = UnitFacts { shopper: &shopper, ..facts(&order) };
+    read(decide(settings, facts, choice))
+}
+
 #[test]
 fn frequent_returners_pay_for_their_returns() {
     let settings = example(4);
     let rule = |email: &str, returns: usize| {
-        let mut order = order();
-        order.customer.email = Some(email.to_owned());
-        let mut shopper = ShopperFacts::new(&settings.policy, &order);
-        shopper.returned_at = Some(vec![time("2026-02-01T00:00:00Z"); returns]);
-        let facts = UnitFacts { shopper: &shopper, ..facts(&order) };
-        let ReturnCost { cents, rule } = decide(&settings, facts, &BY_MAIL).cost;
-        (cents, rule.map(|rule| rule.id.clone()))
+        of_shopper(&settings, (email, returns), &BY_MAIL, |decision| {
+            let ReturnCost { cents, rule } = decision.cost;
+            (cents, rule.map(|rule| rule.id.clone()))
+        })
     };
     assert_eq!(rule("eve@shop.example", 5), (900, Some("frequent-returners".to_owned())));
     assert_eq!(rule("eve@shop.example", 4), (700, None));
@@ -103,8 +116,24 @@ fn frequent_returners_pay_for_their_returns() {
 }
 
 #[test]
-fn a_withdrawal_is_possible_for_a_final_sale() {
+fn returns_of_frequent_returners_wait_for_review() {
     let settings = example(5);
+    let review = |email: &str, returns: usize, choice: &Choice<'_>| {
+        of_shopper(&settings, (email, returns), choice, |decision| {
+            decision.review.map(|(terms, rule)| (terms.within_days, terms.then, rule.id.clone()))
+        })
+    };
+    let reviewed = (3, ReviewDecision::Approve, "frequent-returners".to_owned());
+    assert_eq!(review("eve@shop.example", 5, &BY_MAIL), Some(reviewed));
+    assert_eq!(review("eve@shop.example", 4, &BY_MAIL), None);
+    assert_eq!(review("Ada@Shop.example", 5, &BY_MAIL), None);
+    let withdrawn = Choice { reason: Some(WITHDRAWAL), ..BY_MAIL };
+    assert_eq!(review("eve@shop.example", 5, &withdrawn), None);
+}
+
+#[test]
+fn a_withdrawal_is_possible_for_a_final_sale() {
+    let settings = example(6);
     let mut order = order();
     order.items[0].tags = vec!["FinalSale".to_owned()];
     let withdrawn = Choice { reason: Some(WITHDRAWAL), ..BY_MAIL };

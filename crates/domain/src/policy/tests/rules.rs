@@ -3,6 +3,7 @@
 use expect_test::expect;
 
 use super::*;
+use crate::merchant::{ReviewDecision, ReviewTerms};
 
 /// The decision about a unit whose order, facts and choice are changed.
 fn decide(rules: &Value, change: impl Fn(&mut Order), choice: &Choice<'_>) -> String {
@@ -227,24 +228,50 @@ fn a_return_has_the_highest_cost_of_its_units() {
 #[test]
 fn the_other_effects_are_those_of_the_first_rule() {
     let settings = with_rules(&json!([
-        { "id": "vip", "when": { "order_tags": ["vip"] }, "then": { "exchange_bonus_percent": 7 } },
-        { "id": "all", "then": { "gift_card_bonus_percent": 10, "exchange_bonus_percent": 5 } },
+        { "id": "vip", "when": { "order_tags": ["vip"] },
+          "then": { "exchange_bonus_percent": 7, "review": { "required": false } } },
+        { "id": "all", "then": { "gift_card_bonus_percent": 10, "exchange_bonus_percent": 5,
+            "review": { "within_days": 3, "then": "decline" } } },
     ]));
     let plain = order();
     let mut vip = order();
-    vip.tags = vec!["vip".to_owned()];
+    vip.tags = vec!["VIP".to_owned()];
     let policy = PolicyAt::new(&settings, time(NOW));
     let decide = |order: &Order, outcome| {
         let unit = policy.unit(facts(order));
         let decision = unit.decide(&choice(ReturnMethod::MailBack, outcome));
-        decision.bonus.map(|(percent, rule)| (percent, rule.id.clone()))
+        let review = decision.review.map(|(terms, rule)| (terms, rule.id.clone()));
+        (decision.bonus.map(|(percent, rule)| (percent, rule.id.clone())), review)
     };
     let by = |percent, rule: &str| Some((percent, rule.to_owned()));
-    assert_eq!(decide(&plain, Outcome::Refund), None);
-    assert_eq!(decide(&plain, Outcome::GiftCard), by(10, "all"));
-    assert_eq!(decide(&plain, Outcome::Exchange), by(5, "all"));
-    assert_eq!(decide(&vip, Outcome::Exchange), by(7, "vip"));
-    assert_eq!(decide(&vip, Outcome::GiftCard), by(10, "all"));
+    let terms = ReviewTerms { within_days: 3, then: ReviewDecision::Decline };
+    let reviewed = Some((terms, "all".to_owned()));
+    assert_eq!(decide(&plain, Outcome::Refund), (None, reviewed.clone()));
+    assert_eq!(decide(&plain, Outcome::GiftCard), (by(10, "all"), reviewed.clone()));
+    assert_eq!(decide(&plain, Outcome::Exchange), (by(5, "all"), reviewed));
+    assert_eq!(decide(&vip, Outcome::Exchange), (by(7, "vip"), None));
+    assert_eq!(decide(&vip, Outcome::GiftCard), (by(10, "all"), None));
+}
+
+#[test]
+fn a_return_has_the_review_of_the_first_rule_that_asks_for_one() {
+    let settings = with_rules(&json!([
+        { "id": "damaged", "when": { "reasons": ["DAMAGED"] }, "then": { "review": { "within_days": 2, "then": "approve" } } },
+        { "id": "too-small", "when": { "reasons": ["TOO_SMALL"] }, "then": { "review": { "required": false } } },
+        { "id": "others", "then": { "review": { "within_days": 5, "then": "decline" } } },
+    ]));
+    let order = order();
+    let policy = PolicyAt::new(&settings, time(NOW));
+    let review = |reasons: &[&str]| {
+        let request =
+            |reason| UnitRequest { facts: facts(&order), reason, outcome: Outcome::Refund };
+        let units: Vec<_> = reasons.iter().copied().map(request).collect();
+        let decided = decide_return(&policy, ReturnMethod::MailBack, &units, None);
+        decided.review.map(|(terms, rule)| (terms.within_days, rule.id.clone()))
+    };
+    assert_eq!(review(&["TOO_SMALL", "TOO_SMALL"]), None);
+    assert_eq!(review(&["TOO_SMALL", "OTHER"]), Some((5, "others".to_owned())));
+    assert_eq!(review(&["OTHER", "DAMAGED"]), Some((2, "damaged".to_owned())));
 }
 
 #[test]
