@@ -117,7 +117,7 @@ def order():
 def unit(number, resolution):
     return {
         "order_identifier": ORDER, "order_line_item_identifier": f"{ORDER}-L1", "unit": number,
-        "return_reason": "TOO_SMALL",
+        "return_reason": "TOO_SMALL", "comment": f"{MARKER} feels small",
     } | resolution
 
 

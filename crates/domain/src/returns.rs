@@ -20,6 +20,7 @@ mod refund_matching;
 mod refunded_unit;
 mod request;
 mod resolution;
+mod review;
 mod rma;
 mod shipped_units;
 mod status;
@@ -35,7 +36,7 @@ pub use eligibility::{Ineligible, IneligibleCode, StaffOverride};
 pub use guarantee::{Guarantee, GuaranteeChange, Waiver};
 pub use label::{Label, LabelKind};
 pub(crate) use message::GUARANTEES_SINCE;
-pub use message::{RmaItem, RmaMessage, ServiceEvent};
+pub use message::{MessageStatus, RmaItem, RmaMessage, ServiceEvent};
 pub use money::{Amounts, RefundFinancials};
 pub use receipt::{Finding, Receipt};
 pub use refund_amounts::{PaidRefund, check_refund_amounts};
@@ -44,8 +45,9 @@ pub use refund_matching::{
     match_refunds, match_unallocated_refunds, refunded_quantities,
 };
 pub use refunded_unit::RefundedUnit;
-pub use request::{MAX_UNITS, RequestedUnit, ReturnRequest};
+pub use request::{MAX_COMMENT_CHARS, MAX_UNITS, RequestedUnit, ReturnRequest};
 pub use resolution::{RefundType, Resolution};
+pub use review::{DecidedReview, ReturnReview};
 pub use rma::{Change, ExchangeStatus, PurchasedUnit, ReturnTerms, Rma, RmaUnit};
 pub use shipped_units::{AddedUnit, LineChanges, ShippedUnit, UnitChanges, reconcile_units};
 pub use status::{

@@ -12,7 +12,8 @@ pub(super) const PEOPLE: [&str; 6] =
     ["customer", CUSTOMER_ALIAS, "shipping_address", "billing_address", "address", "withdrawal"];
 pub(super) const EMAILS: [&str; 3] = ["email", "giftee_email", "customer_email"];
 /// Texts about a person in any document.
-pub(super) const TEXTS: [&str; 14] = [
+pub(super) const TEXTS: [&str; 15] = [
+    "comment",
     "comments",
     "first_name",
     "gift_message",

@@ -15,6 +15,8 @@ crate::words! {
         Send,
         /// A carrier must have scanned an exchanged unit, or the warehouse must have received it.
         Exchange,
+        /// The merchant must have decided about a return that waits for review.
+        Review,
     }
 }
 
@@ -25,21 +27,22 @@ impl DeadlineKind {
         self.into()
     }
 
-    /// The period that the merchant's settings give.
-    pub fn period(self, settings: &Settings) -> Period {
+    /// The period that the merchant's settings give. `None` if the deadline has its own days: those of a review are the
+    /// ones that its rule had when the return was requested.
+    pub fn period(self, settings: &Settings) -> Option<Period> {
         let days = match self {
             Self::Send => settings.returns.send_within_days,
             Self::Exchange => settings.returns.exchange_deadline_days,
+            Self::Review => return None,
         };
-        Period { days, zone: settings.zone() }
+        Some(Period { days, zone: settings.zone() })
     }
 
-    /// The deadline that starts at a time, by the merchant's settings.
-    pub fn starting(self, started_at: DateTime<Utc>, settings: &Settings) -> Deadline {
-        let period = self.period(settings);
-        let day = started_at.with_timezone(&period.zone).date_naive();
-        let due_at = end_of_day(day, period.days, period.zone);
-        Deadline { kind: self, started_at, period, due_at }
+    /// The deadline that starts at a time, if the merchant's settings give its days.
+    pub fn starting(self, started_at: DateTime<Utc>, settings: &Settings) -> Option<Deadline> {
+        let days = self.period(settings)?.days;
+        Some(Deadline::new(self, started_at, days, settings))
+    }
     }
 }
 
@@ -59,4 +62,18 @@ pub struct Deadline {
     pub started_at: DateTime<Utc>,
     pub period: Period,
     pub due_at: DateTime<Utc>,
+}
+
+impl Deadline {
+    pub fn new(
+        kind: DeadlineKind,
+        started_at: DateTime<Utc>,
+        days: u16,
+        settings: &Settings,
+    ) -> Self {
+        let zone = settings.zone();
+        let day = started_at.with_timezone(&zone).date_naive();
+        let due_at = end_of_day(day, days, zone);
+        Self { kind, started_at, period: Period { days, zone }, due_at }
+    }
 }

@@ -13,6 +13,32 @@ use super::{
     TrackingStatus,
 };
 
+crate::words! {
+    /// The status of a return in its messages.
+    pub enum MessageStatus as "SCREAMING_SNAKE_CASE" {
+        Created,
+        /// Receiving was closed before every unit was refunded.
+        PartialRefund,
+        /// Every unit is refunded.
+        Refunded,
+        /// The return was canceled before any unit came back.
+        Canceled,
+    }
+}
+
+impl From<RmaStatus> for MessageStatus {
+    /// No message is sent about a return that waits for review or was declined. Its message would be the first or the last
+    /// one that it would have without a review.
+    fn from(status: RmaStatus) -> Self {
+        match status {
+            RmaStatus::Requested | RmaStatus::Created => Self::Created,
+            RmaStatus::PartialRefund => Self::PartialRefund,
+            RmaStatus::Refunded => Self::Refunded,
+            RmaStatus::Canceled | RmaStatus::Declined => Self::Canceled,
+        }
+    }
+}
+
 /// The first version of the message with the guarantees of exchanged units.
 pub(crate) const GUARANTEES_SINCE: MessageVersion = MessageVersion(4);
 
@@ -21,7 +47,7 @@ pub(crate) const GUARANTEES_SINCE: MessageVersion = MessageVersion(4);
 pub struct RmaMessage {
     pub rma_identifier: String,
     /// Meaningful only for merchants with managed receiving.
-    pub status: RmaStatus,
+    pub status: MessageStatus,
     pub created_at: DateTime<Utc>,
     pub updated_at: DateTime<Utc>,
     /// One item per returned unit.

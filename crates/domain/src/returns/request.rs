@@ -16,9 +16,12 @@ use crate::json::{
     read_fields, text,
 };
 use crate::merchant::{ReturnPolicy, ReturnReason, WITHDRAWAL};
+use crate::printable::is_printable;
 
 /// The largest number of units in a return.
 pub const MAX_UNITS: usize = 1_000;
+/// The longest comment of a shopper about a unit.
+pub const MAX_COMMENT_CHARS: usize = 1_000;
 /// The largest number of orders in a return. Each order is loaded whole and can have ten thousand
 /// units.
 const MAX_ORDERS: usize = 24;
@@ -54,6 +57,10 @@ pub struct RequestedUnit {
     /// The code of one of the merchant's reasons.
     #[schema(min_length = 1, max_length = 100)]
     pub return_reason: String,
+    /// The words of the shopper for the merchant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, min_length = 1, max_length = 1000)]
+    pub comment: Option<String>,
     #[serde(flatten)]
     pub resolution: Resolution,
 }
@@ -127,16 +134,31 @@ impl ReturnRequest {
 
 impl RequestedUnit {
     fn read(unit: &Object<'_>, policy: &ReturnPolicy, seen: &mut HashSet<UnitId>) -> Option<Self> {
-        let own = ["return_reason", "resolution", "variant"];
+        let own = ["return_reason", "comment", "resolution", "variant"];
         unit.reject_unknown(&[&UnitId::FIELDS[..], &own[..]].concat());
         let id = UnitId::read(unit);
         let codes: Vec<_> = policy.reasons.iter().map(|it| (it.code.as_str(), it)).collect();
         let reason = unit.required("return_reason", one_of(&codes));
+        let comment = unit.optional("comment", parsed(1..=MAX_COMMENT_CHARS, comment));
         let resolution = read_resolution(unit, policy, reason);
         if id.as_ref().is_some_and(|id| !seen.insert(id.clone())) {
             unit.invalid("unit", "the same unit is listed twice");
         }
-        Some(Self { id: id?, return_reason: reason?.code.clone(), resolution: resolution? })
+        Some(Self {
+            id: id?,
+            return_reason: reason?.code.clone(),
+            comment: comment?,
+            resolution: resolution?,
+        })
+    }
+}
+
+/// A comment may have several lines.
+fn comment(text: &str) -> Result<String, &'static str> {
+    let text = text.replace("\r\n", "\n");
+    match text.chars().all(|c| c == '\n' || is_printable(c)) {
+        true => Ok(text),
+        false => Err("must not contain control or bidirectional characters"),
     }
 }
 

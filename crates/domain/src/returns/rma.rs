@@ -10,6 +10,7 @@ mod expiry;
 mod guarantees;
 mod receiving;
 mod refunds;
+mod review;
 mod tracking;
 mod unit;
 
@@ -21,8 +22,8 @@ use utoipa::ToSchema;
 
 use super::{
     Discrepancy, GUARANTEES_SINCE, GuaranteeChange, ReceivingStatus, ReturnMethod, ReturnRequest,
-    RmaMessage, RmaStatus, ServiceEvent, StatusEvent, Transition, TransitionError, UnitId,
-    Withdrawal,
+    ReturnReview, RmaMessage, RmaStatus, ServiceEvent, StatusEvent, Transition, TransitionError,
+    UnitId, Withdrawal,
 };
 use crate::access::MerchantId;
 use crate::message_kind::MessageVersion;
@@ -38,7 +39,7 @@ pub struct Rma {
     pub rma_identifier: String,
     pub status: RmaStatus,
     pub created_at: DateTime<Utc>,
-    /// The time of the last change that the merchant was sent.
+    /// The time of the last change that the merchant was sent, or of the request.
     pub updated_at: DateTime<Utc>,
     pub return_method: ReturnMethod,
     pub return_shipping_cost_cents: i64,
@@ -59,7 +60,12 @@ pub struct Rma {
     /// Whether our warehouse receives the units, by the merchant's settings at creation.
     pub managed_receiving: bool,
     pub receiving_closed_at: Option<DateTime<Utc>>,
+    /// The time at which the return was canceled or declined.
     pub canceled_at: Option<DateTime<Utc>>,
+    /// Present only for a return that waits or waited for review.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub review: Option<ReturnReview>,
     /// In the order of the request, including canceled units.
     pub units: Vec<RmaUnit>,
 }
@@ -95,6 +101,8 @@ pub struct ReturnTerms<'a> {
     /// ISO 4217 code of all amounts.
     pub currency: &'a str,
     pub managed_receiving: bool,
+    /// The review that a rule asks for.
+    pub review: Option<&'a ReturnReview>,
 }
 
 impl Rma {
@@ -105,7 +113,8 @@ impl Rma {
         self.giftee_email.as_deref().or(withdrawn)
     }
 
-    /// Creates a return that a shopper confirmed. Its first message is [`ServiceEvent::Created`].
+    /// Creates a return that a shopper confirmed. Its first message is [`ServiceEvent::Created`], which a return that
+    /// waits for review has after its approval.
     pub fn create(
         merchant: MerchantId,
         rma_identifier: impl Into<String>,
@@ -114,7 +123,7 @@ impl Rma {
         terms: ReturnTerms<'_>,
         now: DateTime<Utc>,
     ) -> Self {
-        Self {
+        let mut rma = Self {
             merchant,
             rma_identifier: rma_identifier.into(),
             status: RmaStatus::Created,
@@ -129,7 +138,28 @@ impl Rma {
             managed_receiving: terms.managed_receiving,
             receiving_closed_at: None,
             canceled_at: None,
+            review: terms.review.cloned(),
             units,
+        };
+        if rma.review.is_some() {
+            rma.status = RmaStatus::Requested;
+            rma.units.iter_mut().for_each(|unit| unit.exchange_status = None);
+        }
+        rma
+    }
+
+    /// The service event of the first message; `None` while the return waits for review.
+    pub fn first_event(&self) -> Option<ServiceEvent> {
+        (!self.is_in_review()).then_some(ServiceEvent::Created)
+    }
+
+    /// Refuses events of a return that has not started, or that has ended without a unit.
+    fn check_started(&self) -> Result<(), TransitionError> {
+        match self.status {
+            RmaStatus::Requested => Err(TransitionError::InReview),
+            RmaStatus::Canceled => Err(TransitionError::Canceled),
+            RmaStatus::Declined => Err(TransitionError::Declined),
+            RmaStatus::Created | RmaStatus::PartialRefund | RmaStatus::Refunded => Ok(()),
         }
     }
 
@@ -149,7 +179,7 @@ impl Rma {
         let item = |unit: &RmaUnit| unit.item(self.managed_receiving, has_guarantees);
         RmaMessage {
             rma_identifier: self.rma_identifier.clone(),
-            status: self.status,
+            status: self.status.into(),
             created_at: self.created_at,
             updated_at: self.updated_at,
             items: self.active_units().map(item).collect(),
@@ -162,7 +192,7 @@ impl Rma {
 
     /// Cancels the given units, or the whole return, and makes the units returnable again.
     /// Refused once the carrier has a parcel or the warehouse a unit, and for units that were
-    /// refunded or have an exchange order.
+    /// refunded or have an exchange order. The merchant is not told about a return that waits for review.
     pub fn cancel(
         &mut self,
         units: Option<&[UnitId]>,
@@ -182,6 +212,10 @@ impl Rma {
             return Ok(Change { late, ..Change::default() });
         }
         self.check_cancelable(&canceled)?;
+        if self.is_in_review() {
+            self.remove_units(&canceled, now);
+            return Ok(Change { units: canceled, late, ..Change::default() });
+        }
         let event = if self.remove_units(&canceled, now) {
             ServiceEvent::Refunded
         } else {

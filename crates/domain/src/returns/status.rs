@@ -20,6 +20,8 @@ use strum::VariantArray;
 crate::words! {
     /// The status of a return.
     pub enum RmaStatus as "SCREAMING_SNAKE_CASE" {
+        /// The return waits for review by the merchant.
+        Requested,
         Created,
         /// Receiving was closed before every unit was refunded.
         PartialRefund,
@@ -27,6 +29,8 @@ crate::words! {
         Refunded,
         /// The return was canceled before any unit came back.
         Canceled,
+        /// The merchant declined the return in its review.
+        Declined,
     }
 }
 
@@ -43,6 +47,10 @@ pub enum StatusEvent {
     Canceled,
     /// Units that expired are part of the return again.
     Reopened,
+    /// The return was approved in its review.
+    Approved,
+    /// The return was declined in its review.
+    Declined,
 }
 
 impl RmaStatus {
@@ -58,29 +66,37 @@ impl RmaStatus {
     }
 
     pub fn apply(self, event: StatusEvent) -> Transition<Self> {
-        use StatusEvent::{AllRefunded, Canceled, ReceivingClosed, Reopened, SomeRefunded};
+        use StatusEvent::{
+            AllRefunded, Approved, Canceled, Declined, ReceivingClosed, Reopened, SomeRefunded,
+        };
         match (self, event) {
+            (Self::Requested, Approved) => Transition::Applied(Self::Created),
+            (Self::Requested, Declined) => Transition::Applied(Self::Declined),
+            (Self::Requested | Self::Created, Canceled) => Transition::Applied(Self::Canceled),
+            (Self::Requested, SomeRefunded | AllRefunded | ReceivingClosed | Reopened) => {
+                Transition::Refused(TransitionError::InReview)
+            }
+            (Self::Created | Self::PartialRefund | Self::Refunded, Approved | Declined) => {
+                Transition::Refused(TransitionError::NotInReview)
+            }
             (Self::Created | Self::PartialRefund, SomeRefunded) => Transition::Applied(self),
             (Self::Created | Self::PartialRefund, AllRefunded) => {
                 Transition::Applied(Self::Refunded)
             }
             (Self::Created, ReceivingClosed) => Transition::Applied(Self::PartialRefund),
-            (Self::Created, Canceled) => Transition::Applied(Self::Canceled),
             (Self::PartialRefund, ReceivingClosed) => Transition::Late,
-            (Self::PartialRefund, Canceled) => {
+            (Self::PartialRefund, Canceled | Reopened) => {
                 Transition::Refused(TransitionError::ReceivingClosed)
             }
             (Self::Refunded, SomeRefunded | AllRefunded | ReceivingClosed) => Transition::Late,
-            (Self::Refunded, Canceled) => Transition::Refused(TransitionError::Refunded),
+            (Self::Refunded, Canceled | Reopened) => Transition::Refused(TransitionError::Refunded),
             (Self::Canceled, Canceled) => Transition::Late,
             (Self::Created | Self::Canceled, Reopened) => Transition::Applied(Self::Created),
-            (Self::PartialRefund, Reopened) => {
-                Transition::Refused(TransitionError::ReceivingClosed)
-            }
-            (Self::Refunded, Reopened) => Transition::Refused(TransitionError::Refunded),
-            (Self::Canceled, SomeRefunded | AllRefunded | ReceivingClosed) => {
-                Transition::Refused(TransitionError::Canceled)
-            }
+            (
+                Self::Canceled,
+                SomeRefunded | AllRefunded | ReceivingClosed | Approved | Declined,
+            ) => Transition::Refused(TransitionError::Canceled),
+            (Self::Declined, _) => Transition::Refused(TransitionError::Declined),
         }
     }
 }

@@ -11,6 +11,7 @@ mod receiving;
 mod refund_amounts;
 mod refund_matching;
 mod request;
+mod reviews;
 mod shipped_units;
 mod state_machines;
 
@@ -114,11 +115,23 @@ fn rma_with(
     units: &[(&str, Resolution)],
     settings: &Settings,
 ) -> Rma {
+    rma_in_review(identifier, method, units, settings, None)
+}
+
+/// Such a return, which waits for this review if there is one.
+fn rma_in_review(
+    identifier: &str,
+    method: ReturnMethod,
+    units: &[(&str, Resolution)],
+    settings: &Settings,
+    review: Option<&ReturnReview>,
+) -> Rma {
     let requested: Vec<_> = units
         .iter()
         .map(|(path, resolution)| RequestedUnit {
             id: unit(path),
             return_reason: "TOO_SMALL".to_owned(),
+            comment: None,
             resolution: resolution.clone(),
         })
         .collect();
@@ -146,6 +159,7 @@ fn rma_with(
         cost_rule: None,
         currency: "USD",
         managed_receiving: settings.managed_receiving,
+        review,
     };
     Rma::create(merchant, identifier, &request, units, terms, minute(0))
 }

@@ -22,7 +22,10 @@ pub struct CandidateUnit {
 pub struct CandidateReturn {
     pub rma_identifier: String,
     pub(super) created_at: DateTime<Utc>,
+    /// Whether the return was canceled or declined.
     pub(super) is_canceled: bool,
+    /// Whether the return waits for review, so that no refund is matched with it.
+    is_in_review: bool,
     /// The units that await a refund, by order and line.
     unrefunded: BTreeMap<String, BTreeMap<String, BTreeSet<UnrefundedUnit>>>,
 }
@@ -51,13 +54,15 @@ impl CandidateReturn {
         Self {
             rma_identifier: rma.rma_identifier.clone(),
             created_at: rma.created_at,
-            is_canceled: rma.status == RmaStatus::Canceled,
+            is_canceled: matches!(rma.status, RmaStatus::Canceled | RmaStatus::Declined),
+            is_in_review: rma.is_in_review(),
             unrefunded,
         }
     }
 
-    pub fn is_canceled(&self) -> bool {
-        self.is_canceled
+    /// Whether refunds can be matched with the return.
+    pub fn takes_refunds(&self) -> bool {
+        !self.is_canceled && !self.is_in_review
     }
 
     /// Whether units of this order await a refund.

@@ -16,9 +16,9 @@ use crate::warehouse::UnitReceived;
 impl Rma {
     /// The deadlines that the return has now, by the merchant's settings.
     pub fn deadlines(&self, settings: &Settings) -> Vec<Deadline> {
-        let send = DeadlineKind::Send.starting(self.created_at, settings);
-        let send = self.waiting_units().next().map(|_| send);
-        send.into_iter().chain(self.exchange_deadline(settings)).collect()
+        let send = self.waiting_units().next().and_then(|_| self.send_deadline(settings));
+        let review = self.review_deadline(settings);
+        [review, send, self.exchange_deadline(settings)].into_iter().flatten().collect()
     }
 
     /// The time until which the shopper should hand over the units that are still on their way to a carrier.
@@ -27,7 +27,12 @@ impl Rma {
         let is_expected = self.status.is_open()
             && self.return_method != ReturnMethod::CustomerKeep
             && self.active_units().any(is_missing);
-        is_expected.then(|| DeadlineKind::Send.starting(self.created_at, settings).due_at)
+        let deadline = self.send_deadline(settings).filter(|_| is_expected)?;
+        Some(deadline.due_at)
+    }
+
+    fn send_deadline(&self, settings: &Settings) -> Option<Deadline> {
+        DeadlineKind::Send.starting(self.started_at(), settings)
     }
 
     /// Whether a carrier or the warehouse has or had a unit.

@@ -41,7 +41,7 @@ impl Rma {
     /// The deadline of the open guarantee that started first.
     pub(super) fn exchange_deadline(&self, settings: &Settings) -> Option<Deadline> {
         let first = self.open_guarantees().min()?;
-        Some(DeadlineKind::Exchange.starting(first, settings))
+        DeadlineKind::Exchange.starting(first, settings)
     }
 
     fn open_guarantees(&self) -> impl Iterator<Item = DateTime<Utc>> {

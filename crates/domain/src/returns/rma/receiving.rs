@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 
 use super::{Change, Rma, RmaUnit};
 use crate::returns::{
-    Discrepancy, Finding, Receipt, ReceivingEvent, ReceivingStatus, ReturnMethod, RmaStatus,
-    ServiceEvent, StatusEvent, Transition, TransitionError, UnitId,
+    Discrepancy, Finding, Receipt, ReceivingEvent, ReceivingStatus, ReturnMethod, ServiceEvent,
+    StatusEvent, Transition, TransitionError, UnitId,
 };
 use crate::warehouse::UnitReceived;
 
@@ -77,9 +77,8 @@ impl Rma {
     }
 
     fn check_receivable(&self) -> Result<(), TransitionError> {
-        if self.status == RmaStatus::Canceled {
-            Err(TransitionError::Canceled)
-        } else if !self.managed_receiving {
+        self.check_started()?;
+        if !self.managed_receiving {
             Err(TransitionError::NotManaged)
         } else if self.return_method == ReturnMethod::CustomerKeep {
             Err(TransitionError::CustomerKeeps)

@@ -15,9 +15,7 @@ impl Rma {
         refunded_units: &[RefundedUnit],
         now: DateTime<Utc>,
     ) -> Result<Change, TransitionError> {
-        if self.status == RmaStatus::Canceled {
-            return Err(TransitionError::Canceled);
-        }
+        self.check_started()?;
         let own: Vec<_> = refunded_units
             .iter()
             .filter(|it| it.rma_identifier.as_ref() == Some(&self.rma_identifier))

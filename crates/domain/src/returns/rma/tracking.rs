@@ -4,8 +4,8 @@ use chrono::{DateTime, Utc};
 
 use super::{Change, Rma, RmaUnit};
 use crate::returns::{
-    CarrierReport, ReturnMethod, RmaStatus, ServiceEvent, TrackingEvent, TrackingStatus,
-    Transition, TransitionError, UnitId,
+    CarrierReport, ReturnMethod, ServiceEvent, TrackingEvent, TrackingStatus, Transition,
+    TransitionError, UnitId,
 };
 
 impl Rma {
@@ -15,9 +15,7 @@ impl Rma {
         report: &CarrierReport,
         now: DateTime<Utc>,
     ) -> Result<Change, TransitionError> {
-        if self.status == RmaStatus::Canceled {
-            return Err(TransitionError::Canceled);
-        }
+        self.check_started()?;
         let reported = self.reported_units(report)?;
         let mut change = Change::default();
         let mut refused = None;

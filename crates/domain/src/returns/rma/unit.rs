@@ -24,6 +24,10 @@ pub struct RmaUnit {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_url: Option<String>,
     pub return_reason: String,
+    /// The words of the shopper.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, max_length = 1000)]
+    pub comment: Option<String>,
     #[serde(flatten)]
     pub resolution: Resolution,
     pub refund_type: RefundType,
@@ -103,6 +107,7 @@ impl RmaUnit {
             title: purchased.title,
             image_url: purchased.image_url,
             return_reason: requested.return_reason.clone(),
+            comment: requested.comment.clone(),
             resolution: requested.resolution.clone(),
             refund_type,
             amounts: purchased.amounts,

@@ -18,6 +18,14 @@ pub enum Transition<S> {
 pub enum TransitionError {
     #[error("the return was canceled")]
     Canceled,
+    #[error("the return waits for review")]
+    InReview,
+    #[error("the return does not wait for review")]
+    NotInReview,
+    #[error("the return was approved already")]
+    Approved,
+    #[error("the return was declined")]
+    Declined,
     #[error("already refunded")]
     Refunded,
     #[error("the carrier already has the parcel")]

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use crate::merchant::ReviewDecision;
 use crate::message_kind::MessageKind;
 
 use super::*;
@@ -20,6 +21,7 @@ enum RmaEvent {
     /// The deadline of exchanged units.
     Unreturned,
     Waive(Option<Vec<UnitId>>),
+    Decide(ReviewDecision),
     /// A report for a return that may have expired, and whether its units are free.
     TrackLate(CarrierReport, bool),
     ReceiveLate(Finding, bool),
@@ -60,6 +62,7 @@ fn rma_event() -> impl Strategy<Value = RmaEvent> {
     });
     let received_late = (finding.clone(), any::<bool>())
         .prop_map(|(finding, is_free)| RmaEvent::ReceiveLate(finding, is_free));
+    let decision = prop::sample::select(vec![ReviewDecision::Approve, ReviewDecision::Decline]);
     prop_oneof![
         3 => track,
         2 => late,
@@ -71,6 +74,7 @@ fn rma_event() -> impl Strategy<Value = RmaEvent> {
         1 => Just(RmaEvent::Close),
         1 => units().prop_map(RmaEvent::Cancel),
         2 => index.clone().prop_map(RmaEvent::Refund),
+        2 => decision.prop_map(RmaEvent::Decide),
         1 => index.clone().prop_map(RmaEvent::Placed),
         1 => index.clone().prop_map(RmaEvent::Failed),
         1 => index.prop_map(RmaEvent::Undeliverable),
@@ -95,6 +99,7 @@ fn apply(rma: &mut Rma, event: &RmaEvent, now: DateTime<Utc>) -> Result<Change, 
             let note = "The carrier lost it".to_owned();
             rma.waive(units.as_deref(), &Waiver { at: now, by: "jo".to_owned(), note })
         }
+        RmaEvent::Decide(decision) => rma.decide(reviews::by_staff(*decision, now)),
         RmaEvent::TrackLate(report, is_free) => rma.track_late(report, |_| *is_free, now),
         RmaEvent::ReceiveLate(finding, is_free) => {
             rma.receive_late(&Receipt { findings: vec![finding.clone()] }, |_| *is_free, now)
@@ -136,10 +141,15 @@ fn any_return() -> impl Strategy<Value = Rma> {
     };
     let resolutions = prop::collection::vec(resolution(), PATHS.len());
     let method = prop::sample::select(ReturnMethod::ALL);
-    (resolutions, method, any::<bool>()).prop_map(|(resolutions, method, managed)| {
-        let units: Vec<_> = PATHS.into_iter().zip(resolutions).collect();
-        rma_with("RMA-1", method, &units, &settings(managed))
-    })
+    let reviewed = prop::bool::weighted(0.3);
+    (resolutions, method, any::<bool>(), reviewed).prop_map(
+        |(resolutions, method, managed, reviewed)| {
+            let units: Vec<_> = PATHS.into_iter().zip(resolutions).collect();
+            let settings = settings(managed);
+            let review = reviewed.then(|| reviews::review(&settings));
+            rma_in_review("RMA-1", method, &units, &settings, review.as_ref())
+        },
+    )
 }
 
 fn check_no_step_back(before: &Rma, after: &Rma, event: &RmaEvent) {
@@ -192,7 +202,10 @@ fn check_consistent(rma: &Rma) {
     contract::check_message(&rma.message_in(*MessageKind::Rma.versions().last().unwrap()));
     let all_refunded = rma.active_units().all(|unit| unit.refunded_by.is_some());
     assert_eq!(rma.status == RmaStatus::Refunded, all_refunded);
-    assert_eq!(rma.status == RmaStatus::Canceled, rma.canceled_at.is_some());
+    let is_ended = matches!(rma.status, RmaStatus::Canceled | RmaStatus::Declined);
+    assert_eq!(is_ended, rma.canceled_at.is_some());
+    let waits = rma.review.as_ref().is_some_and(|it| it.decided.is_none());
+    assert!(waits || !rma.is_in_review());
     let is_kept = rma.return_method == ReturnMethod::CustomerKeep;
     for unit in &rma.units {
         let money = unit.refund_financials();
@@ -232,8 +245,12 @@ proptest! {
             check_guarantees(&before, &rma, &change);
             // No field of the message names the refund of a unit.
             let is_refund = matches!(event, RmaEvent::Refund(_)) && !change.units.is_empty();
-            let is_due = is_refund || has_first_scan(&before, &rma) || sent != previous;
-            prop_assert_eq!(change.event.is_some(), is_due, "{:?}", event);
+            let is_told = if before.is_in_review() {
+                matches!(event, RmaEvent::Decide(ReviewDecision::Approve))
+            } else {
+                is_refund || has_first_scan(&before, &rma) || sent != previous
+            };
+            prop_assert_eq!(change.event.is_some(), is_told, "{:?}", event);
             prop_assert_eq!(change.event.is_some(), rma.updated_at > before.updated_at);
             prop_assert_eq!(change.is_empty() , rma == before && change.discrepancies.is_empty() && change.units.is_empty());
 
@@ -290,6 +307,7 @@ fn deduplicable(event: RmaEvent) -> Option<RmaEvent> {
         | RmaEvent::ReceiveLate(..)
         | RmaEvent::Expire
         | RmaEvent::Unreturned
+        | RmaEvent::Decide(_)
         | RmaEvent::Waive(_) => None,
         event => (!is_undo(&event)).then_some(event),
     }

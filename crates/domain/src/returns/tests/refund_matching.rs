@@ -126,6 +126,39 @@ fn a_refund_without_a_return_covers_the_oldest_return_first() {
 }
 
 #[test]
+fn a_refund_is_not_matched_with_a_return_that_waits_for_review() {
+    let settings = settings(true);
+    let units = [("A/L1/1", Resolution::Refund)];
+    let review = reviews::review(&settings);
+    let mut waiting =
+        rma_in_review("RMA-1", ReturnMethod::MailBack, &units, &settings, Some(&review));
+    let refunds =
+        || vec![refund("R1", Some("RMA-1"), &[("L1", 1)]), refund("R2", None, &[("L1", 1)])];
+    let takes_refunds = |rma: &Rma| CandidateReturn::new(rma, |_| true).takes_refunds();
+    assert!(!takes_refunds(&waiting));
+    check(
+        refunds(),
+        &[waiting.clone()],
+        &[],
+        expect![[r#"
+            refund_exceeds_return: refund R1 exceeds the units left in return RMA-1 by 1
+            refund_exceeds_line: refund R2 exceeds the units left on its line by 1
+        "#]],
+    );
+    waiting.decide(review.by_rule(minute(1))).unwrap();
+    assert!(takes_refunds(&waiting));
+    check(
+        refunds(),
+        &[waiting],
+        &[],
+        expect![[r#"
+            R1 covers A/L1/1 in RMA-1
+            refund_exceeds_line: refund R2 exceeds the units left on its line by 1
+        "#]],
+    );
+}
+
+#[test]
 fn the_rest_of_a_refund_pays_for_canceled_then_for_unreturned_units() {
     let refunds = || vec![refund("R1", None, &[("L2", 2)]), refund("R2", None, &[("L2", 2)])];
     check(

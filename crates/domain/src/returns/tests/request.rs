@@ -46,7 +46,7 @@ fn a_valid_request_is_read_and_written_back() {
         "units": [
             unit_body(1, &json!({ "resolution": "refund" })),
             unit_body(2, &json!({ "resolution": "exchange", "variant": variant_body() })),
-            unit_body(3, &json!({ "resolution": "gift_card", "return_reason": "OTHER" })),
+            unit_body(3, &json!({ "resolution": "gift_card", "return_reason": "OTHER", "comment": "Scratches\nmy neck" })),
         ],
         "gift_refund_only": true, "giftee_email": "gia@mail.example",
         "override": { "by": "kim", "reason": "a good customer" },
@@ -109,6 +109,31 @@ fn every_invalid_field_is_reported_at_once() {
 }
 
 #[test]
+fn a_comment_is_a_text_of_up_to_1000_characters() {
+    let comment = |comment: Value| {
+        let unit = unit_body(1, &json!({ "resolution": "refund", "comment": comment }));
+        let body = json!({ "return_method": "mail-back", "units": [unit] });
+        read(&body, &ReturnPolicy::default()).map(|mut it| it.units.remove(0).comment)
+    };
+    assert_eq!(comment(Value::Null), Ok(None));
+    assert_eq!(
+        comment(json!("Too tight\r\nat the neck")),
+        Ok(Some("Too tight\nat the neck".to_owned()))
+    );
+    let longest = "é".repeat(1_000);
+    assert_eq!(comment(json!(longest)), Ok(Some(longest)));
+    for text in [String::new(), "x".repeat(1_001)] {
+        let error = comment(json!(text)).unwrap_err();
+        assert_eq!(error, "$.units[0].comment: invalid (must have 1 to 1000 characters)\n");
+    }
+    for text in ["a\u{7}b", "a\u{202e}b"] {
+        let error = comment(json!(text)).unwrap_err();
+        let detail = "must not contain control or bidirectional characters";
+        assert_eq!(error, format!("$.units[0].comment: invalid ({detail})\n"));
+    }
+}
+
+#[test]
 fn unknown_fields_are_rejected() {
     let wanted = json!({ "resolution": "exchange", "quantity": 2, "variant": {
         "sku": "SHIRT-L", "title": "Shirt, L", "size": "L",
@@ -122,7 +147,7 @@ fn unknown_fields_are_rejected() {
         &ReturnPolicy::default(),
         expect![[r#"
             $.giftee_mail: invalid (unknown field: known are return_method, units, gift_refund_only, giftee_email, withdrawal, override)
-            $.units[0].quantity: invalid (unknown field: known are order_identifier, order_line_item_identifier, unit, return_reason, resolution, variant)
+            $.units[0].quantity: invalid (unknown field: known are order_identifier, order_line_item_identifier, unit, return_reason, comment, resolution, variant)
             $.units[0].variant.size: invalid (unknown field: known are sku, title, unit_price_amount_cents, product_identifier)
             $.override.until: invalid (unknown field: known are by, reason)
         "#]],

@@ -6,6 +6,7 @@ use expect_test::expect;
 use strum::VariantArray;
 
 use super::*;
+use crate::merchant::ReviewDecision;
 
 fn cell<S: ToString>(transition: Transition<S>) -> String {
     match transition {
@@ -34,11 +35,13 @@ fn the_status_of_a_return() {
     let states: Vec<_> = RmaStatus::ALL.iter().map(|status| (status.as_str(), *status)).collect();
     let table = table(&states, StatusEvent::VARIANTS, |status, event| cell(status.apply(event)));
     expect![[r#"
-         | SomeRefunded | AllRefunded | ReceivingClosed | Canceled | Reopened
-        CREATED | CREATED | REFUNDED | PARTIAL_REFUND | CANCELED | CREATED
-        PARTIAL_REFUND | PARTIAL_REFUND | REFUNDED | late | refused: receiving_closed | refused: receiving_closed
-        REFUNDED | late | late | late | refused: refunded | refused: refunded
-        CANCELED | refused: canceled | refused: canceled | refused: canceled | late | CREATED
+         | SomeRefunded | AllRefunded | ReceivingClosed | Canceled | Reopened | Approved | Declined
+        REQUESTED | refused: in_review | refused: in_review | refused: in_review | CANCELED | refused: in_review | CREATED | DECLINED
+        CREATED | CREATED | REFUNDED | PARTIAL_REFUND | CANCELED | CREATED | refused: not_in_review | refused: not_in_review
+        PARTIAL_REFUND | PARTIAL_REFUND | REFUNDED | late | refused: receiving_closed | refused: receiving_closed | refused: not_in_review | refused: not_in_review
+        REFUNDED | late | late | late | refused: refunded | refused: refunded | refused: not_in_review | refused: not_in_review
+        CANCELED | refused: canceled | refused: canceled | refused: canceled | late | CREATED | refused: canceled | refused: canceled
+        DECLINED | refused: declined | refused: declined | refused: declined | refused: declined | refused: declined | refused: declined | refused: declined
     "#]]
     .assert_eq(&table);
 }
@@ -139,6 +142,8 @@ fn every_enum_text_parses_back_and_equals_its_json() {
         assert!("".parse::<E>().is_err() && "Created".parse::<E>().is_err());
     }
     check(RmaStatus::VARIANTS);
+    check(MessageStatus::VARIANTS);
+    check(ReviewDecision::VARIANTS);
     check(TrackingStatus::VARIANTS);
     check(TrackingEvent::VARIANTS);
     check(ReceivingStatus::VARIANTS);
