@@ -1,5 +1,6 @@
-//! Works off deadlines: returns that no carrier has scanned in time expire, and exchanged units that did not come back
-//! are reported to the merchant. Also adds up the changes of guarantees.
+//! Works off deadlines: returns that no carrier has scanned in time expire, exchanged units that did not come back are
+//! reported to the merchant, and returns about which the merchant has not decided are approved or declined. Also adds up
+//! the changes of guarantees.
 //!
 //! ```text
 //! return_deadlines --> due by the clock of the database --> the merchant's settings say later: moved
@@ -28,6 +29,7 @@ use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::returns::{DeadlineKind, Period};
 use merchants::Merchants;
+use messaging::Outbox;
 use opentelemetry::metrics::Counter;
 use platform::batching::Processing;
 use platform::database::{
@@ -77,6 +79,7 @@ pub(crate) struct DeadlineWorker {
     clock: Clock,
     merchants: Arc<Merchants>,
     deliveries: Deliveries,
+    outbox: Outbox,
     /// The period of each kind that all deadlines of a merchant were computed with.
     compared: BTreeMap<(DeadlineKind, MerchantId), Period>,
     compared_at: Instant,
@@ -87,6 +90,7 @@ pub(crate) struct DeadlineWorker {
     alone: usize,
     expired: Counter<u64>,
     unreturned: Counter<u64>,
+    reviewed: Counter<u64>,
 }
 
 impl DeadlineWorker {
@@ -99,10 +103,15 @@ impl DeadlineWorker {
             .u64_counter("returns_exchange_unreturned")
             .with_description("Returns with exchanged units that did not come back in time")
             .build();
+        let reviewed = telemetry::meter()
+            .u64_counter("returns_reviewed_by_rule")
+            .with_description("Returns in review about which nobody decided in time")
+            .build();
         Self {
             clock: app.clock.clone(),
             merchants: app.merchants.clone(),
             deliveries: app.deliveries.clone(),
+            outbox: app.outbox.clone(),
             compared: BTreeMap::new(),
             compared_at: Instant::now(),
             all_compared: false,
@@ -110,6 +119,7 @@ impl DeadlineWorker {
             alone: 0,
             expired,
             unreturned,
+            reviewed,
         }
     }
 
@@ -150,8 +160,9 @@ impl DeadlineWorker {
     /// Merchants whose deadlines may have been computed with another period.
     fn changed_settings(&self, kind: DeadlineKind) -> Vec<(MerchantId, Period)> {
         let merchants = self.merchants.all();
-        let periods =
-            merchants.values().map(|it| (it.identifier.clone(), kind.period(&it.settings)));
+        let periods = merchants
+            .values()
+            .filter_map(|it| Some((it.identifier.clone(), kind.period(&it.settings)?)));
         let is_changed = |(id, period): &(MerchantId, Period)| {
             self.compared.get(&(kind, id.clone())) != Some(period)
         };
@@ -165,7 +176,7 @@ impl DeadlineWorker {
     ) -> Result<(), DatabaseError> {
         let merchants = |id: &MerchantId| self.merchants.get(id);
         let deadline = |it: &StoredDeadline| {
-            Some(it.kind.starting(it.started_at, &merchants(&it.merchant)?.settings))
+            it.kind.starting(it.started_at, &merchants(&it.merchant)?.settings)
         };
         let rescheduled: Vec<_> = found.iter().filter_map(|it| Some((it, deadline(it)?))).collect();
         deadlines::reschedule(conn, &rescheduled).await
@@ -182,6 +193,7 @@ impl DeadlineWorker {
         let batch = Batch {
             merchants: &self.merchants,
             deliveries: &self.deliveries,
+            outbox: &self.outbox,
             clock: &self.clock,
             now,
             processing,
@@ -202,6 +214,7 @@ impl DeadlineWorker {
         };
         self.expired.add(worked.expired, &[]);
         self.unreturned.add(worked.unreturned, &[]);
+        self.reviewed.add(worked.reviewed, &[]);
         match processing {
             Processing::Alone => self.alone -= 1,
             Processing::Batch if worked.done == 0 => self.alone = worked.due,

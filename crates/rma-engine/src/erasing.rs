@@ -115,8 +115,8 @@ impl<'a> Plan<'a> {
 
 fn is_kept(event: &ShopperErased, rma: &LockedReturn) -> bool {
     let is_open = match rma.status {
-        RmaStatus::Created | RmaStatus::PartialRefund => true,
-        RmaStatus::Refunded | RmaStatus::Canceled => false,
+        RmaStatus::Requested | RmaStatus::Created | RmaStatus::PartialRefund => true,
+        RmaStatus::Refunded | RmaStatus::Canceled | RmaStatus::Declined => false,
     };
     is_open && !event.force && event.force_before.is_none_or(|time| rma.updated_at >= time)
 }

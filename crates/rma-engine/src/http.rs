@@ -12,6 +12,7 @@ pub(crate) mod portals;
 pub(crate) mod receipts;
 pub(crate) mod returnable;
 pub(crate) mod returns;
+pub(crate) mod reviews;
 
 use std::sync::Arc;
 

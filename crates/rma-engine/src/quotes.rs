@@ -9,7 +9,7 @@ use domain::merchant::{Merchant, Outcome};
 use domain::policy::{PolicyAt, UnitRequest, decide_return};
 use domain::returns::{
     Ineligible, IneligibleCode, RefundFinancials, RefundType, RequestedUnit, ReturnMethod,
-    ReturnRequest, RmaUnit, UnitId,
+    ReturnRequest, ReturnReview, RmaUnit, UnitId,
 };
 use platform::Timestamp;
 use serde::Serialize;
@@ -31,6 +31,10 @@ pub(crate) struct Quote {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     cost_rule: Option<String>,
+    /// The rule that lets the merchant look at the return before it starts; absent if none does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    review_rule: Option<String>,
     /// The sum over the units.
     estimated_refund_amount_cents: i64,
     /// Money that the shopper gets back, before the return shipping cost.
@@ -80,6 +84,10 @@ pub(crate) struct Assessment {
     pub(crate) units: Vec<AssessedUnit>,
     pub(crate) return_shipping_cost_cents: i64,
     pub(crate) cost_rule: Option<String>,
+    /// The review that a rule asks for.
+    review: Option<ReturnReview>,
+    /// Whether staff decided in place of the policy.
+    is_overridden: bool,
     return_method: ReturnMethod,
     pub(crate) currency: String,
     /// Whether the terms of the quote have no amounts, which a giftee must not see.
@@ -137,6 +145,10 @@ pub(crate) fn assess<'a>(
     Ok(Assessment {
         return_shipping_cost_cents: decision.cost.cents,
         cost_rule: decision.cost.rule.map(|rule| rule.id.clone()),
+        review: decision
+            .review
+            .map(|(terms, rule)| ReturnReview::new(terms, &rule.id, now, &merchant.settings)),
+        is_overridden: staff.is_some(),
         return_method: request.return_method,
         currency,
         units,
@@ -183,6 +195,16 @@ impl Assessment {
         Self { is_for_giftee, ..self }
     }
 
+    /// The review that the return waits for. Staff who override the policy have decided already.
+    pub(crate) fn review(&self) -> Option<&ReturnReview> {
+        self.review.as_ref().filter(|_| !self.is_overridden)
+    }
+
+    /// The review that staff overrode.
+    pub(crate) fn overridden_review(&self) -> Option<&ReturnReview> {
+        self.review.as_ref().filter(|_| self.is_overridden)
+    }
+
     pub(crate) fn ineligible(&self) -> Vec<IneligibleUnit> {
         let refused = |it: &AssessedUnit| {
             let ineligible = it.eligibility.clone().err()?;
@@ -201,6 +223,7 @@ impl Assessment {
             return_method: self.return_method,
             return_shipping_cost_cents: self.return_shipping_cost_cents,
             cost_rule: self.cost_rule.clone(),
+            review_rule: self.review().map(|review| review.rule.clone()),
             estimated_refund_amount_cents: sum(|it| it.estimated_refund_amount_cents),
             shopper_refund_amount_cents: sum(|it| it.shopper_refund_amount_cents),
             currency: self.currency.clone(),

@@ -66,7 +66,8 @@ impl ReturnChanges {
         }
     }
 
-    /// Adds a new return with its first message and the first entry of its timeline.
+    /// Adds a new return with the first entry of its timeline and its first message, which a return that waits for
+    /// review does not have yet.
     pub(crate) fn add_new(
         &mut self,
         rma: &Rma,
@@ -76,7 +77,7 @@ impl ReturnChanges {
         now: Timestamp,
     ) -> Result<(), DatabaseError> {
         let change = Change {
-            event: Some(ServiceEvent::Created),
+            event: rma.first_event(),
             units: rma.units.iter().map(|unit| unit.id.clone()).collect(),
             ..Change::default()
         };

@@ -7,6 +7,7 @@ pub(crate) mod parcels;
 pub(crate) mod receiving;
 pub(crate) mod reopening;
 pub(crate) mod report_batches;
+pub(crate) mod reviews;
 
 use std::collections::BTreeSet;
 
@@ -81,6 +82,7 @@ pub(crate) fn assess_and_create(
         cost_rule: assessment.cost_rule.as_deref(),
         currency: &assessment.currency,
         managed_receiving: merchant.settings.managed_receiving,
+        review: assessment.review(),
     };
     let id = merchant.identifier.clone();
     let rma = Rma::create(id, new_identifier(), request, units, terms, now);
@@ -88,13 +90,17 @@ pub(crate) fn assess_and_create(
         let orders = orders_of(request).into_iter().filter_map(|it| order_units.orders.get(it));
         orders.filter_map(|projected| projected.order.customer.email_address()).next()
     });
-    let cause = Cause { actor, action: "confirmation", detail: overrides(request, &assessment) };
+    let action = if rma.is_in_review() { "request" } else { "confirmation" };
+    let cause = Cause { actor, action, detail: detail(request, &assessment) };
     changes.add_new(&rma, order_units, email, cause, now)?;
     Ok(rma)
 }
 
-/// Timeline detail: the staff member, the reason and the overridden units.
-fn overrides(request: &ReturnRequest, assessment: &Assessment) -> serde_json::Value {
+/// Timeline detail: the rule that asks for a review, or the staff member, the reason and what the staff member overrode.
+fn detail(request: &ReturnRequest, assessment: &Assessment) -> serde_json::Value {
+    if let Some(review) = assessment.review() {
+        return json!({ "rule": review.rule });
+    }
     let passed: Vec<_> = assessment
         .units
         .iter()
@@ -106,9 +112,14 @@ fn overrides(request: &ReturnRequest, assessment: &Assessment) -> serde_json::Va
             })
         })
         .collect();
+    let review = assessment.overridden_review().map(|review| &review.rule);
     match &request.staff_override {
-        Some(staff) if !passed.is_empty() => {
-            json!({ "override": { "by": staff.by, "reason": staff.reason, "units": passed } })
+        Some(staff) if !passed.is_empty() || review.is_some() => {
+            let mut overridden = json!({ "by": staff.by, "reason": staff.reason, "units": passed });
+            if let (Some(rule), Some(members)) = (review, overridden.as_object_mut()) {
+                members.insert("review_rule".to_owned(), json!(rule));
+            }
+            json!({ "override": overridden })
         }
         _ => json!({}),
     }
@@ -159,10 +170,14 @@ pub(crate) async fn cancel(
             let orders = store::orders::find(conn, &orders.collect(), RowLock::Update).await?;
             let orders = orders.into_iter().map(|(_, projected)| projected).collect();
             let mut rma = lock(conn, merchant, rma_identifier).await?;
+            let was_in_review = rma.is_in_review();
             let change = rma.cancel(units, now).map_err(|it| refused(rma_identifier, it))?;
             let cause =
                 Cause { actor, action: "cancellation", detail: json!({ "reason": reason }) };
             return_changes::record(conn, &app.deliveries, &rma, &change, cause, now).await?;
+            if was_in_review {
+                reviews::release_exchanges(conn, &rma, &change).await?;
+            }
             projection::reconcile_again(conn, id, orders, now).await?;
             Ok(rma)
         })

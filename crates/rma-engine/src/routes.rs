@@ -5,7 +5,7 @@ use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::http::{
     carrier_events, deep_links, discrepancies, guarantees, listing, lookups, orders, policies,
-    portals, receipts, returnable, returns,
+    portals, receipts, returnable, returns, reviews,
 };
 
 pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
@@ -22,6 +22,8 @@ pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
         .service(listing::list_returns)
         .service(returns::show_return)
         .service(returns::cancel_return)
+        .service(reviews::approve_return)
+        .service(reviews::decline_return)
         .service(guarantees::waive_units)
         .service(guarantees::report_guarantees)
         .service(listing::show_timeline)

@@ -22,6 +22,7 @@ mod refunding;
 mod renaming;
 mod restoring;
 mod returning;
+mod reviews;
 mod search_plans;
 mod shipped_unit_sizes;
 mod shoppers;

@@ -154,7 +154,7 @@ pub struct DayRange {
     pub max: Option<i64>,
 }
 
-/// The number of returns that the shopper of the order started in the last days, without canceled ones. At most 1000
+/// The number of returns that the shopper of the order started in the last days, without canceled and declined ones. At most 1000
 /// are counted.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

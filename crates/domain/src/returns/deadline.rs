@@ -43,7 +43,6 @@ impl DeadlineKind {
         let days = self.period(settings)?.days;
         Some(Deadline::new(self, started_at, days, settings))
     }
-    }
 }
 
 /// The part of a merchant's settings from which a deadline is computed.

@@ -1,20 +1,23 @@
 //! The deadlines of one transaction.
 
+mod effects;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use delivery::Deliveries;
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
-use domain::access::MerchantId;
 use domain::returns::{Change, Deadline, DeadlineKind, Rma};
 use merchants::Merchants;
+use messaging::Outbox;
 use platform::batching::Processing;
 use platform::{Clock, Timestamp};
 use serde_json::json;
 
+use self::effects::{Effects, Orders};
 use super::{FAILED_INTERVAL, LOCKED_INTERVAL};
 use crate::error::Error;
-use crate::projection;
 use crate::return_changes::{Cause, ReturnChanges};
+use crate::returns::{refused, reviews};
 use crate::store::deadlines::{self, StoredDeadline};
 use crate::store::orders::{Projected, ResourceKey, RowLock};
 use crate::store::{self, returns};
@@ -33,11 +36,26 @@ pub(super) struct Worked {
     pub(super) expired: u64,
     /// Returns with exchanged units that did not come back.
     pub(super) unreturned: u64,
+    /// Returns about which the rule decided.
+    pub(super) reviewed: u64,
+}
+
+impl Worked {
+    /// Counts a return that a deadline changed.
+    fn count(&mut self, kind: DeadlineKind) {
+        let number = match kind {
+            DeadlineKind::Send => &mut self.expired,
+            DeadlineKind::Exchange => &mut self.unreturned,
+            DeadlineKind::Review => &mut self.reviewed,
+        };
+        *number += 1;
+    }
 }
 
 pub(super) struct Batch<'a> {
     pub(super) merchants: &'a Merchants,
     pub(super) deliveries: &'a Deliveries,
+    pub(super) outbox: &'a Outbox,
     pub(super) clock: &'a Clock,
     /// The time of the database.
     pub(super) now: Timestamp,
@@ -57,7 +75,7 @@ struct Partition<'d> {
 /// large for a batch.
 struct Locked {
     returns: HashMap<(String, String), Rma>,
-    orders: BTreeMap<(String, String), Projected>,
+    orders: Orders,
 }
 
 impl Batch<'_> {
@@ -80,7 +98,7 @@ impl Batch<'_> {
         let mut changes = ReturnChanges::new(self.deliveries);
         // After the locks, so that times follow the order of the changes.
         let now = self.clock.now();
-        let mut released = BTreeMap::<MerchantId, BTreeSet<String>>::new();
+        let mut effects = Effects::default();
         let mut ended = Vec::new();
         let mut left = Vec::new();
         for deadline in due {
@@ -89,26 +107,16 @@ impl Batch<'_> {
                 left.push(deadline);
                 continue;
             };
-            let change = self.apply(rma, deadline.kind, now);
+            let change = self.apply(rma, deadline.kind, now)?;
             ended.push(deadline);
             if change.is_empty() {
                 continue;
             }
-            let action = match deadline.kind {
-                DeadlineKind::Send => {
-                    worked.expired += 1;
-                    let orders = released.entry(rma.merchant.clone()).or_default();
-                    orders.extend(change.units.iter().map(|unit| unit.order_identifier.clone()));
-                    "expiry"
-                }
-                DeadlineKind::Exchange => {
-                    worked.unreturned += 1;
-                    "exchange deadline"
-                }
-            };
-            let detail = json!({ "started_at": deadline.started_at });
-            let cause = Cause { actor: "deadline", action, detail };
-            changes.add(rma, &change, cause, now)?;
+            worked.count(deadline.kind);
+            changes.add(rma, &change, cause(deadline, rma), now)?;
+            let merchant = self.merchants.get(&rma.merchant);
+            let facts = (merchant.as_deref(), &locked.orders);
+            effects.add(deadline.kind, rma, &change, facts, now)?;
         }
         worked.done = moved.len() + ended.len() + unknown.len();
         if worked.done == 0 && self.processing == Processing::Batch {
@@ -118,11 +126,7 @@ impl Batch<'_> {
         // Before the returns are saved, which adds their next deadlines of the same kinds.
         deadlines::delete(conn, &ended).await?;
         changes.save_changed(conn, now).await?;
-        for (merchant, orders) in released {
-            let take = |order: String| locked.orders.remove(&(merchant.to_string(), order));
-            let orders: Vec<_> = orders.into_iter().filter_map(take).collect();
-            projection::reconcile_again(conn, &merchant, orders, now).await?;
-        }
+        effects.apply(conn, self.outbox, locked.orders, now).await?;
         deadlines::reschedule(conn, &moved).await?;
         deadlines::postpone(conn, &left, self.now + LOCKED_INTERVAL).await?;
         deadlines::postpone(conn, &unknown, self.now + FAILED_INTERVAL).await?;
@@ -141,10 +145,9 @@ impl Batch<'_> {
                 continue;
             };
             let deadline = stored.kind.starting(stored.started_at, &merchant.settings);
-            if deadline.due_at > self.now {
-                partition.moved.push((stored, deadline));
-            } else {
-                partition.due.push(stored);
+            match deadline.filter(|deadline| deadline.due_at > self.now) {
+                Some(deadline) => partition.moved.push((stored, deadline)),
+                None => partition.due.push(stored),
             }
         }
         partition
@@ -187,18 +190,40 @@ impl Batch<'_> {
     }
 
     /// Applies a deadline to a return. Nothing changes if the return does not need it any more.
-    fn apply(&self, rma: &mut Rma, kind: DeadlineKind, now: Timestamp) -> Change {
+    fn apply(&self, rma: &mut Rma, kind: DeadlineKind, now: Timestamp) -> Result<Change, Error> {
         match kind {
-            DeadlineKind::Send => rma.expire(now),
+            DeadlineKind::Send => Ok(rma.expire(now)),
             DeadlineKind::Exchange => {
                 let merchant = self.merchants.get(&rma.merchant);
                 let is_due = |started_at| {
                     let settings = merchant.as_ref().map(|it| &it.settings);
-                    settings.is_some_and(|it| kind.starting(started_at, it).due_at <= self.now)
+                    let deadline = settings.and_then(|it| kind.starting(started_at, it));
+                    deadline.is_some_and(|it| it.due_at <= self.now)
                 };
                 // The deadline is locked, so it is that of the guarantee that started first.
-                rma.report_unreturned(is_due, now)
+                Ok(rma.report_unreturned(is_due, now))
+            }
+            DeadlineKind::Review => {
+                let Some(decided) = rma.open_review().map(|review| review.by_rule(now)) else {
+                    return Ok(Change::default());
+                };
+                rma.decide(decided).map_err(|refusal| refused(&rma.rma_identifier, refusal))
             }
         }
     }
+}
+
+fn cause(deadline: &StoredDeadline, rma: &Rma) -> Cause<'static> {
+    let started_at = deadline.started_at;
+    let (action, detail) = match deadline.kind {
+        DeadlineKind::Send => ("expiry", json!({ "started_at": started_at })),
+        DeadlineKind::Exchange => ("exchange deadline", json!({ "started_at": started_at })),
+        DeadlineKind::Review => {
+            let review = rma.review.as_ref();
+            let action = review.map_or("review deadline", |review| reviews::action(review.then));
+            let rule = review.map(|review| &review.rule);
+            (action, json!({ "started_at": started_at, "rule": rule }))
+        }
+    };
+    Cause { actor: "deadline", action, detail }
 }

@@ -5,28 +5,25 @@ use std::collections::BTreeMap;
 use domain::merchant::{Merchant, ReturnPolicy};
 use domain::order::{Customer, Order};
 use domain::returns::{
-    ConfirmedUnit, GiftCardOffer, Replacement, Resolution, ReturnConfirmed, ReturnRequest, Rma,
-    RmaUnit,
+    ConfirmedUnit, GiftCardOffer, Replacement, Resolution, ReturnConfirmed, Rma, RmaUnit,
 };
 use platform::Timestamp;
 
-use crate::orders::units::OrderUnits;
-
-/// Events for the exchange service, one for each order with exchanged units.
-pub(crate) fn confirmations(
+/// Events for the exchange service, one for each order with exchanged units. `order` finds the orders of the return.
+pub(crate) fn confirmations<'a>(
     merchant: &Merchant,
-    request: &ReturnRequest,
     rma: &Rma,
-    order_units: &OrderUnits,
+    order: impl Fn(&str) -> Option<&'a Order>,
     now: Timestamp,
 ) -> Vec<ReturnConfirmed> {
-    let mut by_order: BTreeMap<&str, Vec<ConfirmedUnit>> = BTreeMap::new();
-    for unit in &rma.units {
-        let confirmed = confirmed_unit(merchant, unit, order_units);
-        by_order.entry(&unit.id.order_identifier).or_default().extend(confirmed);
+    let mut by_order: BTreeMap<&str, Vec<&RmaUnit>> = BTreeMap::new();
+    for unit in rma.active_units() {
+        by_order.entry(&unit.id.order_identifier).or_default().push(unit);
     }
-    let confirmation = |(order, units): (&str, Vec<ConfirmedUnit>)| {
-        let order = &order_units.orders.get(order)?.order;
+    let confirmation = |(order_identifier, units): (&str, Vec<&RmaUnit>)| {
+        let order = order(order_identifier)?;
+        let units = units.into_iter().filter_map(|unit| confirmed_unit(merchant, unit, order));
+        let units: Vec<_> = units.collect();
         let has_card = units.iter().any(|it| it.replacement == Replacement::GiftCard);
         let returns = merchant.settings.returns_in(order.currency.code());
         (!units.is_empty()).then(|| ReturnConfirmed {
@@ -34,8 +31,8 @@ pub(crate) fn confirmations(
             rma_identifier: rma.rma_identifier.clone(),
             original_order_id: order.identifier.clone(),
             currency: order.currency,
-            is_gift: request.gift_refund_only,
-            customer: customer(request, order),
+            is_gift: rma.giftee_email.is_some(),
+            customer: customer(rma, order),
             shipping_address: order.shipping_address.clone(),
             billing_address: order.billing_address.clone(),
             units,
@@ -53,7 +50,7 @@ fn gift_card(returns: &ReturnPolicy, rma: &Rma, order: &str) -> Option<GiftCardO
     let is_for_card = |unit: &&RmaUnit| {
         unit.id.order_identifier == order && unit.resolution == Resolution::GiftCard
     };
-    let by_rule = || rma.units.iter().filter(is_for_card).map(|unit| unit.bonus_amount_cents);
+    let by_rule = || rma.active_units().filter(is_for_card).map(|unit| unit.bonus_amount_cents);
     let by_settings =
         by_rule().any(|bonus| bonus.is_none()).then_some(offer.bonus_credit_amount_cents);
     let bonus_credit_amount_cents = by_rule().chain([by_settings]).flatten().sum();
@@ -61,8 +58,8 @@ fn gift_card(returns: &ReturnPolicy, rma: &Rma, order: &str) -> Option<GiftCardO
 }
 
 /// The customer of the exchange order. A giftee has only an e-mail address.
-fn customer(request: &ReturnRequest, order: &Order) -> Customer {
-    let Some(email) = &request.giftee_email else { return order.customer.clone() };
+fn customer(rma: &Rma, order: &Order) -> Customer {
+    let Some(email) = &rma.giftee_email else { return order.customer.clone() };
     Customer {
         identifier: email.clone(),
         first_name: None,
@@ -72,25 +69,24 @@ fn customer(request: &ReturnRequest, order: &Order) -> Customer {
     }
 }
 
-fn confirmed_unit(
-    merchant: &Merchant,
-    unit: &RmaUnit,
-    order_units: &OrderUnits,
-) -> Option<ConfirmedUnit> {
+/// The unit as its order describes it. A return that was approved after a review may have a unit whose line the merchant
+/// removed meanwhile: it then has the values from when the return was requested.
+fn confirmed_unit(merchant: &Merchant, unit: &RmaUnit, order: &Order) -> Option<ConfirmedUnit> {
     let replacement = unit.resolution.replacement()?;
-    let view = order_units.unit(&unit.id)?;
-    let line = view.line;
-    let order = &view.projected.order;
-    let concepts = [&line.concept, &order.concept, &merchant.settings.concept];
+    let name = &unit.id.order_line_item_identifier;
+    let line = order.items.iter().find(|line| line.identifier == *name);
+    let of_line = line.and_then(|line| line.concept.as_ref());
+    let concepts = [of_line, order.concept.as_ref(), merchant.settings.concept.as_ref()];
     let concept = concepts.into_iter().flatten().find(|concept| !concept.is_empty());
     Some(ConfirmedUnit {
         id: unit.id.clone(),
         sku: unit.sku.clone(),
-        title: line.title.clone(),
-        product_identifier: line.product_identifier.clone(),
-        variant_identifier: line.variant_identifier.clone(),
+        title: line.map_or(&unit.title, |line| &line.title).clone(),
+        product_identifier: line.map_or(&unit.sku, |line| &line.product_identifier).clone(),
+        variant_identifier: line.and_then(|line| line.variant_identifier.clone()),
         concept: concept.cloned(),
-        unit_price_amount_cents: line.unit_price_amount_cents,
+        unit_price_amount_cents: line
+            .map_or(unit.amounts.product_amount_cents, |line| line.unit_price_amount_cents),
         product_amount_cents: unit.amounts.product_amount_cents,
         discount_amount_cents: unit.amounts.discount_amount_cents,
         tax_amount_cents: unit.amounts.tax_amount_cents,

@@ -99,7 +99,8 @@ fn check_request(
 
 /// Start a return
 ///
-/// The merchant receives the return as a message. A unit can be in one return at a time. A shopper needs a
+/// The merchant receives the return as a message. If a rule of the merchant asks for a review, the return has the status
+/// `REQUESTED` and its message is sent after an approval. A unit can be in one return at a time. A shopper needs a
 /// proof for the order of each unit. A giftee sends `gift_refund_only` and `giftee_email`, and can choose an
 /// exchange or a gift card.
 #[utoipa::path(
@@ -195,8 +196,8 @@ pub(crate) async fn show_return(
 
 /// Cancel a return or some of its units
 ///
-/// Possible until the carrier has a parcel or the warehouse has a unit. Canceled units can be
-/// returned again. The timeline records the person or client.
+/// Possible until the carrier has a parcel or the warehouse has a unit, also while the return waits for review. Canceled
+/// units can be returned again. The timeline records the person or client.
 #[utoipa::path(
     tag = "returns", security(("bearer" = ["returns"]), ("bearer" = ["shopper"])),
     params(

@@ -95,7 +95,7 @@ impl OrderUnits {
         for unit in &rma.units {
             let holder = Holder { rma_identifier: rma.rma_identifier.clone() };
             self.returned.held.insert(unit.id.clone(), holder);
-            if unit.exchange_status.is_some() {
+            if unit.is_for_exchange() {
                 self.returned.exchanged.insert(unit.id.order_identifier.clone());
             }
             if let Some(facts) = self.shoppers.get_mut(&unit.id.order_identifier)

@@ -114,7 +114,7 @@ impl AffectedReturns {
         units: Vec<RefundedUnit>,
     ) {
         let Some(entry) = self.0.get_mut(&(merchant.to_string(), rma)) else { return };
-        if entry.candidate.is_canceled() {
+        if !entry.candidate.takes_refunds() {
             return;
         }
         units.iter().for_each(|it| entry.candidate.mark_refunded(&it.unit));

@@ -15,10 +15,9 @@ use tracing::Span;
 
 use crate::App;
 use crate::error::Error;
-use crate::exchanges::confirmations::confirmations;
 use crate::orders::units::{OrderUnits, load_shoppers};
 use crate::return_changes::ReturnChanges;
-use crate::returns::{NewReturn, assess_and_create, orders_of};
+use crate::returns::{NewReturn, assess_and_create, orders_of, reviews};
 use crate::shoppers::view::ReturnView;
 use crate::store::orders::RowLock;
 
@@ -176,7 +175,8 @@ impl ReturnHandler {
         now: Timestamp,
     ) -> Result<String, Error> {
         let rma = assess_and_create(merchant, actor, new, order_units, changes, now)?;
-        for confirmed in confirmations(merchant, &new.request, &rma, order_units, now) {
+        let order = |name: &str| order_units.orders.get(name).map(|it| &it.order);
+        for confirmed in reviews::confirmed(merchant, &rma, order, now) {
             events.push(self.outbox.serialize(now, &confirmed)?);
         }
         order_units.add_return(&rma);

@@ -49,6 +49,10 @@ pub(crate) enum ShopperStep {
     ExchangePlaced,
     GiftCardIssued,
     Canceled,
+    /// The merchant let the return start after a review.
+    Approved,
+    /// The merchant declined the return in a review.
+    Declined,
     /// The return was canceled, because no carrier had scanned a parcel in time.
     Expired,
 }
@@ -59,7 +63,10 @@ pub(crate) fn steps(entry: &TimelineEntry, rma: &Rma) -> Result<Vec<ShopperEntry
     let changed = changed_units(entry, rma)?;
     let (steps, detail) = match text("cause").unwrap_or_default() {
         _ if changed.is_empty() => (Vec::new(), None),
-        "confirmation" => (requested(rma), None),
+        "confirmation" => (started(rma, ShopperStep::Requested), None),
+        "request" => (vec![ShopperStep::Requested], None),
+        "approval" => (started(rma, ShopperStep::Approved), None),
+        "decline" => (vec![ShopperStep::Declined], None),
         "cancellation" => (vec![ShopperStep::Canceled], None),
         "expiry" => (vec![ShopperStep::Expired], None),
         "carrier report" => {
@@ -87,10 +94,11 @@ fn changed_units<'a>(entry: &TimelineEntry, rma: &'a Rma) -> Result<Vec<&'a RmaU
     Ok(rma.units.iter().filter(|unit| changed.contains(&unit.id)).collect())
 }
 
-fn requested(rma: &Rma) -> Vec<ShopperStep> {
+/// The steps of a return that starts with this one.
+fn started(rma: &Rma, first: ShopperStep) -> Vec<ShopperStep> {
     match rma.return_method {
-        ReturnMethod::CustomerKeep => vec![ShopperStep::Requested, ShopperStep::Keep],
-        ReturnMethod::MailBack | ReturnMethod::ExpressReturns => vec![ShopperStep::Requested],
+        ReturnMethod::CustomerKeep => vec![first, ShopperStep::Keep],
+        ReturnMethod::MailBack | ReturnMethod::ExpressReturns => vec![first],
     }
 }
 

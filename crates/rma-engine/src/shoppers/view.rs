@@ -2,10 +2,10 @@
 
 use api::returns::Return;
 use chrono::{DateTime, Utc};
-use domain::merchant::Merchant;
+use domain::merchant::{Merchant, ReviewDecision};
 use domain::returns::{
-    ExchangeStatus, Label, RefundFinancials, RefundType, Resolution, ReturnMethod, Rma, RmaStatus,
-    RmaUnit, TrackingStatus, UnitId, Withdrawal,
+    ExchangeStatus, Label, RefundFinancials, RefundType, Resolution, ReturnMethod, ReturnReview,
+    Rma, RmaStatus, RmaUnit, TrackingStatus, UnitId, Withdrawal,
 };
 use platform::shopper_proof::ProvenOrders;
 use serde::Serialize;
@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 #[serde(untagged)]
 pub(crate) enum ReturnView {
     Full(Box<Return>),
-    Shopper(ShopperReturn),
+    Shopper(Box<ShopperReturn>),
 }
 
 /// A return as its shopper sees it. A giftee sees no amounts.
@@ -41,8 +41,29 @@ pub(crate) struct ShopperReturn {
     /// The time until which the units should be handed over; absent if there is nothing to hand over.
     #[serde(skip_serializing_if = "Option::is_none")]
     send_by: Option<DateTime<Utc>>,
+    /// Present only for a return that the merchant looks or looked at before it started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    review: Option<ShopperReview>,
     /// In the order of the request, including canceled units.
     units: Vec<ShopperUnit>,
+}
+
+/// The review of a return as its shopper sees it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ShopperReview {
+    /// The rule of the merchant that asked for the review.
+    rule: String,
+    /// The time until which the merchant decides.
+    due_at: DateTime<Utc>,
+    /// Absent while the return waits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    decision: Option<ReviewDecision>,
+    /// The merchant's note about a declined return.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    note: Option<String>,
 }
 
 /// A unit of a return as its shopper sees it.
@@ -86,7 +107,7 @@ impl ReturnView {
     ) -> Self {
         let send_by = merchant.and_then(|it| rma.send_by(&it.settings));
         if shopper.is_some() {
-            Self::Shopper(ShopperReturn::new(rma, send_by))
+            Self::Shopper(Box::new(ShopperReturn::new(rma, send_by)))
         } else {
             Self::Full(Box::new(Return { rma, send_by }))
         }
@@ -116,8 +137,18 @@ impl ShopperReturn {
             currency: rma.currency,
             is_gift,
             withdrawal: rma.withdrawal,
+            review: rma.review.map(ShopperReview::new),
             units: rma.units.into_iter().map(|unit| ShopperUnit::new(unit, is_gift)).collect(),
         }
+    }
+}
+
+impl ShopperReview {
+    fn new(ReturnReview { rule, due_at, decided, .. }: ReturnReview) -> Self {
+        let decision = decided.as_ref().map(|it| it.decision);
+        let is_declined = decision == Some(ReviewDecision::Decline);
+        let note = decided.and_then(|it| it.note).filter(|_| is_declined);
+        Self { rule, due_at, decision, note }
     }
 }
 

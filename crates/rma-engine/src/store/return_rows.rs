@@ -76,7 +76,8 @@ impl ReturnRow {
             Ok::<_, DatabaseError>(UnitRow {
                 id: unit.id.clone(),
                 held: unit.canceled_at.is_none(),
-                exchanged: unit.exchange_status.is_some(),
+                // Also while the return waits for review: the exchange may still be requested.
+                exchanged: unit.is_for_exchange(),
                 expired: unit.is_expired,
                 tracking_number: unit.tracking_number.clone(),
                 order_sequence: order_sequence(&unit.id)?,

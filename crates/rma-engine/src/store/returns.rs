@@ -124,7 +124,7 @@ pub(crate) struct CountedShopper<'a> {
     pub(crate) since: DateTime<Utc>,
 }
 
-/// The times at which each of these shoppers started returns, without canceled ones. At most [`MAX_COUNTED`] returns
+/// The times at which each of these shoppers started returns, without canceled and declined ones. At most [`MAX_COUNTED`] returns
 /// of a shopper are read. `LATERAL` keeps the plan, as for orders.
 pub(crate) async fn started_by(
     mut conn: &AsyncPgConnection,

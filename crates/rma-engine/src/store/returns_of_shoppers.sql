@@ -1,4 +1,4 @@
--- The times at which shoppers started returns, without canceled ones: $1 merchants, $2 e-mail addresses in lower case, $3 the
+-- The times at which shoppers started returns, without canceled and declined ones: $1 merchants, $2 e-mail addresses in lower case, $3 the
 -- earliest times, $4 the most returns of a shopper that are read.
 SELECT wanted.place, newest.created_at
 FROM unnest((SELECT $1), $2, $3) WITH ORDINALITY AS wanted (merchant, email, since, place), LATERAL (
@@ -10,4 +10,4 @@ FROM unnest((SELECT $1), $2, $3) WITH ORDINALITY AS wanted (merchant, email, sin
     ORDER BY own.created_at DESC, own.rma_identifier DESC
     LIMIT $4
 ) AS newest
-WHERE newest.status <> 'CANCELED'
+WHERE newest.status NOT IN ('CANCELED', 'DECLINED')

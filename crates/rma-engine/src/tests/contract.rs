@@ -7,7 +7,7 @@ use testkit::check_contract;
 
 use super::*;
 use crate::http::{
-    carrier_events, deep_links, discrepancies, guarantees, policies, receipts, returns,
+    carrier_events, deep_links, discrepancies, guarantees, policies, receipts, returns, reviews,
 };
 use crate::shoppers::lookups::Lookup;
 
@@ -41,6 +41,10 @@ fn the_api_document_and_the_readers_agree_on_request_bodies() {
     bodies.check(cancel, &[], |body| body.read(object(returns::read_cancellation)));
     let waive = "POST /v1/returns/{rma_identifier}/waive";
     bodies.check(waive, &[], |body| body.read(object(guarantees::read_waiver)));
+    for decision in ["approve", "decline"] {
+        let path = format!("POST /v1/returns/{{rma_identifier}}/{decision}");
+        bodies.check(&path, &[], |body| body.read(object(reviews::read_decision)));
+    }
     let receive = "POST /v1/returns/{rma_identifier}/receipts";
     // The kind of a finding decides which fields it has.
     let by_kind = ["$.findings", ".note", ".sku", ".found_sku", ".quantity", "identifier", ".unit"];
@@ -62,7 +66,6 @@ fn the_api_document_and_the_readers_agree_on_request_bodies() {
         ".min_cents",
         ".currency",
         ".within_days",
-        ".default",
         ".id",
     ];
     bodies.check("POST /v1/policies/preview", &of_rules, read_preview);

@@ -19,7 +19,7 @@ impl TestApp {
         .await;
     }
 
-    async fn until_status(&self, rma: &str, status: &str) -> Value {
+    pub(super) async fn until_status(&self, rma: &str, status: &str) -> Value {
         eventually("the return has the status", SOON, || async {
             let shown = self.show(rma).await;
             (shown["status"] == status).then_some(shown)

@@ -82,6 +82,7 @@ async fn an_open_return_is_kept_unless_forced() {
     app.store("acme", &planted("A")).await;
     let mut body = refund_of("A", &[1]);
     body["units"][0]["return_reason"] = json!("withdrawal");
+    body["units"][0]["comment"] = json!("PLANTED");
     body["withdrawal"] = json!({ "name": "PLANTED", "email": "planted@other.example" });
     let rma = app.start_return(&body).await;
     let label = json!({

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::order::{Order, Refund};
 use domain::returns::{
-    Amounts, Discrepancy, GuaranteeState, Rma, RmaMessage, RmaStatus, RmaUnit, UnitId,
+    Amounts, Discrepancy, GuaranteeState, MessageStatus, Rma, RmaMessage, RmaUnit, UnitId,
 };
 
 use super::actions::Model;
@@ -183,7 +183,7 @@ fn messages_are_in_order(ordering_key: &[SentMessage]) {
         assert!(before.updated_at < after.updated_at, "{before:?} {after:?}");
         // A late scan or receipt brings expired units back.
         let is_reopened = after.items.len() > before.items.len()
-            || (before.status == RmaStatus::Canceled && after.status == RmaStatus::Created);
+            || (before.status == MessageStatus::Canceled && after.status == MessageStatus::Created);
         if is_reopened {
             assert!(ordering_key.iter().any(|it| it.event == "rma.expired"));
             continue;
@@ -193,11 +193,11 @@ fn messages_are_in_order(ordering_key: &[SentMessage]) {
     }
 }
 
-fn rank(status: RmaStatus) -> u8 {
+fn rank(status: MessageStatus) -> u8 {
     match status {
-        RmaStatus::Created => 0,
-        RmaStatus::PartialRefund => 1,
-        RmaStatus::Refunded | RmaStatus::Canceled => 2,
+        MessageStatus::Created => 0,
+        MessageStatus::PartialRefund => 1,
+        MessageStatus::Refunded | MessageStatus::Canceled => 2,
     }
 }
 

@@ -95,3 +95,67 @@ async fn kept_and_canceled_units_are_steps() {
     app.post(&format!("/v1/returns/{rma}/cancel"), "acme", &json!({ "reason": "secret" })).await;
     assert_eq!(steps(&app, &rma).await, [step("requested", None), step("canceled", None)]);
 }
+
+#[tokio::test]
+async fn a_shopper_follows_a_review() {
+    let app = start(|acme| {
+        let rule =
+            json!({ "id": "look", "then": { "review": { "within_days": 3, "then": "decline" } } });
+        acme.settings.policy.rules = vec![serde_json::from_value(rule).unwrap()];
+    })
+    .await;
+    app.store("acme", &adas_order("A", 4)).await;
+    let own = proof(&app, "A", false);
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    let path = format!("/v1/returns/{rma}");
+    let (_, shown) = get(&app, &path, &own).await;
+    assert_eq!((&shown["status"], &shown["is_cancelable"]), (&json!("REQUESTED"), &json!(true)));
+    let review = &shown["review"];
+    assert_eq!((&review["rule"], review.get("decision")), (&json!("look"), None));
+    assert!(review["due_at"].is_string() && review.get("then").is_none(), "{review}");
+    let note = json!({ "note": "Worn items cannot be returned." });
+    app.post(&format!("{path}/decline"), "acme", &note).await;
+    let (_, shown) = get(&app, &path, &own).await;
+    assert_eq!((&shown["status"], &shown["is_cancelable"]), (&json!("DECLINED"), &json!(false)));
+    assert_eq!(
+        (&shown["review"]["decision"], &shown["review"]["note"]),
+        (&json!("decline"), &note["note"])
+    );
+    assert_eq!(steps(&app, &rma).await, [step("requested", None), step("declined", None)]);
+
+    let approved = app.start_return(&refund_of("A", &[1])).await;
+    let path = format!("/v1/returns/{approved}");
+    app.post(&format!("{path}/approve"), "acme", &json!({ "note": "for the record" })).await;
+    assert_eq!(steps(&app, &approved).await, [step("requested", None), step("approved", None)]);
+    let (_, shown) = get(&app, &path, &own).await;
+    assert_eq!(shown["review"].get("note"), None);
+}
+
+#[tokio::test]
+async fn a_shopper_cancels_a_return_in_review() {
+    let app = start(|acme| {
+        let rule =
+            json!({ "id": "look", "then": { "review": { "within_days": 3, "then": "approve" } } });
+        acme.settings.policy.rules = vec![serde_json::from_value(rule).unwrap()];
+    })
+    .await;
+    app.store("acme", &adas_order("A", 4)).await;
+    let own = proof(&app, "A", false);
+    let exchange =
+        json!({ "resolution": "exchange", "variant": { "sku": "TEE-M", "title": "Tee, M" } });
+    let mut body = json!({ "return_method": "mail-back", "units": [choice("A", 1, &exchange)] });
+    body["units"][0]["comment"] = json!("Too tight");
+    let (status, made) = post(&app, "/v1/returns", &own, &body).await;
+    assert_eq!((status, &made["status"]), (StatusCode::CREATED, &json!("REQUESTED")), "{made}");
+    assert_eq!(made["units"][0].get("comment"), None);
+    let rma = made["rma_identifier"].as_str().unwrap();
+    let (status, canceled) =
+        post(&app, &format!("/v1/returns/{rma}/cancel"), &own, &json!({})).await;
+    assert_eq!((status, &canceled["status"]), (StatusCode::OK, &json!("CANCELED")));
+    assert_eq!(steps(&app, rma).await, [step("requested", None), step("canceled", None)]);
+    assert_eq!(app.deadlines().await, 0);
+    // The unit and the exchange of its order are free.
+    let (status, again) = post(&app, "/v1/returns", &own, &body).await;
+    assert_eq!(status, StatusCode::CREATED, "{again}");
+    assert_eq!(app.sent_messages().await, Vec::<String>::new());
+}
