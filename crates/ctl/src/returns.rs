@@ -14,6 +14,7 @@ use domain::returns::{RmaStatus, UnitId};
 use platform::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use uuid::Uuid;
 
 use crate::api_client::{ApiClient, NO_QUERY};
 use crate::connection::MerchantCommand;
@@ -62,6 +63,17 @@ Examples:
         #[arg(long)]
         reason: Option<String>,
     },
+    /// Approve a return that waits for review, which starts it
+    #[command(after_help = "\
+Examples:
+  backhaul returns list --status REQUESTED
+  backhaul returns approve RMA-1")]
+    Approve(Decision),
+    /// Decline a return that waits for review, and free its units
+    #[command(after_help = "\
+Example:
+  backhaul returns decline RMA-1 --note 'Worn items cannot be returned.'")]
+    Decline(Decision),
     /// Waive exchanged units that have not come back
     ///
     /// The merchant does without the units and does not charge for them.
@@ -139,6 +151,25 @@ pub(crate) struct List {
     limit: NonZeroUsize,
 }
 
+#[derive(Args)]
+pub(crate) struct Decision {
+    /// Identifier of the return
+    rma: String,
+    /// Reason for the record; the portal shows that of a decline to the shopper
+    #[arg(long)]
+    note: Option<String>,
+}
+
+impl Decision {
+    /// Sends the decision. A repeated request, after a failure of the network, takes effect once.
+    async fn send(self, client: &ApiClient, decision: &str) -> anyhow::Result<Value> {
+        let Self { rma, note } = self;
+        let body = Map::from_iter(note.map(|note| ("note".to_owned(), note.into())));
+        let client = client.with_header("Idempotency-Key", &Uuid::new_v4().to_string());
+        client.post(&["v1", "returns", &rma, decision], &body.into()).await
+    }
+}
+
 #[derive(Args, Serialize)]
 pub(crate) struct Guarantees {
     /// First month, for example 2026-01 [default: eleven months before the last]
@@ -188,6 +219,12 @@ pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<(
             body.extend(reason.map(|reason| ("reason".to_owned(), reason.into())));
             let path = ["v1", "returns", &rma, "cancel"];
             format.print(&client.post(&path, &body.into()).await?, show::describe)
+        }
+        Command::Approve(decision) => {
+            format.print(&decision.send(&client, "approve").await?, show::describe)
+        }
+        Command::Decline(decision) => {
+            format.print(&decision.send(&client, "decline").await?, show::describe)
         }
         Command::Waive { rma, units, note } => {
             let mut body = Map::from_iter([("note".to_owned(), note.into())]);

@@ -28,6 +28,9 @@ pub(crate) struct Create {
     /// Return reason, one of the merchant's codes
     #[arg(long, value_name = "CODE", required_unless_present = "body")]
     reason: Option<String>,
+    /// Words of the shopper about the units, up to 1,000 characters
+    #[arg(long, value_name = "TEXT")]
+    comment: Option<String>,
     /// Return method
     #[arg(long, default_value = "mail-back", value_parser = PossibleValuesParser::new(ReturnMethod::ALL.iter().map(|it| it.as_str())))]
     method: String,
@@ -41,7 +44,7 @@ pub(crate) struct Create {
     #[arg(long, value_name = "EMAIL")]
     giftee_email: Option<String>,
     /// File with the whole request as JSON instead of these flags, - for standard input
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["order", "units", "reason", "method", "exchange_for", "gift_card", "giftee_email"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["order", "units", "reason", "comment", "method", "exchange_for", "gift_card", "giftee_email"])]
     body: Option<PathBuf>,
     /// Idempotency key, which prevents a second return for the same request [default: random]
     #[arg(long, value_name = "KEY")]
@@ -76,8 +79,12 @@ impl Create {
                 "order_identifier": order, "order_line_item_identifier": line, "unit": number,
                 "return_reason": self.reason, "resolution": resolution,
             });
-            if let (Some(sku), Some(unit)) = (&self.exchange_for, unit.as_object_mut()) {
-                unit.insert("variant".to_owned(), variant(client, &order, line, sku).await?);
+            if let Some(unit) = unit.as_object_mut() {
+                let comment = self.comment.clone();
+                unit.extend(comment.map(|comment| ("comment".to_owned(), comment.into())));
+                if let Some(sku) = &self.exchange_for {
+                    unit.insert("variant".to_owned(), variant(client, &order, line, sku).await?);
+                }
             }
             units.push(unit);
         }
@@ -131,8 +138,14 @@ mod tests {
         };
         assert_eq!(parse("create --body return.json"), Ok(()));
         assert_eq!(parse("create --order 1 --reason R --method customer-keep"), Ok(()));
-        for flag in ["--order 1", "--unit L", "--reason R", "--method customer-keep", "--gift-card"]
-        {
+        for flag in [
+            "--order 1",
+            "--unit L",
+            "--reason R",
+            "--comment C",
+            "--method customer-keep",
+            "--gift-card",
+        ] {
             let line = format!("create --body return.json {flag}");
             assert_eq!(parse(&line), Err(ErrorKind::ArgumentConflict), "{flag}");
         }

@@ -1,11 +1,13 @@
 //! Tables of returns.
 
+use domain::printable::printable;
 use domain::returns::RmaUnit;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use crate::output::{
-    Column, computed, details, id, items, join, money, table, text_at, time, value, without,
+    Column, computed, details, id, items, join, money, named_texts, table, text_at, time, time_at,
+    value, without,
 };
 
 pub(super) const COLUMNS: &[Column] = &[
@@ -43,13 +45,21 @@ const FIELDS: &[Column] = &[
     time("send by", "/send_by"),
 ];
 
-const UNIT_COLUMNS: &[Column] = &[
-    computed("unit", |unit| {
-        let part = |name| text_at(unit, name);
-        let order = part("/order_identifier");
-        let line = part("/order_line_item_identifier");
-        format!("{order}/{line}:{}", part("/unit"))
+/// The fields of a return that waits or waited for review.
+const REVIEW_FIELDS: &[Column] = &[
+    value("review by rule", "/review/rule"),
+    computed("review until", |rma| {
+        let until = time_at(rma, "/review/due_at");
+        format!("{until}, then {}", text_at(rma, "/review/then"))
     }),
+    value("decision", "/review/decided/decision"),
+    time("decided", "/review/decided/at"),
+    value("decided by", "/review/decided/by"),
+    value("note", "/review/decided/note"),
+];
+
+const UNIT_COLUMNS: &[Column] = &[
+    computed("unit", unit_name),
     value("sku", "/sku").leave_out(1),
     value("title", "/title").wide(),
     value("reason", "/return_reason"),
@@ -92,11 +102,36 @@ const TIMELINE_COLUMNS: &[Column] = &[
     value("arrived", "/arrived"),
 ];
 
+fn unit_name(unit: &Value) -> String {
+    let part = |name| text_at(unit, name);
+    let order = part("/order_identifier");
+    let line = part("/order_line_item_identifier");
+    format!("{order}/{line}:{}", part("/unit"))
+}
+
 pub(super) fn describe(rma: &Value) -> String {
     let is_received = rma.get("managed_receiving") == Some(&json!(true));
     let columns =
         if is_received { UNIT_COLUMNS.to_vec() } else { without(UNIT_COLUMNS, "received") };
-    format!("{}\n{}", details(rma, FIELDS), table(active_units(rma), &columns))
+    let review = if rma.get("review").is_some() { REVIEW_FIELDS } else { &[] };
+    let fields = [FIELDS, review].concat();
+    let units = table(active_units(rma), &columns);
+    format!("{}\n{units}{}", details(rma, &fields), describe_comments(rma))
+}
+
+/// The words of the shopper about units.
+fn describe_comments(rma: &Value) -> String {
+    let comment = |unit: &Value| {
+        let comment = unit.get("comment")?.as_str()?.replace('\n', " ");
+        Some((unit_name(unit), printable(&comment)))
+    };
+    let comments: Vec<_> = active_units(rma).filter_map(comment).collect();
+    if comments.is_empty() {
+        return String::new();
+    }
+    let texts: Vec<_> =
+        comments.iter().map(|(unit, comment)| (unit.as_str(), comment.clone())).collect();
+    format!("\nComments of the shopper:\n{}", named_texts(&texts))
 }
 
 pub(super) fn describe_with_timeline(response: &Value) -> String {
@@ -173,5 +208,35 @@ mod tests {
             1001/L-1:1  BELT  CHANGED_MIND  REFUND  4325   -
         "#]]
         .assert_eq(units);
+    }
+
+    #[test]
+    fn a_review_and_the_comments_of_the_shopper_are_shown() {
+        let unit = json!({
+            "canceled_at": null, "order_identifier": "1001", "order_line_item_identifier": "L-1",
+            "unit": 1, "sku": "BELT", "comment": "Too tight\nat the waist",
+        });
+        let review = json!({
+            "rule": "often", "within_days": 3, "due_at": "2026-11-19T00:00:00Z", "then": "approve",
+            "decided": { "decision": "decline", "at": "2026-11-18T10:00:00Z", "by": "jo", "note": "Worn" },
+        });
+        let text = describe(&json!({ "canceled_at": null, "units": [unit], "review": review }));
+        let (fields, units) = text.split_once("\n\n").unwrap();
+        let review: Vec<_> =
+            fields.lines().skip_while(|line| !line.starts_with("review")).collect();
+        expect![[r#"
+            review by rule     often
+            review until       2026-11-19 00:00:00Z, then approve
+            decision           decline
+            decided            2026-11-18 10:00:00Z
+            decided by         jo
+            note               Worn"#]]
+        .assert_eq(&review.join("\n"));
+        let (_, comments) = units.split_once("\n\n").unwrap();
+        expect![[r#"
+            Comments of the shopper:
+            1001/L-1:1  Too tight at the waist
+        "#]]
+        .assert_eq(comments);
     }
 }

@@ -17,7 +17,7 @@ use tokio::time::sleep;
 use self::events::{receive, refund, report_carrier_event, wait_for_refund};
 use crate::api_client::ApiClient;
 use crate::delivery_services::is_not_found;
-use crate::output::{Format, count, items, print, text_at};
+use crate::output::{Format, command, count, items, print, text_at};
 use crate::service_urls::ORDERS;
 use crate::settings::Settings;
 
@@ -128,12 +128,17 @@ impl Simulate {
         }
         let request = json!({ "return_method": choose_method(order), "units": units });
         let created = client.post(&["v1", "returns"], &request).await?;
-        Rma::deserialize(created).context("the response is not a return")
+        unfinished(Rma::deserialize(created).context("the response is not a return")?)
     }
 }
 
 /// The return with the units that are neither canceled nor refunded.
 fn unfinished(mut rma: Rma) -> anyhow::Result<Rma> {
+    if rma.is_in_review() {
+        let id = &rma.rma_identifier;
+        let approve = command(&["returns", "approve", id]);
+        bail!("{id} waits for review. Approve it first: {approve}");
+    }
     if !rma.status.is_open() {
         bail!("{} is {}: nothing can follow", rma.rma_identifier, rma.status);
     }
@@ -212,6 +217,9 @@ mod tests {
         assert!(unfinished(rma("CREATED")).is_ok());
         let error = unfinished(rma("REFUNDED")).unwrap_err().to_string();
         assert_eq!(error, "RMA-1 is REFUNDED: nothing can follow");
+        let error = unfinished(rma("REQUESTED")).unwrap_err().to_string();
+        let expected = "RMA-1 waits for review. Approve it first: backhaul returns approve RMA-1";
+        assert_eq!(error, expected);
     }
 
     #[test]
