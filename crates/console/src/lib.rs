@@ -44,6 +44,7 @@ mod record_list;
 mod reference;
 mod replays;
 mod returns;
+mod reviews;
 mod routes;
 mod sent_form;
 mod sessions;

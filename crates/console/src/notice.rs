@@ -28,6 +28,9 @@ pub(crate) enum Notice {
     ReplayResumed,
     ReplayStopped,
     ReturnCanceled,
+    RequestCanceled,
+    ReturnApproved,
+    ReturnDeclined,
     UnitsWaived,
     ExchangeOrderAbandoned,
     DiscrepancyResolved,
@@ -64,6 +67,9 @@ impl Notice {
             Self::ReplayResumed => "The replay goes on.",
             Self::ReplayStopped => "The replay is stopped. It cannot be resumed.",
             Self::ReturnCanceled => "The return is canceled. The merchant gets a message.",
+            Self::RequestCanceled => "The return is canceled. Its units can be returned again.",
+            Self::ReturnApproved => "The return is approved. The merchant gets a message.",
+            Self::ReturnDeclined => "The return is declined. Its units can be returned again.",
             Self::UnitsWaived => "The units are waived. The merchant gets a message.",
             Self::ExchangeOrderAbandoned => {
                 "The exchange order is abandoned. Its units are refunded instead."

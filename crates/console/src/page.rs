@@ -21,6 +21,7 @@ pub(crate) enum Section {
     Replays,
     Lookup,
     ExchangeOrders,
+    Reviews,
     Overdue,
     Warehouse,
     Discrepancies,
@@ -80,6 +81,7 @@ impl Page {
         let rest = [
             (Section::Lookup, "/lookup", "Look up"),
             (Section::ExchangeOrders, "/exchange-orders", "Exchange orders"),
+            (Section::Reviews, "/reviews", "Returns to review"),
             (Section::Overdue, "/overdue", "Overdue exchanges"),
             (Section::Warehouse, "/warehouse", "Warehouse"),
             (Section::Discrepancies, "/discrepancies", "Discrepancies"),

@@ -1,6 +1,7 @@
 //! A return: units, parcels, timeline, exchange orders and the reasons why it waits.
 
 mod cancel;
+mod review;
 mod timeline;
 mod units;
 mod waiting;
@@ -27,11 +28,15 @@ use crate::{
     states::Shown as _,
     table::Table,
 };
+use review::{ReviewForm, decision_text};
 use timeline::{Deliveries, Step};
 use units::{parcel_table, unit_table};
 
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
-    app.service(show_return).configure(cancel::routes).configure(waive::routes);
+    app.service(show_return)
+        .configure(cancel::routes)
+        .configure(review::routes)
+        .configure(waive::routes);
 }
 
 /// Units that were not canceled. For a canceled return, the units that it ended with.
@@ -40,7 +45,7 @@ fn active_units(rma: &Rma) -> impl Iterator<Item = &RmaUnit> {
 }
 
 fn is_cancelable(rma: &Rma) -> bool {
-    rma.status == RmaStatus::Created
+    matches!(rma.status, RmaStatus::Requested | RmaStatus::Created)
 }
 
 /// The units that did not come back in time, with their guarantees.
@@ -79,6 +84,7 @@ struct ReturnPage {
     rma: Rma,
     send_by: Option<DateTime<Utc>>,
     shipping_cost: String,
+    review_form: Option<ReviewForm>,
     /// Tone and sentence.
     waiting: Vec<(&'static str, String)>,
     units: Table,
@@ -125,6 +131,7 @@ async fn show_return(
             Some(rule) => format!("{shipping_cost} (rule {rule})"),
             None => shipping_cost,
         },
+        review_form: ReviewForm::new(&signed_in.person, &rma),
         waiting: waiting::reasons(&rma),
         units: unit_table(&rma, &merchant, currency),
         parcels: parcel_table(&rma, &page),

@@ -10,7 +10,7 @@ use platform::http::RendersPages;
 use crate::{
     PageError, account, audit, deliveries, delivery, discrepancies, error_menu, events,
     exchange_orders, invitation, lookup, merchant, merchants, notice, orders, overdue, overview,
-    people, reference, replays, returns, sent_form, sign_in, warehouse,
+    people, reference, replays, returns, reviews, sent_form, sign_in, warehouse,
 };
 
 pub(crate) fn configure(app: &mut web::ServiceConfig) {
@@ -40,6 +40,7 @@ pub(crate) fn configure(app: &mut web::ServiceConfig) {
             .configure(orders::routes)
             .configure(returns::routes)
             .configure(exchange_orders::routes)
+            .configure(reviews::routes)
             .configure(overdue::routes)
             .configure(warehouse::routes)
             .configure(discrepancies::routes)

@@ -89,9 +89,9 @@ impl Shown for RmaStatus {
     fn tone(&self) -> &'static str {
         match self {
             Self::Refunded => "good",
-            Self::PartialRefund => "warn",
+            Self::PartialRefund | Self::Requested => "warn",
             Self::Created => "info",
-            Self::Canceled => "",
+            Self::Canceled | Self::Declined => "",
         }
     }
 }

@@ -10,7 +10,7 @@ use pages::{
 };
 use reqwest::Method;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{active_units, is_cancelable, load_return};
 use crate::{
@@ -59,15 +59,18 @@ async fn cancel_return(
     let reason = form.reason.trim();
     let body = if reason.is_empty() { json!({}) } else { json!({ "reason": reason }) };
     let cancel_path = path!("v1", "returns", identifier, "cancel");
-    let canceled: Result<Value, _> = signed_in
+    let canceled: Result<Rma, _> = signed_in
         .api
         .send_json(Service::RmaEngine, Method::POST, Some(own), &cancel_path, &body)
         .await;
     let mut reason = Field::new(form.reason);
     let problem = match canceled {
-        Ok(_) => {
+        Ok(rma) => {
             let shown = path!("merchants", merchant, "returns", identifier);
-            return Ok(Notice::ReturnCanceled.redirect(&format!("/{shown}")));
+            let is_undecided = rma.review.is_some_and(|review| review.decided.is_none());
+            let notice =
+                if is_undecided { Notice::RequestCanceled } else { Notice::ReturnCanceled };
+            return Ok(notice.redirect(&format!("/{shown}")));
         }
         Err(ApiError::Conflict(body)) => Some(sentence(&body.message)),
         Err(ApiError::Invalid(body)) => {

@@ -128,7 +128,12 @@ fn headline(event: &str, detail: &Value) -> String {
         (_, Some("delivered")) => "The parcel arrived",
         (_, Some("returned")) => "The parcel went back to the shopper",
         (_, Some("failure")) => "The carrier reports a problem",
+        ("rma.created", _) if text(detail, "cause") == Some("approval") => {
+            "The return was approved"
+        }
         ("rma.created", _) => "The return was created",
+        ("request", _) => "The return was requested and waits for review",
+        ("decline", _) => "The return was declined",
         ("rma.received" | "receipt", _) => "The warehouse reported units",
         ("rma.refunded" | "rma.partially_refunded", _) => "The merchant refunded units",
         ("rma.canceled" | "cancellation", _) => "Units were canceled",
@@ -195,6 +200,7 @@ fn notes(detail: &Value, names: &ClientNames) -> Vec<String> {
         field("condition", "Condition"),
         field("reject_reason", "Rejected:"),
         field("reason", "Reason:"),
+        field("rule", "Rule"),
         field("note", "Note:"),
         field("detail", "The carrier says:"),
         field("refused", "Not applied:"),
@@ -229,6 +235,9 @@ mod tests {
             assert_eq!(headline(refunded, &json!({})), "The merchant refunded units");
         }
         assert_eq!(headline("some new event", &json!({})), "Some new event");
+        let approved = json!({ "cause": "approval", "rule": "often", "units": [{}] });
+        assert_eq!(headline("rma.created", &approved), "The return was approved");
+        assert_eq!(notes(&approved), ["1 unit.", "Rule often."]);
         let canceled = json!({ "cause": "cancellation", "reason": "kept", "late": [{}] });
         assert_eq!(notes(&canceled), ["Reason: kept.", "The report came too late for 1 unit."]);
         let unprintable = json!({ "cause": "cancellation", "reason": "a\u{7}\u{1b}\u{202e}b" });

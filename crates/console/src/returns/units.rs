@@ -77,7 +77,10 @@ pub(super) fn unit_table(rma: &Rma, merchant: &str, currency: Option<&str>) -> T
             let unit = format!(", line {}, unit {}", it.id.order_line_item_identifier, it.id.unit);
             link(format!("/{order}"), &it.id.order_identifier).with(text(unit))
         })
-        .cell("Reason", |it| text(words(&it.return_reason)))
+        .wrapped("Reason", |it| {
+            let comment = it.comment.as_ref().map(|comment| text(format!("“{comment}”")));
+            text(words(&it.return_reason)).below_some(comment)
+        })
         .cell("Instead", |it| text(resolution_words(&it.resolution)))
         .classed("number nowrap", "Paid", |it| {
             let Amounts { product_amount_cents, discount_amount_cents, tax_amount_cents } =
@@ -134,13 +137,14 @@ mod tests {
             "order_identifier": "A/1", "order_line_item_identifier": "1", "unit": 2, "title": "Boot",
             "resolution": "exchange", "variant": { "sku": "BOOT-M", "title": "Boot, M" }, "image_url": "data:x",
             "amounts": { "product_amount_cents": 5000, "discount_amount_cents": 105, "tax_amount_cents": 100 },
-            "exchange_status": "undeliverable", "package_tracking_status": "PRE_TRANSIT",
+            "comment": "Too <tight>", "exchange_status": "undeliverable", "package_tracking_status": "PRE_TRANSIT",
             "guarantee": { "state": "due", "started_at": "2026-11-16T08:00:00Z", "amount_cents": 4995 },
         });
         let table = unit_table(&fixtures::rma("CREATED", &[unit]), "acme", Some("EUR")).to_string();
         for part in [
             ">49.95 EUR<br>",
             ">exchange for Boot, M</td>",
+            "“Too &#60;tight&#62;”",
             r#"href="/merchants/acme/orders/A%2F1""#,
             r#"<span class="badge bad">exchange undeliverable</span>"#,
             r#"<span class="badge info">parcel pre transit</span>"#,

@@ -16,10 +16,15 @@ const PROBLEM: &str = "is in a parcel for which the carrier reports a problem";
 const SENT_BACK: &str = "is in a parcel that went back to the shopper";
 const RECEIPT: &str = "arrived and waits for the warehouse to receive it";
 const REFUND: &str = "arrived and waits for the merchant's refund";
+const REVIEW: &str =
+    "The return waits for review. Nothing happens to it until it is approved or declined.";
 const KEPT: &str = "stays with the shopper and waits for the merchant's refund";
 
 /// Tone and sentence for each event that the return waits for. Empty for a return that is finished.
 pub(super) fn reasons(rma: &Rma) -> Vec<(&'static str, String)> {
+    if rma.is_in_review() {
+        return vec![("warn", REVIEW.to_owned())];
+    }
     if !rma.status.is_open() {
         return Vec::new();
     }
@@ -88,6 +93,13 @@ mod tests {
     fn a_finished_return_waits_for_nothing() {
         assert!(reasons(&fixtures::rma("REFUNDED", &[json!({})])).is_empty());
         assert!(reasons(&fixtures::rma("CANCELED", &[json!({})])).is_empty());
+        assert!(reasons(&fixtures::rma("DECLINED", &[json!({})])).is_empty());
+    }
+
+    #[test]
+    fn a_return_in_review_waits_for_the_decision_only() {
+        let reasons = reasons(&fixtures::rma("REQUESTED", &[json!({}), json!({})]));
+        assert_eq!(reasons, [("warn", REVIEW.to_owned())]);
     }
 
     #[test]

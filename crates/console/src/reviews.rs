@@ -1,0 +1,109 @@
+//! The work list of returns that wait for review by the merchant.
+
+use actix_web::{get, web};
+use domain::returns::{Rma, RmaStatus};
+use pages::{api::Service, form::Fields, path};
+
+use crate::{
+    Page, PageResult, Section, SignedIn,
+    filter::Condition,
+    list::List,
+    markup::{Markup, button, link, text},
+    table::Table,
+};
+
+pub(crate) fn routes(app: &mut web::ServiceConfig) {
+    app.service(list_reviews);
+}
+
+static LIST: List = List {
+    about: "Returns that a rule of the merchant sent to review. They hold their units, and nothing else happens until \
+            they are approved or declined. When nobody decides in time, the rule does.",
+    sorted_nouns: Some(("return", "returns")),
+    ..List::new(
+        Section::Reviews,
+        ("/reviews", "Returns to review"),
+        (Service::RmaEngine, "v1/returns"),
+        CONDITIONS,
+        ["No return waits for review.", "No return in review matches this filter."],
+    )
+};
+
+const CONDITIONS: &[Condition] =
+    &[Condition::MERCHANT, Condition::text("order_identifier", "Order")];
+
+#[get("/reviews")]
+async fn list_reviews(signed_in: SignedIn, query: web::Query<Fields>) -> PageResult {
+    let in_review = [("status", RmaStatus::Requested.as_str())];
+    let (view, returns) = LIST.load::<Rma>(&signed_in, &query, &in_review).await?;
+    let page = signed_in.page(LIST.section);
+    let table = review_table(&returns, &page);
+    view.show(page, table)
+}
+
+fn review_table(returns: &[Rma], page: &Page) -> Table {
+    let url = |it: &Rma| {
+        format!("/{}", path!("merchants", it.merchant.as_str(), "returns", it.rma_identifier))
+    };
+    Table::of(LIST.title, returns)
+        .head("Return", |it| link(url(it), &it.rma_identifier))
+        .cell_if(page.person.is_staff(), "Merchant", |it| text(&it.merchant))
+        .wrapped("Order", |it| {
+            let mut orders: Vec<_> =
+                it.active_units().map(|unit| unit.id.order_identifier.as_str()).collect();
+            orders.dedup();
+            let order = |order: &&str| {
+                let url = path!("merchants", it.merchant.as_str(), "orders", order);
+                link(format!("/{url}"), order)
+            };
+            orders.iter().map(order).reduce(Markup::and).unwrap_or_default()
+        })
+        .number("Units", |it| text(it.active_units().count()))
+        .wrapped("The shopper says", |it| {
+            let comments = it.active_units().filter_map(|unit| unit.comment.as_ref());
+            let quoted = comments.map(|comment| text(format!("“{comment}”")));
+            quoted.reduce(Markup::below).unwrap_or_default()
+        })
+        .cell("Rule", |it| text(it.review.as_ref().map_or("", |review| review.rule.as_str())))
+        .cell("Since", |it| page.time(it.created_at))
+        .cell("Decide until", |it| page.time_or(it.review.as_ref().map(|it| it.due_at), "–"))
+        .cell_if(page.person.may_manage(), "Actions", |it| {
+            let about = format!(" return {}", it.rma_identifier);
+            button(format!("{}/review", url(it)), "Review …", about)
+        })
+        .table()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::fixtures;
+
+    #[test]
+    fn a_row_has_what_a_decision_needs() {
+        let unit = |number: i32, comment: &str| json!({ "unit": number, "order_identifier": "A/1", "comment": comment });
+        let mut rma =
+            fixtures::rma("REQUESTED", &[unit(1, "Too <tight>"), unit(2, "Scratched"), json!({})]);
+        let review = json!({
+            "rule": "often", "within_days": 3, "due_at": "2026-11-20T00:00:00Z", "then": "approve",
+        });
+        rma.review = Some(serde_json::from_value(review).unwrap());
+        let table = |role: &str| {
+            let signed_in = fixtures::signed_in(role, None, &json!({}));
+            review_table(&[rma.clone()], &fixtures::page(&signed_in)).to_string()
+        };
+        let shown = table("operator");
+        for part in [
+            "“Too &#60;tight&#62;”<br>“Scratched”",
+            r#"href="/merchants/acme/orders/A%2F1""#,
+            r#"href="/merchants/acme/returns/RMA-1/review""#,
+            ">often</td>",
+            "2026-11-20",
+        ] {
+            assert!(shown.contains(part), "{part} in {shown}");
+        }
+        assert!(!table("support").contains("Review …"));
+    }
+}
