@@ -60,8 +60,11 @@ fn review_table(returns: &[Rma], page: &Page) -> Table {
         })
         .number("Units", |it| text(it.active_units().count()))
         .wrapped("The shopper says", |it| {
-            let comments = it.active_units().filter_map(|unit| unit.comment.as_ref());
-            let quoted = comments.map(|comment| text(format!("“{comment}”")));
+            let mut comments: Vec<_> =
+                it.active_units().filter_map(|unit| unit.comment.as_ref()).collect();
+            // The portal has one comment for all units of a line.
+            comments.dedup();
+            let quoted = comments.iter().map(|comment| text(format!("“{comment}”")));
             quoted.reduce(Markup::below).unwrap_or_default()
         })
         .cell("Rule", |it| text(it.review.as_ref().map_or("", |review| review.rule.as_str())))
@@ -84,8 +87,10 @@ mod tests {
     #[test]
     fn a_row_has_what_a_decision_needs() {
         let unit = |number: i32, comment: &str| json!({ "unit": number, "order_identifier": "A/1", "comment": comment });
-        let mut rma =
-            fixtures::rma("REQUESTED", &[unit(1, "Too <tight>"), unit(2, "Scratched"), json!({})]);
+        let mut rma = fixtures::rma(
+            "REQUESTED",
+            &[unit(1, "Too <tight>"), unit(2, "Scratched"), unit(3, "Scratched"), json!({})],
+        );
         let review = json!({
             "rule": "often", "within_days": 3, "due_at": "2026-11-20T00:00:00Z", "then": "approve",
         });
@@ -96,7 +101,7 @@ mod tests {
         };
         let shown = table("operator");
         for part in [
-            "“Too &#60;tight&#62;”<br>“Scratched”",
+            "“Too &#60;tight&#62;”<br>“Scratched”<",
             r#"href="/merchants/acme/orders/A%2F1""#,
             r#"href="/merchants/acme/returns/RMA-1/review""#,
             ">often</td>",
