@@ -4,6 +4,7 @@
 //! sent twice is the same request, so it leads to the same return.
 
 mod changes;
+mod comments;
 mod confirmed;
 mod quote;
 mod request;
@@ -97,14 +98,15 @@ fn is_order_mismatch(body: &ErrorBody) -> bool {
 
 async fn confirm(app: &App, visit: &Visit, sent: &Sent) -> Result<HttpResponse, PageError> {
     let fields = &sent.fields;
-    let request = Request::open(app, visit, fields.text("request"))?;
+    let request = Request::open(app, visit, fields.text("request"))?.with_comments(fields);
     let key = Uuid::parse_str(fields.text("key")).map_err(|_not_ours| PageError::BadForm)?;
     let quote = fields.text("quote");
     let email = fields.text("giftee_email");
-    if request.is_gift && !is_email(email) {
+    let is_email_wrong = request.is_gift && !is_email(email);
+    if is_email_wrong || request.has_long_comment() {
         let quote = request.quote(visit).await?;
         let check = Check::new(app, visit, &sent.draft, request, quote);
-        return check.with_email(email, true).show(StatusCode::UNPROCESSABLE_ENTITY);
+        return check.with_email(email, is_email_wrong).show(StatusCode::UNPROCESSABLE_ENTITY);
     }
     match request.send(visit, quote, email, key).await {
         Ok(created) => {
@@ -116,7 +118,9 @@ async fn confirm(app: &App, visit: &Visit, sent: &Sent) -> Result<HttpResponse, 
         Err(ApiError::Unavailable { .. }) => {
             let form = ConfirmForm::new(visit, &sent.draft, fields.text("request"), quote, key);
             let email = request.is_gift.then(|| email.to_owned());
-            let page = AgainPage { page: Page::new(visit, Some(Step::Check)), form, email };
+            let comments = request.comment_fields();
+            let page = Page::new(visit, Some(Step::Check));
+            let page = AgainPage { page, form, email, comments };
             html_with(StatusCode::SERVICE_UNAVAILABLE, &page.page, &page)
         }
         Err(ApiError::Conflict(body) | ApiError::Invalid(body)) => {

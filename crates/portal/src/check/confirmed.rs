@@ -24,11 +24,11 @@ struct ConfirmedPage {
     hidden: Vec<(&'static str, String)>,
 }
 
-/// Whether a confirmed return was canceled since, for example by the shop. Its items can then be chosen again. An
+/// Whether a confirmed return was canceled since, for example by the shop, or declined. Its items can then be chosen again. An
 /// unknown state counts as not canceled.
 pub(super) async fn is_canceled(visit: &Visit, rma: &str) -> bool {
     let found = Return::load(visit, rma).await;
-    found.is_ok_and(|found| found.status == RmaStatus::Canceled)
+    found.is_ok_and(|found| matches!(found.status, RmaStatus::Canceled | RmaStatus::Declined))
 }
 
 /// Shows the return of these choices, and asks before it leads to one more. The confirmation names the return: after

@@ -15,6 +15,8 @@ pub(crate) struct Quote {
     pub(crate) return_shipping_cost_cents: Option<i64>,
     /// The rule that caused the cost.
     pub(crate) cost_rule: Option<String>,
+    /// The rule that lets the shop look at the return before it starts.
+    pub(crate) review_rule: Option<String>,
     pub(crate) shopper_refund_amount_cents: Option<i64>,
     #[serde(default)]
     pub(crate) currency: String,

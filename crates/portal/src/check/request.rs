@@ -47,6 +47,9 @@ pub(crate) struct RequestItem {
     pub(crate) line: String,
     pub(crate) units: Vec<i32>,
     pub(crate) reason: String,
+    /// The words of the shopper. The form has them, so the sealed request need not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) comment: Option<String>,
     pub(crate) resolution: String,
     pub(crate) variant: Option<Variant>,
     /// The price in the shop, to compare the variant with.
@@ -101,7 +104,7 @@ impl Request {
 
     pub(crate) async fn quote(&self, visit: &Visit) -> Result<Quote, ApiError> {
         let merchant = Some(visit.merchant());
-        let body = self.body(NO_EMAIL);
+        let body = self.body(NO_EMAIL, false);
         let path = "v1/returns/quote";
         visit.api.send_json(Service::RmaEngine, Method::POST, merchant, path, &body).await
     }
@@ -114,7 +117,7 @@ impl Request {
         email: &str,
         key: Uuid,
     ) -> Result<Created, ApiError> {
-        let mut body = self.body(email);
+        let mut body = self.body(email, true);
         if let Some(members) = body.as_object_mut() {
             members.insert("quote".to_owned(), json!(quote));
         }
@@ -124,8 +127,9 @@ impl Request {
         api.send_json(Service::RmaEngine, Method::POST, merchant, "v1/returns", &body).await
     }
 
-    fn body(&self, email: &str) -> Value {
-        let units: Vec<_> = self.items.iter().flat_map(RequestItem::bodies).collect();
+    /// Quotes need no comments.
+    fn body(&self, email: &str, has_comments: bool) -> Value {
+        let units: Vec<_> = self.items.iter().flat_map(|item| item.bodies(has_comments)).collect();
         let mut body = json!({ "return_method": self.method, "units": units });
         if let Some(members) = body.as_object_mut().filter(|_| self.is_gift) {
             members.insert("gift_refund_only".to_owned(), json!(true));
@@ -159,6 +163,7 @@ impl RequestItem {
             line: choice.line.clone(),
             units: item.units(),
             reason: choice.reason.clone(),
+            comment: None,
             resolution: choice.resolution.map_or("", Resolution::value).to_owned(),
             variant,
             unit_price: item.line.unit_price,
@@ -166,7 +171,8 @@ impl RequestItem {
     }
 
     /// One object for each unit.
-    fn bodies(&self) -> Vec<Value> {
+    fn bodies(&self, has_comment: bool) -> Vec<Value> {
+        let comment = self.comment.as_ref().filter(|_| has_comment);
         let body = |unit: &i32| {
             let mut body = json!({
                 "order_identifier": self.order, "order_line_item_identifier": self.line,
@@ -174,6 +180,9 @@ impl RequestItem {
             });
             if let (Some(members), Some(variant)) = (body.as_object_mut(), &self.variant) {
                 members.insert("variant".to_owned(), json!(variant));
+            }
+            if let (Some(members), Some(comment)) = (body.as_object_mut(), comment) {
+                members.insert("comment".to_owned(), json!(comment));
             }
             body
         };
@@ -197,6 +206,7 @@ pub(crate) mod tests {
             line: "1".to_owned(),
             units: vec![1, 3],
             reason: "SMALL".to_owned(),
+            comment: None,
             resolution: resolution.to_owned(),
             variant,
             unit_price: Some(5000),
@@ -212,7 +222,7 @@ pub(crate) mod tests {
     #[test]
     fn the_same_form_is_the_same_request() {
         let request = request("exchange", Some(5000));
-        let body = request.body("ignored@b.test");
+        let body = request.body("ignored@b.test", true);
         let unit = |unit: i32| {
             json!({
                 "order_identifier": "A-1", "order_line_item_identifier": "1", "unit": unit,
@@ -222,14 +232,27 @@ pub(crate) mod tests {
         };
         assert_eq!(body, json!({ "return_method": "mail-back", "units": [unit(1), unit(3)] }));
         let opened: Request = serde_json::from_str(&json!(request).to_string()).unwrap();
-        assert_eq!(opened.body("ignored@b.test"), body);
+        assert_eq!(opened.body("ignored@b.test", true), body);
     }
 
     #[test]
     fn a_giftee_has_an_address() {
         let request = Request { is_gift: true, ..request("gift_card", None) };
-        let body = request.body("g@b.test");
+        let body = request.body("g@b.test", true);
         assert_eq!(body.get("giftee_email"), Some(&json!("g@b.test")));
         assert_eq!(body.get("gift_refund_only"), Some(&json!(true)));
+    }
+
+    #[test]
+    fn each_unit_has_the_comment_except_in_a_quote() {
+        let mut request = request("refund", None);
+        request.items[0].comment = Some("Too tight".to_owned());
+        let comments = |has_comments| {
+            let body = request.body("ignored@b.test", has_comments);
+            let units = body["units"].as_array().unwrap().clone();
+            units.iter().map(|unit| unit["comment"].clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(comments(true), [json!("Too tight"), json!("Too tight")]);
+        assert_eq!(comments(false), [Value::Null, Value::Null]);
     }
 }

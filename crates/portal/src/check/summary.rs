@@ -43,7 +43,7 @@ impl Summary {
                 .rule_text(quote.cost_rule.as_deref(), page.language)
                 .filter(|_| is_shown)
                 .map(str::to_owned),
-            next: next(page, request),
+            next: next(page, request, quote.review_rule.is_some()),
             is_possible: quote.possible,
         }
     }
@@ -136,23 +136,33 @@ fn card_bonus(page: &Page, cards: &[&RequestItem], quote: &Quote) -> i64 {
     by_rules + bonus(page, &quote.currency) * i64::try_from(orders.len()).unwrap_or(1)
 }
 
-/// The steps after the confirmation, first that of the method.
-fn next(page: &Page, request: &Request) -> Vec<String> {
+/// The steps after the confirmation: that of the shop if it looks at the return first, that of the method, and those of
+/// the resolutions.
+fn next(page: &Page, request: &Request, is_reviewed: bool) -> Vec<String> {
     let method = method::text_id(&request.method);
     let has = |kind: &str| request.items.iter().any(|item| item.resolution == kind);
     let is_kept = request.method == "customer-keep";
-    let refund = if is_kept { "check-next-refund-keep" } else { "check-next-refund" };
-    let mut steps = vec![page.t(&format!("{method}-next"))];
-    let resolutions = [
-        ("exchange", "check-next-exchange"),
-        ("gift_card", "check-next-gift-card"),
-        ("refund", refund),
-    ];
+    let mut steps = Vec::new();
+    if is_reviewed {
+        steps.push(page.t("check-next-review"));
+    }
+    steps.push(page.t(&format!("{method}-next")));
+    let refund = match (is_kept, is_reviewed) {
+        (false, _) => "check-next-refund",
+        (true, false) => "check-next-refund-keep",
+        (true, true) => "check-next-refund-keep-accepted",
+    };
+    let [exchange, card] = if is_reviewed {
+        ["check-next-exchange-accepted", "check-next-gift-card-accepted"]
+    } else {
+        ["check-next-exchange", "check-next-gift-card"]
+    };
+    let resolutions = [("exchange", exchange), ("gift_card", card), ("refund", refund)];
     steps.extend(resolutions.iter().filter(|(kind, _)| has(kind)).map(|(_, id)| page.t(id)));
     if request.items.iter().any(|item| difference(item).is_some_and(|cents| cents != 0)) {
         steps.push(page.t("check-next-difference"));
     }
-    if has("exchange") || has("gift_card") {
+    if !is_reviewed && (has("exchange") || has("gift_card")) {
         steps.push(page.t("check-next-not-cancelable"));
     }
     steps
@@ -238,6 +248,16 @@ mod tests {
         let next = |resolution| shown(&request(resolution, None), quote(0, 0)).next;
         assert!(next("exchange").contains(&text) && next("gift_card").contains(&text));
         assert!(!next("refund").contains(&text));
+    }
+
+    #[test]
+    fn a_return_that_the_shop_looks_at_first_says_so() {
+        let mut quote = quote(0, 0);
+        quote["review_rule"] = json!("often");
+        let steps = shown(&request("exchange", None), quote).next;
+        assert_eq!(steps[0], page().t("check-next-review"));
+        assert_eq!(steps[2], page().t("check-next-exchange-accepted"));
+        assert!(!steps.contains(&page().t("check-next-not-cancelable")), "{steps:?}");
     }
 
     #[test]

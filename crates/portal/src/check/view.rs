@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::{
     changes::{self, Changed},
+    comments::CommentField,
     quote::Quote,
     request::Request,
     summary::Summary,
@@ -32,6 +33,7 @@ struct CheckPage {
     problems: Vec<Problem>,
     /// Present for a giftee.
     email: Option<Field>,
+    comments: Vec<CommentField>,
     form: ConfirmForm,
     back: String,
     /// The page with the items that can be returned; absent if there are none.
@@ -49,6 +51,8 @@ pub(super) struct AgainPage {
     pub(super) page: Page,
     pub(super) form: ConfirmForm,
     pub(super) email: Option<String>,
+    /// Name and value.
+    pub(super) comments: Vec<(String, String)>,
 }
 
 /// The hidden fields that confirm a return.
@@ -111,10 +115,15 @@ impl<'a> Check<'a> {
         let possible = changes::possible_choices(draft, &self.quote);
         let error = email.error.clone();
         let error = error.map(|text| Problem { id: "giftee_email".to_owned(), text });
+        let summary = Summary::new(&page, &self.request, &self.quote);
+        let titles = summary.items.iter().map(|item| item.title.as_str());
+        let comments = CommentField::all(&page, &self.request, titles);
+        let problems = comments.iter().filter_map(CommentField::problem);
         let page = CheckPage {
-            summary: Summary::new(&page, &self.request, &self.quote),
             changed: self.changed,
-            problems: error.into_iter().collect(),
+            problems: error.into_iter().chain(problems).collect(),
+            comments,
+            summary,
             email: self.request.is_gift.then_some(email),
             form: ConfirmForm::new(visit, draft, &sealed, &self.quote.quote, Uuid::new_v4()),
             back: draft.url(visit, "/method"),

@@ -93,6 +93,7 @@ fn show(
 fn refused(message: &str) -> Option<&'static str> {
     [
         (TransitionError::Canceled, "cancel-late-canceled"),
+        (TransitionError::Declined, "cancel-late-declined"),
         (TransitionError::Refunded, "cancel-late-refunded"),
         (TransitionError::Scanned, "cancel-late-carrier"),
         (TransitionError::Received, "cancel-late-received"),
@@ -106,6 +107,8 @@ fn refused(message: &str) -> Option<&'static str> {
 pub(super) fn late_reason(rma: &Return) -> &'static str {
     if rma.status == RmaStatus::Canceled {
         "cancel-late-canceled"
+    } else if rma.is_declined() {
+        "cancel-late-declined"
     } else if rma.active_units().any(|unit| unit.progress() > 0) {
         "cancel-late-carrier"
     } else if rma.status != RmaStatus::Created || rma.active_units().any(|unit| unit.is_refunded) {
@@ -141,5 +144,7 @@ mod tests {
         let mut canceled = rma(&[json!({})]);
         canceled.status = RmaStatus::Canceled;
         assert_eq!(late_reason(&canceled), "cancel-late-canceled");
+        canceled.status = RmaStatus::Declined;
+        assert_eq!(late_reason(&canceled), "cancel-late-declined");
     }
 }

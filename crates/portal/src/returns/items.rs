@@ -15,6 +15,9 @@ pub(crate) struct Item {
     currency: String,
     /// Whether the return shipping is subtracted from the refunds.
     costs_shipping: bool,
+    /// Whether the shop looks at the return before it starts.
+    is_in_review: bool,
+    is_declined: bool,
 }
 
 /// The rows of a return, in the order of its units.
@@ -37,6 +40,8 @@ pub(crate) fn items(rma: &Return) -> Vec<Item> {
                 refund,
                 currency: rma.currency.clone(),
                 costs_shipping: rma.return_shipping_cost_cents.is_some_and(|cents| cents > 0),
+                is_in_review: rma.is_in_review(),
+                is_declined: rma.is_declined(),
             }),
         }
     }
@@ -88,7 +93,7 @@ impl Item {
     pub(crate) fn outcome(&self, page: &Page) -> String {
         let unit = &self.unit;
         if unit.canceled_at.is_some() {
-            return page.t("item-canceled");
+            return page.t(if self.is_declined { "item-declined" } else { "item-canceled" });
         }
         let is_failed = unit.exchange_status == Some(ExchangeStatus::Failed);
         let amount = self.refund.map(|refund| page.money(&refund, &self.currency));
@@ -118,7 +123,7 @@ impl Item {
     /// The sentence about the order of the replacement, if there is a replacement.
     pub(crate) fn replacement(&self, page: &Page) -> Option<String> {
         let unit = &self.unit;
-        if unit.canceled_at.is_some() {
+        if unit.canceled_at.is_some() || self.is_in_review {
             return None;
         }
         let (placed, waiting) = match unit.resolution() {
@@ -232,6 +237,17 @@ mod tests {
         assert_eq!(text, "€21.65 refunded, before return shipping");
         let free = Return { return_shipping_cost_cents: Some(0), ..refunded };
         assert_eq!(items(&free)[0].outcome(&page()), "€21.65 refunded");
+    }
+
+    #[test]
+    fn nothing_is_prepared_while_the_shop_looks_at_the_return() {
+        use super::super::model::tests::reviewed;
+        let page = page();
+        let waiting = items(&reviewed("REQUESTED", &json!({})));
+        assert_eq!(waiting[0].replacement(&page), None);
+        let mut declined = reviewed("DECLINED", &json!({ "decision": "decline" }));
+        declined.units[0].canceled_at = Some(declined.created_at);
+        assert_eq!(items(&declined)[0].outcome(&page), page.t("item-declined"));
     }
 
     #[test]

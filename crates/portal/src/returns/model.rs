@@ -2,7 +2,8 @@
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use domain::{
-    printable,
+    merchant::ReviewDecision,
+    printable::{self, printable},
     returns::{ExchangeStatus, Label, RmaStatus, TrackingStatus, Withdrawal},
 };
 use pages::{
@@ -11,7 +12,7 @@ use pages::{
 };
 use serde::Deserialize;
 
-use crate::{draft::Resolution, merchant::Portal, visit::Visit};
+use crate::{draft::Resolution, merchant::Portal, page::Page, visit::Visit};
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Return {
@@ -30,8 +31,23 @@ pub(crate) struct Return {
     pub(crate) is_cancelable: bool,
     /// The time until which the units should be handed over.
     pub(crate) send_by: Option<DateTime<Utc>>,
+    /// Present if the shop looks or looked at the return before it started.
+    pub(crate) review: Option<Review>,
     #[serde(default)]
     pub(crate) units: Vec<Unit>,
+}
+
+/// The review of a return by the shop.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Review {
+    /// The merchant's rule that asked for it.
+    rule: String,
+    /// The time until which the shop decides.
+    due_at: DateTime<Utc>,
+    /// Absent while the return waits.
+    pub(crate) decision: Option<ReviewDecision>,
+    /// The shop's note about a declined return.
+    note: Option<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -122,13 +138,42 @@ impl Return {
 
     /// Whether the return can still change.
     pub(crate) fn is_open(&self) -> bool {
+        self.is_in_review() || self.is_started()
+    }
+
+    /// Whether the shop looks at the return before it starts.
+    pub(crate) fn is_in_review(&self) -> bool {
+        self.status == RmaStatus::Requested
+    }
+
+    pub(crate) fn is_declined(&self) -> bool {
+        self.status == RmaStatus::Declined
+    }
+
+    /// Whether the return has started and is not closed.
+    fn is_started(&self) -> bool {
         matches!(self.status, RmaStatus::Created | RmaStatus::PartialRefund)
+    }
+
+    /// The last day on which the shop decides about the return.
+    pub(crate) fn review_day(&self, portal: &Portal) -> Option<NaiveDate> {
+        let review = self.review.as_ref().filter(|_| self.is_in_review())?;
+        // The time is midnight after the day.
+        Some(portal.day(&(review.due_at - TimeDelta::seconds(1))))
+    }
+
+    /// Why the shop declined the return: its note, or else its words about the rule.
+    pub(crate) fn decline_reason(&self, page: &Page) -> Option<String> {
+        let review = self.review.as_ref().filter(|_| self.is_declined())?;
+        let of_rule = || page.portal.rule_text(Some(review.rule.as_str()), page.language);
+        let reason = review.note.as_deref().or_else(of_rule)?;
+        Some(printable(&reason.lines().collect::<Vec<_>>().join(" ")))
     }
 
     /// Whether the shopper still has something to send back.
     pub(crate) fn needs_drop_off(&self) -> bool {
         let is_waiting = self.active_units().any(|unit| unit.progress() == 0 && !unit.is_refunded);
-        self.is_open() && !self.is_kept() && is_waiting
+        self.is_started() && !self.is_kept() && is_waiting
     }
 
     /// The last day on which the shopper can drop off the parcel, if there is one.
@@ -161,6 +206,8 @@ impl Return {
         let furthest = self.active_units().map(Unit::progress).max().unwrap_or_default();
         match (self.status, furthest) {
             _ if self.is_expired() => "returns-state-expired",
+            (RmaStatus::Requested, _) => "returns-state-review",
+            (RmaStatus::Declined, _) => "returns-state-declined",
             (RmaStatus::Canceled, _) => "returns-state-canceled",
             (RmaStatus::Refunded, _) => "returns-state-refunded",
             (RmaStatus::PartialRefund, _) => "returns-state-partial",
@@ -228,6 +275,41 @@ pub(crate) mod tests {
             rma(&[json!({ "canceled_at": "2026-12-01T00:00:01Z", "is_expired": true })]);
         expired.status = RmaStatus::Canceled;
         assert_eq!(expired.state(), "returns-state-expired");
+    }
+
+    /// A return in review, or decided in it.
+    pub(crate) fn reviewed(status: &str, review: &Value) -> Return {
+        let mut rma = rma(&[json!({ "resolution": "exchange", "exchange_status": null })]);
+        rma.status = status.parse().unwrap();
+        let mut fields = json!({ "rule": "sale", "due_at": "2026-11-20T00:00:00Z" });
+        for (name, value) in review.as_object().unwrap() {
+            fields[name] = value.clone();
+        }
+        rma.review = Some(serde_json::from_value(fields).unwrap());
+        rma
+    }
+
+    #[test]
+    fn a_return_in_review_has_nothing_to_send() {
+        let waiting = reviewed("REQUESTED", &json!({}));
+        assert!(waiting.is_open() && !waiting.needs_drop_off());
+        assert_eq!(waiting.state(), "returns-state-review");
+        assert_eq!(waiting.review_day(&Portal::default()).unwrap().to_string(), "2026-11-19");
+        let approved = reviewed("CREATED", &json!({ "decision": "approve" }));
+        assert!(approved.needs_drop_off());
+        assert_eq!(approved.review_day(&Portal::default()), None);
+    }
+
+    #[test]
+    fn a_declined_return_has_the_reason_of_the_shop() {
+        let page = crate::basket::tests::page();
+        let declined =
+            |note: Value| reviewed("DECLINED", &json!({ "decision": "decline", "note": note }));
+        let reason = |note: Value| declined(note).decline_reason(&page);
+        assert_eq!(reason(json!("Worn\nitems\u{202e}")), Some("Worn items\u{fffd}".to_owned()));
+        assert_eq!(reason(Value::Null), Some("Sale items stay yours.".to_owned()));
+        let state = declined(Value::Null).state();
+        assert_eq!((state, declined(Value::Null).is_open()), ("returns-state-declined", false));
     }
 
     #[test]

@@ -43,6 +43,10 @@ struct ReturnPage {
     code: Option<String>,
     /// A service of an earlier version names none.
     drop_off_day: Option<NaiveDate>,
+    /// The last day on which the shop decides about the return.
+    review_day: Option<NaiveDate>,
+    /// Why the shop declined the return.
+    decline_reason: Option<String>,
     labels: Vec<ParcelLabel>,
     steps: Vec<Step>,
     problems: Vec<&'static str>,
@@ -103,6 +107,8 @@ impl ReturnPage {
             needs_drop_off,
             code: needs_drop_off.then(|| qr::svg(&rma.rma_identifier, &title)).flatten(),
             drop_off_day: rma.drop_off_day(&page.portal),
+            review_day: rma.review_day(&page.portal),
+            decline_reason: rma.decline_reason(&page),
             labels: labels(&rma),
             steps: tracking::steps(&rma, timeline),
             problems: tracking::problems(&rma),
@@ -155,7 +161,7 @@ mod tests {
     use actix_web::test::TestRequest;
     use serde_json::json;
 
-    use super::super::model::tests::rma;
+    use super::super::model::tests::{reviewed, rma};
     use super::*;
 
     #[test]
@@ -200,6 +206,31 @@ mod tests {
             new.status = closed;
             let page = rendered(new.clone(), true);
             assert!(page.contains("<h1>Return RMA-1") && !page.contains("is confirmed"), "{page}");
+        }
+    }
+
+    #[test]
+    fn a_return_in_review_says_until_when_the_shop_decides() {
+        let page = rendered(reviewed("REQUESTED", &json!({})), true);
+        for part in ["Your request is sent", "19 November 2026", "data-live=\"5\"", "/cancel\""] {
+            assert!(page.contains(part), "{part} in {page}");
+        }
+        for part in ["Your return is confirmed", "<svg", "drop-off.ics", "prepares your new order"]
+        {
+            assert!(!page.contains(part), "{part} in {page}");
+        }
+    }
+
+    #[test]
+    fn a_declined_return_says_why() {
+        let note = "Worn <b>items</b> cannot be returned.";
+        let mut declined = reviewed("DECLINED", &json!({ "decision": "decline", "note": note }));
+        declined.is_cancelable = false;
+        let page = rendered(declined, true);
+        assert!(page.contains("The shop has declined this return."), "{page}");
+        assert!(page.contains("Worn &#60;b&#62;items&#60;/b&#62; cannot be returned."), "{page}");
+        for part in ["Your request is sent", "data-live", "<svg", "/cancel\""] {
+            assert!(!page.contains(part), "{part} in {page}");
         }
     }
 

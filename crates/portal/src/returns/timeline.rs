@@ -33,6 +33,8 @@ pub(crate) enum EntryStep {
     ExchangePlaced,
     GiftCardIssued,
     Canceled,
+    Approved,
+    Declined,
     Expired,
     /// A step that is not part of the tracking.
     #[serde(other)]

@@ -40,12 +40,17 @@ impl Step {
 pub(super) fn steps(rma: &Return, timeline: &[Entry]) -> Vec<Step> {
     let requested = first(timeline, &[EntryStep::Requested]).or(Some(rma.created_at));
     let mut steps = vec![Step::new("track-requested", State::Done, requested)];
-    if rma.status == RmaStatus::Canceled {
-        let (name, entry) = if rma.is_expired() {
-            ("track-expired", EntryStep::Expired)
-        } else {
-            ("track-canceled", EntryStep::Canceled)
-        };
+    let ended = match rma.status {
+        RmaStatus::Declined => Some(("track-declined", EntryStep::Declined)),
+        RmaStatus::Canceled if rma.is_expired() => Some(("track-expired", EntryStep::Expired)),
+        RmaStatus::Canceled => Some(("track-canceled", EntryStep::Canceled)),
+        _ => None,
+    };
+    if rma.review.is_some() && ended.is_none() {
+        let state = if rma.is_in_review() { State::Open } else { State::Done };
+        steps.push(Step::new("track-approved", state, last(timeline, EntryStep::Approved)));
+    }
+    if let Some((name, entry)) = ended {
         steps.push(Step::new(name, State::Done, last(timeline, entry)));
     } else {
         if !rma.is_kept() {
@@ -239,6 +244,20 @@ mod tests {
         kept.status = RmaStatus::Canceled;
         let canceled = shown(&kept, &[REQUESTED, ("canceled", "2026-11-16T16:00:00Z")]);
         assert_eq!(canceled, ["requested done 09", "canceled done 16*"]);
+    }
+
+    #[test]
+    fn a_review_is_a_step_before_the_parcel() {
+        use super::super::model::tests::reviewed;
+        let waiting = shown(&reviewed("REQUESTED", &json!({})), &[REQUESTED]);
+        assert_eq!(waiting[..3], ["requested done 09*", "approved open", "dropped-off open"]);
+        let approved = reviewed("CREATED", &json!({ "decision": "approve" }));
+        let entries = [REQUESTED, ("approved", "2026-11-16T15:00:00Z")];
+        let approved = shown(&approved, &entries);
+        assert_eq!(approved[..3], ["requested done 09", "approved done 15*", "dropped-off open"]);
+        let declined = reviewed("DECLINED", &json!({ "decision": "decline" }));
+        let entries = [REQUESTED, ("declined", "2026-11-16T15:00:00Z")];
+        assert_eq!(shown(&declined, &entries), ["requested done 09", "declined done 15*"]);
     }
 
     #[test]

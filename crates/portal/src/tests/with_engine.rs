@@ -379,3 +379,34 @@ async fn a_check_page_offers_no_amounts_and_no_other_items_that_do_not_exist() {
         assert_eq!(page.contains("Refund: "), refused.is_empty(), "{page}");
     }
 }
+
+#[actix_web::test]
+async fn a_comment_reaches_the_shop_with_its_units() {
+    let mut browser = Browser::start(&METHODS, &[unit("1", 1), unit("1", 2)]).await;
+    browser.begin("Ada", "W-1").await;
+    let path = "/acme/check?i=W-1~1~2~SMALL~refund&method=mail-back";
+    let (_, _, page) = browser.get(path).await;
+    let hidden = |name: &str| {
+        let rest = page.split(&format!("name=\"{name}\" value=\"")).nth(1).unwrap().to_owned();
+        rest.split('"').next().unwrap().to_owned()
+    };
+    let [request, quote, key] = ["request", "quote", "key"].map(hidden);
+    let form = |comment: &str| {
+        let fields =
+            [("request", &*request), ("quote", &*quote), ("key", &*key), ("comment-0", comment)];
+        TestRequest::post().uri(path).set_form(fields)
+    };
+    let long = format!("<b>{}", "x".repeat(1_000));
+    let (status, _, shown) = browser.send(form(&long)).await;
+    assert_eq!((status, browser.returns().len()), (StatusCode::UNPROCESSABLE_ENTITY, 0), "{shown}");
+    assert_contains(
+        &shown,
+        &["href=\"#comment-0\"", "Write at most 1000 characters.", "&#60;b&#62;xxx"],
+    );
+    let (status, location, _) = browser.send(form("Too tight\r\nat the neck")).await;
+    assert_eq!((status, location.as_str()), (StatusCode::SEE_OTHER, "/acme/returns/RMA-0?new=1"));
+    let sent = browser.returns().remove(0);
+    for unit in sent["units"].as_array().unwrap() {
+        assert_eq!(unit["comment"], "Too tight\nat the neck");
+    }
+}

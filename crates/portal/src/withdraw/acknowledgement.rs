@@ -69,11 +69,12 @@ impl Acknowledgement {
         self.with_time("withdrawn-received", &self.rma.created_at)
     }
 
-    /// The date and the time at which the last unit was canceled, if none is left.
+    /// The date and the time at which the last unit was canceled, or the return declined, if no unit is left.
     fn canceled(&self) -> Option<String> {
         let at = self.rma.units.iter().map(|unit| unit.canceled_at).max()??;
         let is_canceled = self.rma.active_units().next().is_none();
-        is_canceled.then(|| self.with_time("withdrawn-canceled", &at))
+        let id = if self.rma.is_declined() { "withdrawn-declined" } else { "withdrawn-canceled" };
+        is_canceled.then(|| self.with_time(id, &at))
     }
 
     /// A sentence with a date and a time at the merchant's place.
