@@ -16,7 +16,8 @@ use crate::settings::Settings;
 use crate::usage_error;
 
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
-const OPEN: [&str; 2] = ["CREATED", "PARTIAL_REFUND"];
+/// The statuses of open returns, as rma-engine tells them apart.
+const OPEN: [&str; 3] = ["REQUESTED", "CREATED", "PARTIAL_REFUND"];
 /// Orders that are looked up one by one. Returns of further orders are found by e-mail address.
 const MAX_LOOKUPS: usize = 200;
 
