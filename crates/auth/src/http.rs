@@ -9,6 +9,7 @@ pub(crate) mod merchants;
 pub(crate) mod oauth;
 pub(crate) mod oidc;
 pub(crate) mod people;
+pub(crate) mod policy_versions;
 pub(crate) mod sessions;
 pub(crate) mod signing_keys;
 pub(crate) mod warehouses;

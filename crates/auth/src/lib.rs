@@ -24,6 +24,7 @@ mod merchants;
 mod oidc;
 mod passwords;
 mod people;
+mod policy_versions;
 mod provider_error;
 mod recovery_codes;
 mod revocations;

@@ -1,7 +1,8 @@
 //! Merchants and their settings.
 //!
 //! Every change locks the merchant, increments its version, writes an audit record and publishes
-//! `merchant.changed.v1`, in one transaction. A request that changes nothing does none of this.
+//! `merchant.changed.v1`, in one transaction. A request that changes nothing does none of this. A change of the rules for
+//! returns also stores them as a version.
 
 use std::{collections::BTreeMap, convert::Infallible, fmt};
 
@@ -26,7 +27,7 @@ use crate::{
     store::{
         audit,
         merchants::{self, StoredMerchant},
-        revocations,
+        policy_versions, revocations,
     },
 };
 
@@ -109,6 +110,9 @@ pub(crate) async fn create(
     let mut conn = app.pool.get().await?;
     conn.transaction(async |conn| {
         merchants::insert(conn, &merchant, now).await?;
+        if !merchant.settings.policy.rules.is_empty() {
+            policy_versions::insert(conn, &merchant, actor, now).await?;
+        }
         let detail = serde_json::to_value(&merchant.settings)?;
         let record = record(actor, "merchant.created", &merchant.identifier, detail);
         audit::insert(conn, record, now).await?;
@@ -189,6 +193,9 @@ pub(crate) async fn update_in<T: Send>(
     }
     merchant.version = next_version(merchant.version, now);
     merchants::update(conn, merchant, now).await?;
+    if merchant.settings.policy.rules != before.settings.policy.rules {
+        policy_versions::insert(conn, merchant, actor, now).await?;
+    }
     audit::insert(conn, record(actor, action, &merchant.identifier, detail), now).await?;
     app.outbox.append(conn, now, [MerchantChanged { merchant: merchant.clone() }]).await?;
     stored.updated_at = now;

@@ -3,8 +3,8 @@
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::http::{
-    account, audit, clients, endpoints, invitations, merchants, oauth, oidc, people, sessions,
-    signing_keys, warehouses, well_known,
+    account, audit, clients, endpoints, invitations, merchants, oauth, oidc, people,
+    policy_versions, sessions, signing_keys, warehouses, well_known,
 };
 
 pub(crate) fn routes(config: &mut ServiceConfig<'_>) {
@@ -22,6 +22,7 @@ pub(crate) fn routes(config: &mut ServiceConfig<'_>) {
         .service(merchants::republish_merchants)
         .service(merchants::show_merchant)
         .service(merchants::update_merchant)
+        .service(policy_versions::list_policy_versions)
         .service(endpoints::list_endpoints)
         .service(endpoints::set_endpoint)
         .service(endpoints::delete_endpoint)

@@ -11,6 +11,16 @@ diesel::table! {
 }
 
 diesel::table! {
+    merchant_policy_versions (merchant, version) {
+        merchant -> Text,
+        version -> Int8,
+        created_at -> Timestamptz,
+        actor -> Text,
+        rules -> Jsonb,
+    }
+}
+
+diesel::table! {
     host_names (host_name) {
         host_name -> Text,
         merchant -> Text,

@@ -5,6 +5,7 @@ pub(crate) mod clients;
 pub(crate) mod invitations;
 pub(crate) mod merchants;
 pub(crate) mod people;
+pub(crate) mod policy_versions;
 pub(crate) mod recovery_codes;
 pub(crate) mod revocations;
 pub(crate) mod sessions;

@@ -25,6 +25,7 @@ mod oidc_provider;
 mod passwords;
 mod people;
 mod person;
+mod policy_versions;
 mod republish;
 mod revocations;
 mod rights;

@@ -1,0 +1,1 @@
+DROP TABLE merchant_policy_versions;
