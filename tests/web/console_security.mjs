@@ -107,6 +107,8 @@ await run({
     const markup = `<script>throw 1</script><img src=x onerror="throw 2">"'&amp;`;
     const client = await addMerchant();
     const { merchant } = client;
+    const policy = { rules: [{ id: "markup", text: { en: markup }, when: { line_tags: [markup] }, then: { returnable: false } }] };
+    await change(merchant, { policy });
     await change(merchant, { name: markup, concept: markup, support_contact: { email: "help@example.com", name: markup } });
     await call(`${AUTH_URL}/v1/clients`, { token: operator, body: { merchant, name: markup, scopes: ["orders"] } });
     const email = `named-${suffix}@example.com`;
@@ -117,7 +119,7 @@ await run({
     await inWindow(session, async (page) => {
       for (const [path, isShown] of [
         [`/merchants?q=${merchant}`, true], [`/merchants/${merchant}/endpoints`, true], [`/merchants/${merchant}/clients`, true],
-        [`/merchants/${merchant}/people`, true], [`/people/${email}`, true], [`/merchants/${merchant}/audit`, true],
+        [`/merchants/${merchant}/people`, true], [`/merchants/${merchant}/policy`, true], [`/merchants/${merchant}/policy/versions`, true], [`/people/${email}`, true], [`/merchants/${merchant}/audit`, true],
         [`/merchants/${merchant}/orders/${identifier}`, true], [`/merchants?q=${typed}`, true], [`/merchants/${merchant}`, false],
         [`/audit?actor=${typed}&action=${typed}&from=${typed}`, false], [`/replays/new?merchant=${merchant}&event=${typed}`, false],
         [`/exchange-orders?original_order_id=${typed}`, false], [`/people?q=${typed}`, false],

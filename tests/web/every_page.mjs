@@ -172,6 +172,10 @@ await run({
         await page.getByRole("button", { name: "Make an invitation link" }).click();
         await page.waitForLoadState();
       }],
+      ["rejected policy", 422, (page) => send(page, `${merchant}/policy`, { "[name=policy]": '{ "rules": [{ "id": "a", "then": {} }] }' }, "Save")],
+      ["unreadable policy", 422, (page) => send(page, `${merchant}/policy`, { "[name=policy]": "{" }, "Save")],
+      ["preview of no order", 422, (page) => send(page, `${merchant}/policy`, { "[name=order]": "no-such-order" }, "Try on this order")],
+      ["preview of returns", 200, (page) => send(page, `${merchant}/policy`, {}, "Compare with the last 90 days")],
       ["rejected endpoint", 422, (page) => send(page, `${merchant}/endpoints/rma`, { "[name=url]": "http://" }, "Save")],
       ["new client", 200, async (page) => {
         await page.goto(`${merchant}/new-client`);

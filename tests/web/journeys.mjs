@@ -178,7 +178,50 @@ async function waive(javaScriptEnabled) {
   });
 }
 
+/** From an example to a saved policy, and back to the version before. */
+async function changePolicy(javaScriptEnabled) {
+  const { merchant } = await addMerchant();
+  const name = javaScriptEnabled ? "js" : "plain";
+  const { session } = await person(`policy-${name}-${suffix}@example.com`, "operator");
+  const viewer = await person(`policy-viewer-${name}-${suffix}@example.com`, "merchant-viewer", merchant);
+  const rules = (page) => page.locator("main ol.list strong").allInnerTexts();
+  await inWindow({ javaScriptEnabled }, async (page, context) => {
+    await signIn(context, session);
+    await page.goto(`/merchants/${merchant}`);
+    await page.getByRole("link", { name: "Returns policy" }).click();
+    await page.getByText("There are no rules").waitFor();
+    for (const example of ["A holiday window", "A free return for faulty goods"]) {
+      await page.getByText("Add an example", { exact: true }).click();
+      await press(page, example);
+    }
+    assert.deepEqual(await rules(page), ["holiday", "faulty-goods"]);
+    await press(page, "Move up faulty-goods");
+    assert.deepEqual(await rules(page), ["faulty-goods", "holiday"]);
+    await press(page, "Save");
+    await page.getByText("The policy is saved.").waitFor();
+    assert.match(await page.locator("main ol.list").innerText(), /holiday If the order was placed from 1 November 2026[^]*Otherwise:/);
+    await press(page, "Remove holiday");
+    await press(page, "Save");
+    assert.deepEqual(await rules(page), ["faulty-goods"]);
+    await page.getByRole("link", { name: "Versions", exact: true }).click();
+    assert.match(await page.locator("main ol.timeline > li").first().innerText(), /used now[^]*removed\s+holiday/);
+    await page.getByRole("button", { name: /^Use this again/ }).first().click();
+    await page.getByText("The policy is saved.").waitFor();
+    assert.deepEqual(await rules(page), ["faulty-goods", "holiday"]);
+  });
+  await inWindow({ javaScriptEnabled }, async (page, context) => {
+    await signIn(context, viewer.session);
+    await page.goto("/merchant/policy");
+    assert.deepEqual(await rules(page), ["faulty-goods", "holiday"]);
+    assert.equal(await page.getByRole("button", { name: "Save" }).count(), 0);
+    await page.goto("/merchant/policy/versions");
+    assert.equal(await page.getByRole("button", { name: /^Use this again/ }).count(), 0);
+  });
+}
+
 await run({
+  "a policy is written from examples, and an earlier version is used again": () => changePolicy(true),
+  "a policy without JavaScript": () => changePolicy(false),
   "from an invitation to a delivered message": () => fixDelivery(true),
   "the same without JavaScript": () => fixDelivery(false),
   "from a wrong endpoint to an accepted sample": fixEndpoint,

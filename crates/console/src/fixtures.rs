@@ -90,6 +90,19 @@ pub(crate) async fn post(
     (status, location, page)
 }
 
+/// A page of the signed-in person: its status and its text.
+pub(crate) async fn get_page(
+    app: App,
+    routes: fn(&mut web::ServiceConfig),
+    path: &str,
+) -> (StatusCode, String) {
+    let app = actix_web::App::new().app_data(web::Data::new(app)).configure(routes);
+    let request = TestRequest::get().uri(path).cookie(Cookie::new("__Host-session", "s"));
+    let response = call_service(&init_service(app).await, request.to_request()).await;
+    let status = response.status();
+    (status, String::from_utf8(read_body(response).await.to_vec()).unwrap())
+}
+
 /// The idempotency key of a request.
 pub(crate) fn key_of(request: &HttpRequest) -> &str {
     request.headers().get("idempotency-key").unwrap().to_str().unwrap()

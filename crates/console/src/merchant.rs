@@ -1,4 +1,4 @@
-//! The pages of one merchant: settings, appearance, endpoints, clients, people and audit log.
+//! The pages of one merchant: settings, returns policy, appearance, endpoints, clients, people and audit log.
 //!
 //! Staff come here from the list of merchants. A merchant's person reaches the same pages of the own
 //! merchant, also under `/merchant`.
@@ -15,6 +15,7 @@ mod endpoints;
 mod label_table;
 mod people;
 mod policy_form;
+mod returns_policy;
 mod sample;
 mod set_endpoint;
 mod settings;
@@ -112,6 +113,7 @@ impl Merchant {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tab {
     Settings,
+    Policy,
     Appearance,
     Endpoints,
     Warehouses,
@@ -133,7 +135,8 @@ impl Frame {
         let id = merchant.identifier.clone();
         let tab =
             |tab: Tab, path: &str, name| (format!("/merchants/{id}{path}"), name, tab == current);
-        let mut tabs = vec![tab(Tab::Settings, "", "Settings")];
+        let mut tabs =
+            vec![tab(Tab::Settings, "", "Settings"), tab(Tab::Policy, "/policy", "Returns policy")];
         if person.may_manage() {
             tabs.push(tab(Tab::Appearance, "/appearance", "Appearance"));
         }
@@ -163,6 +166,7 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
     app.service(show_own)
         .service(show_own_page)
         .configure(settings::routes)
+        .configure(returns_policy::routes)
         .configure(appearance::routes)
         .configure(endpoints::routes)
         .configure(set_endpoint::routes)

@@ -44,6 +44,7 @@ pub(crate) enum Notice {
     MerchantCreated,
     SettingsSaved,
     AppearanceSaved,
+    PolicySaved,
     EndpointSet,
     EndpointPaused,
     EndpointResumed,
@@ -87,6 +88,7 @@ impl Notice {
             }
             Self::SettingsSaved => "The settings are saved. All services use them within seconds.",
             Self::AppearanceSaved => "The appearance is saved. The portal uses it within seconds.",
+            Self::PolicySaved => "The policy is saved. All services use it within seconds.",
             Self::EndpointSet => "The endpoint is saved. Send a sample to test it.",
             Self::EndpointPaused => "The endpoint is paused. Its messages wait.",
             Self::EndpointResumed => "The endpoint is resumed. Its messages are sent in order.",

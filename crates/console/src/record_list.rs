@@ -56,6 +56,7 @@ pub(crate) struct Records<T> {
         alias = "replays",
         alias = "returns",
         alias = "sessions",
+        alias = "versions",
         alias = "warehouses"
     )]
     pub(crate) records: Vec<T>,

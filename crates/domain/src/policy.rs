@@ -20,7 +20,7 @@ use crate::merchant::{Outcome, Policy, ReturnMethod, Rule, Settings};
 use crate::order::{Order, OrderLine};
 use crate::returns::Resolution;
 
-pub use decide::{ReturnCost, UnitDecision};
+pub use decide::{NON_RETURNABLE_TAGS, ReturnCost, UnitDecision};
 pub use offers::{ChoiceOption, Offers, ReasonChoices, UnavailableMethod};
 pub use return_decision::{DecidedUnit, ReturnDecision, UnitRequest, decide_return};
 

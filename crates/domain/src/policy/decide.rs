@@ -11,7 +11,7 @@ use crate::order::OrderStatus;
 use crate::returns::{Ineligible, IneligibleCode};
 
 /// Line tags that exclude a unit from returns for every merchant.
-const NON_RETURNABLE_TAGS: [&str; 3] = ["FinalSale", "gift-card", "Thirdparty"];
+pub const NON_RETURNABLE_TAGS: [&str; 3] = ["FinalSale", "gift-card", "Thirdparty"];
 
 /// The terms of a unit under a choice.
 #[derive(Debug, Clone, PartialEq)]

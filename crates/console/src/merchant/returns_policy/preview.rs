@@ -1,0 +1,391 @@
+//! Previews of a draft: its decisions about one order, or about the returns of the last 90 days.
+//!
+//! A response is about a limited number of returns. A page makes a few requests, and goes on with the figures that it
+//! has if the person wants more.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use domain::{json::Digest, merchant::Settings};
+use pages::{
+    api::{ApiError, Caller, Service},
+    form::Fields,
+    path,
+    text::{count, grouped, money},
+};
+use reqwest::Method;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use super::draft::Draft;
+use crate::{
+    markup::{link, text, text_or_dash},
+    merchant::version::Version,
+    table::Table,
+};
+
+/// Requests for a page. Each takes about two seconds at most.
+const MAX_REQUESTS: usize = 5;
+const DEADLINE: Duration = Duration::from_secs(5);
+/// Changed returns that a page shows.
+const MAX_SHOWN: usize = 50;
+
+/// A preview as the page shows it.
+pub(super) struct Preview {
+    pub(super) sentences: Vec<String>,
+    pub(super) table: Table,
+    /// The place to go on from, if there are more returns.
+    pub(super) rest: Option<Rest>,
+}
+
+/// The figures so far, and the place of the next return.
+pub(super) struct Rest {
+    pub(super) after: String,
+    pub(super) figures: String,
+    /// The draft and the version of the merchant to which the figures belong.
+    pub(super) compared: String,
+}
+
+/// The sums of the decisions about returns.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct Figures {
+    returns: u64,
+    changed: u64,
+    current: Decisions,
+    draft: Decisions,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+struct Decisions {
+    refused: u64,
+    return_shipping_cost_cents: BTreeMap<String, i64>,
+}
+
+/// The decisions about returns so far.
+#[derive(Debug, Default)]
+struct History {
+    figures: Figures,
+    changes: Vec<ChangedReturn>,
+    next: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct HistoryResponse {
+    #[serde(flatten)]
+    figures: Figures,
+    #[serde(default)]
+    changes: Vec<ChangedReturn>,
+    #[serde(default)]
+    next: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ChangedReturn {
+    rma_identifier: String,
+    current: Decision,
+    draft: Decision,
+}
+
+#[derive(Debug, Deserialize)]
+struct Decision {
+    #[serde(default)]
+    ineligible: Option<Refusal>,
+    #[serde(default)]
+    return_shipping_cost_cents: i64,
+    #[serde(default)]
+    cost_rule: Option<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+struct Refusal {
+    detail: String,
+    #[serde(default)]
+    rule: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct OrderResponse {
+    current: OrderUnits,
+    draft: OrderUnits,
+}
+
+#[derive(Debug, Deserialize)]
+struct OrderUnits {
+    units: Vec<Unit>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Unit {
+    order_line_item_identifier: String,
+    unit: u32,
+    #[serde(default)]
+    title: Option<String>,
+    #[serde(default)]
+    ineligible: Option<Refusal>,
+    returnable_until: DateTime<Utc>,
+}
+
+/// Previews the draft about one order.
+pub(super) async fn of_order(
+    api: &Caller,
+    merchant: &str,
+    draft: &Draft,
+    settings: &Settings,
+    order: &str,
+) -> Result<Preview, ApiError> {
+    let body = json!({ "policy": draft.policy(), "order_identifier": order });
+    let OrderResponse { current, draft } = request(api, merchant, &body).await?;
+    let units: Vec<_> = current.units.iter().zip(&draft.units).collect();
+    let sentence = match units.is_empty() {
+        true => format!("The order {order} has no units."),
+        false => format!(
+            "The units of the order {order} today, if the reason, method and result allow it:"
+        ),
+    };
+    let table = Table::of("Units of the order", &units)
+        .head("Line", |(unit, _)| text(&unit.order_line_item_identifier))
+        .cell("Unit", |(unit, _)| text(unit.unit))
+        .cell("Title", |(unit, _)| text_or_dash(unit.title.as_ref()))
+        .cell("Now", |(unit, _)| text(unit.in_words(settings)))
+        .cell("With the draft", |(_, unit)| text(unit.in_words(settings)))
+        .table();
+    Ok(Preview { sentences: vec![sentence], table, rest: None })
+}
+
+/// Previews the draft about the returns of the last 90 days, or goes on with the figures that the form has. They
+/// belong to a version of the merchant.
+pub(super) async fn of_history(
+    api: &Caller,
+    merchant: &str,
+    draft: &Draft,
+    version: &Version,
+    form: &Fields,
+) -> Result<Preview, ApiError> {
+    let compared = fingerprint(&version.to_string(), draft);
+    let mut history = History::of_form(form, &compared).unwrap_or_default();
+    for _ in 0..MAX_REQUESTS {
+        let mut body = json!({ "policy": draft.policy() });
+        if let (Some(next), Value::Object(body)) = (&history.next, &mut body) {
+            body.insert("after".to_owned(), next.as_str().into());
+        }
+        match request(api, merchant, &body).await {
+            Ok(response) => history.add(response),
+            // The figures so far are worth showing. The person can go on later.
+            Err(_) if history.figures.returns > 0 => break,
+            Err(error) => return Err(error),
+        }
+        if history.next.is_none() {
+            break;
+        }
+    }
+    Ok(history.into_preview(merchant, compared))
+}
+
+async fn request<T: DeserializeOwned>(
+    api: &Caller,
+    merchant: &str,
+    body: &Value,
+) -> Result<T, ApiError> {
+    let api = api.clone().with_deadline(DEADLINE);
+    let path = "v1/policies/preview";
+    api.send_json(Service::RmaEngine, Method::POST, Some(merchant), path, body).await
+}
+
+/// A text that differs for another draft, and for another version of the merchant.
+fn fingerprint(version: &str, draft: &Draft) -> String {
+    let digest = Digest::of_value(&json!([version, draft.policy()]));
+    digest.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl History {
+    /// The figures of a form, if they belong to what is compared now.
+    fn of_form(form: &Fields, compared: &str) -> Option<Self> {
+        let is_rest = form.text("preview") == "rest" && form.text("compared") == compared;
+        let figures = serde_json::from_str(form.text("figures")).ok().filter(|_| is_rest)?;
+        Some(Self { figures, changes: Vec::new(), next: Some(form.text("after").to_owned()) })
+    }
+
+    fn add(&mut self, response: HistoryResponse) {
+        let HistoryResponse { figures, changes, next } = response;
+        self.figures.returns = self.figures.returns.saturating_add(figures.returns);
+        self.figures.changed = self.figures.changed.saturating_add(figures.changed);
+        self.figures.current.add(figures.current);
+        self.figures.draft.add(figures.draft);
+        self.changes.extend(changes);
+        self.changes.truncate(MAX_SHOWN);
+        self.next = next;
+    }
+
+    fn into_preview(self, merchant: &str, compared: String) -> Preview {
+        let sentences = self.figures.sentences(self.next.is_some());
+        let figures = serde_json::to_string(&self.figures).unwrap_or_default();
+        let rest = self.next.map(|after| Rest { after, figures, compared });
+        let table =
+            Table::of("Returns about which the draft decides something else", &self.changes)
+                .wrapped_head("Return", |it| {
+                    let url = path!("merchants", merchant, "returns", it.rma_identifier);
+                    link(format!("/{url}"), &it.rma_identifier)
+                })
+                .cell("Now", |it| text(it.current.in_words()))
+                .cell("With the draft", |it| text(it.draft.in_words()))
+                .table();
+        Preview { sentences, table, rest }
+    }
+}
+
+impl Decisions {
+    fn add(&mut self, other: Self) {
+        self.refused = self.refused.saturating_add(other.refused);
+        for (currency, cents) in other.return_shipping_cost_cents {
+            let sum = self.return_shipping_cost_cents.entry(currency).or_default();
+            *sum = sum.saturating_add(cents);
+        }
+    }
+
+    fn cost(&self, currency: &str) -> i64 {
+        self.return_shipping_cost_cents.get(currency).copied().unwrap_or_default()
+    }
+}
+
+impl Figures {
+    fn sentences(&self, has_more: bool) -> Vec<String> {
+        if self.returns == 0 {
+            return vec!["There is no return of the last 90 days.".to_owned()];
+        }
+        let returns = count(self.returns, "return", "returns");
+        let period = if has_more { "the newest" } else { "all" };
+        let refused = grouped(self.draft.refused);
+        let now = grouped(self.current.refused);
+        let changed = count(self.changed, "return", "returns");
+        let mut sentences = vec![
+            format!(
+                "{refused} of {returns} would have been refused, and {now} with the saved rules."
+            ),
+            format!("The draft decides something else about {changed}."),
+        ];
+        let [current, draft] =
+            [&self.current, &self.draft].map(|it| it.return_shipping_cost_cents.keys());
+        let currencies: BTreeSet<_> = current.chain(draft).collect();
+        sentences.extend(currencies.into_iter().map(|currency| {
+            let [now, draft] =
+                [&self.current, &self.draft].map(|it| money(it.cost(currency), currency));
+            format!("Return shipping would have cost {draft} instead of {now}.")
+        }));
+        sentences.push(format!("These are {period} returns of the last 90 days."));
+        sentences
+    }
+}
+
+impl Unit {
+    fn in_words(&self, settings: &Settings) -> String {
+        if let Some(refusal) = &self.ineligible {
+            return refusal.in_words();
+        }
+        let last = (self.returnable_until - TimeDelta::seconds(1)).with_timezone(&settings.zone());
+        format!("can be returned until {}", last.format("%-d %B %Y"))
+    }
+}
+
+impl Decision {
+    fn in_words(&self) -> String {
+        if let Some(refusal) = &self.ineligible {
+            return refusal.in_words();
+        }
+        let cost =
+            format!("return shipping costs {} cents", grouped(self.return_shipping_cost_cents));
+        with_rule(&cost, self.cost_rule.as_deref())
+    }
+}
+
+impl Refusal {
+    fn in_words(&self) -> String {
+        with_rule(&self.detail, self.rule.as_deref())
+    }
+}
+
+/// A text with the rule that causes it.
+fn with_rule(text: &str, rule: Option<&str>) -> String {
+    match rule {
+        Some(rule) => format!("{text} (rule {rule})"),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn response(next: Option<&str>) -> HistoryResponse {
+        serde_json::from_value(json!({
+            "returns": 4_655, "changed": 390, "next": next,
+            "current": { "refused": 0, "return_shipping_cost_cents": { "USD": 955_000 } },
+            "draft": { "refused": 206, "return_shipping_cost_cents": { "EUR": 100, "USD": 800_000 } },
+            "changes": [{
+                "rma_identifier": "RMA-1", "created_at": "2026-11-16T08:00:00Z",
+                "current": { "return_shipping_cost_cents": 700, "cost_rule": "mail" },
+                "draft": { "return_shipping_cost_cents": 0, "ineligible": {
+                    "code": "not_returnable", "detail": "the unit cannot be returned", "rule": "no" } },
+            }],
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn figures_of_responses_are_added_up() {
+        let mut history = History::default();
+        history.add(response(Some("cursor")));
+        history.add(response(None));
+        let [current, draft] = [&history.changes[0].current, &history.changes[0].draft];
+        assert_eq!(current.in_words(), "return shipping costs 700 cents (rule mail)");
+        assert_eq!(draft.in_words(), "the unit cannot be returned (rule no)");
+        assert_eq!(
+            history.into_preview("acme", String::new()).sentences,
+            [
+                "412 of 9,310 returns would have been refused, and 0 with the saved rules.",
+                "The draft decides something else about 780 returns.",
+                "Return shipping would have cost 2.00 EUR instead of 0.00 EUR.",
+                "Return shipping would have cost 16,000.00 USD instead of 19,100.00 USD.",
+                "These are all returns of the last 90 days.",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_form_goes_on_only_with_the_figures_of_the_same_draft() {
+        let draft = Draft::of(&[]);
+        let compared = fingerprint("2", &draft);
+        let mut history = History::default();
+        history.add(response(Some("cursor")));
+        let preview = history.into_preview("acme", compared.clone());
+        let rest = preview.rest.unwrap();
+        let form = |preview: &str| -> Fields {
+            let fields = [
+                ("preview", preview),
+                ("after", rest.after.as_str()),
+                ("figures", rest.figures.as_str()),
+                ("compared", rest.compared.as_str()),
+            ];
+            fields.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+        };
+        let goes_on = |form: &Fields, compared: &str| History::of_form(form, compared);
+        let same = goes_on(&form("rest"), &compared).unwrap();
+        assert_eq!((same.figures, same.next.as_deref()), (response(None).figures, Some("cursor")));
+        let other = Draft::of(&[json!({ "id": "a" })]);
+        for compared in [fingerprint("3", &draft), fingerprint("2", &other)] {
+            assert!(goes_on(&form("rest"), &compared).is_none());
+        }
+        assert!(goes_on(&form("history"), &compared).is_none());
+        assert!(goes_on(&Fields::default(), &compared).is_none());
+    }
+
+    #[test]
+    fn a_merchant_without_returns_has_one_sentence() {
+        let sentences = Figures::default().sentences(false);
+        assert_eq!(sentences, ["There is no return of the last 90 days."]);
+    }
+}
