@@ -80,7 +80,7 @@ enum Command {
     Merchant(OperatorCommand<merchants::Command>),
     /// Add, list, rotate and revoke API clients
     Client(OperatorCommand<clients::Command>),
-    /// Show, preview and replace the rules of a merchant for returns
+    /// Show, preview and replace the rules of a merchant for returns, and go back to earlier ones
     Policy(OperatorCommand<policy::Command>),
     /// Manage the endpoints that receive a merchant's messages
     Endpoint(OperatorCommand<endpoints::Command>),

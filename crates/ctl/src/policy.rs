@@ -1,6 +1,7 @@
 //! `backhaul policy`: the rules of a merchant for returns.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -8,9 +9,9 @@ use clap::{Args, Subcommand};
 use domain::access::MerchantId;
 use serde_json::{Map, Value, json};
 
-use crate::api_client::ApiClient;
+use crate::api_client::{ApiClient, NO_QUERY};
 use crate::connection::{OperatorArgs, OperatorCommand};
-use crate::output::{Column, count, file_name, items, table, text_at, value};
+use crate::output::{Column, computed, count, file_name, items, join, table, text_at, time, value};
 use crate::service_urls::RETURNS;
 use crate::settings::{Settings, read_text};
 
@@ -19,6 +20,13 @@ const MAX_SHOWN: usize = 20;
 
 const RULE_COLUMNS: &[Column] =
     &[value("rule", "/id"), value("when", "/when"), value("then", "/then")];
+
+const VERSION_COLUMNS: &[Column] = &[
+    value("version", "/version").whole(),
+    time("time", "/created_at"),
+    value("actor", "/actor"),
+    computed("rules", |version| join(items(version, "/rules").iter().map(|it| text_at(it, "/id")))),
+];
 
 const CHANGE_COLUMNS: &[Column] = &[
     value("rma", "/rma_identifier"),
@@ -68,6 +76,30 @@ policy.json:
         /// JSON or YAML file with `rules`, `shoppers` or both, - for standard input
         file: PathBuf,
     },
+    /// List who changed the rules of a merchant, newest first
+    #[command(after_help = "\
+Examples:
+  backhaul policy versions acme
+  backhaul policy versions acme --limit 1 --json")]
+    Versions {
+        /// Identifier of the merchant
+        merchant: MerchantId,
+        /// Maximum number of entries
+        #[arg(long, value_name = "N", default_value = "20")]
+        limit: NonZeroUsize,
+    },
+    /// Go back to the rules of an earlier version
+    ///
+    /// Saves them as a new version. The lists of shoppers stay as they are.
+    #[command(after_help = "\
+Example:
+  backhaul policy revert acme 1794736800000")]
+    Revert {
+        /// Identifier of the merchant
+        merchant: MerchantId,
+        /// Version from the list of versions
+        version: i64,
+    },
 }
 
 #[derive(Args)]
@@ -98,7 +130,35 @@ pub(crate) async fn run(arguments: OperatorCommand<Command>) -> anyhow::Result<(
             format.print(merchant.get("policy").unwrap_or(&Value::Null), |_| describe(&merchant))
         }
         Command::Preview(preview) => preview.run(&operator).await,
+        Command::Versions { merchant, limit } => {
+            let auth = operator.connect().await?;
+            let path = versions_path(&merchant);
+            let list = auth.list(&path, "versions", NO_QUERY, limit.get()).await?;
+            format.print_table(&list, "/versions", VERSION_COLUMNS)
+        }
+        Command::Revert { merchant, version } => {
+            let auth = operator.connect().await?;
+            let body = json!({ "policy": { "rules": rules_of(&auth, &merchant, version).await? } });
+            let merchant = auth.patch(&["v1", "merchants", merchant.as_str()], &body).await?;
+            format.print(merchant.get("policy").unwrap_or(&Value::Null), |_| describe(&merchant))
+        }
     }
+}
+
+fn versions_path(merchant: &MerchantId) -> [&str; 5] {
+    ["v1", "merchants", merchant.as_str(), "policy", "versions"]
+}
+
+/// The rules of a version.
+async fn rules_of(auth: &ApiClient, merchant: &MerchantId, version: i64) -> anyhow::Result<Value> {
+    // A page begins with the version below `after`.
+    let after = version.saturating_add(1).to_string();
+    let query = [("after", after.as_str()), ("limit", "1")];
+    let page = auth.search(&versions_path(merchant), &query[..]).await?;
+    let found = items(&page, "/versions").first();
+    let found = found.filter(|it| it.get("version") == Some(&Value::from(version)));
+    let rules = found.and_then(|it| it.get("rules")).cloned();
+    rules.with_context(|| format!("the policy of {merchant} has no version {version}"))
 }
 
 impl Preview {

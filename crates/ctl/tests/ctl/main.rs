@@ -20,6 +20,7 @@ mod merchants_engineer;
 mod operator;
 mod orders;
 mod people;
+mod policy;
 mod portal;
 mod shoppers;
 mod warehouse;
