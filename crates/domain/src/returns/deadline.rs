@@ -64,6 +64,7 @@ pub struct Deadline {
 }
 
 impl Deadline {
+    /// The deadline at the end of the day that is some days after a time.
     pub fn new(
         kind: DeadlineKind,
         started_at: DateTime<Utc>,

@@ -2,7 +2,6 @@
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use domain::{
-    merchant::ReviewDecision,
     printable::{self, printable},
     returns::{ExchangeStatus, Label, RmaStatus, TrackingStatus, Withdrawal},
 };
@@ -44,8 +43,6 @@ pub(crate) struct Review {
     rule: String,
     /// The time until which the shop decides.
     due_at: DateTime<Utc>,
-    /// Absent while the return waits.
-    pub(crate) decision: Option<ReviewDecision>,
     /// The shop's note about a declined return.
     note: Option<String>,
 }
