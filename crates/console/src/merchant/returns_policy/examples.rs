@@ -59,6 +59,22 @@ pub(super) const EXAMPLES: &[Example] = &[
               "then": { "costs": [{ "method": "mail-back", "currency": "USD", "shipping_cost_cents": 900 }] } }],
           "shoppers": { "trusted": ["a4c14f1b068bf2c602e289b5dfcd89085692c73c63daf5a90a0b481b7328ee35"] } }"#,
     },
+    Example {
+        key: "review",
+        name: "Review of frequent returners",
+        json: r#"{ "rules": [
+            { "id": "no-review-of-withdrawals",
+              "when": { "reasons": ["withdrawal"] },
+              "then": { "review": { "required": false } } },
+            { "id": "no-review-of-trusted",
+              "when": { "shoppers": ["trusted"] },
+              "then": { "review": { "required": false } } },
+            { "id": "frequent-returners",
+              "text": { "en": "You have returned a lot lately, so we look at this return first." },
+              "when": { "returns_of_shopper": { "days": 90, "min": 5 } },
+              "then": { "review": { "within_days": 3, "then": "approve" } } }],
+          "shoppers": { "trusted": ["a4c14f1b068bf2c602e289b5dfcd89085692c73c63daf5a90a0b481b7328ee35"] } }"#,
+    },
 ];
 
 impl Example {
@@ -82,7 +98,7 @@ mod tests {
     fn the_examples_are_those_of_the_guide() {
         let blocks = GUIDE.split("```json\n").skip(1).filter_map(|block| block.split("```").next());
         let guide: Vec<Value> =
-            blocks.take(5).map(|block| serde_json::from_str(block).unwrap()).collect();
+            blocks.take(EXAMPLES.len()).map(|block| serde_json::from_str(block).unwrap()).collect();
         let own: Vec<_> = EXAMPLES.iter().map(|example| Value::from(example.policy())).collect();
         assert_eq!(own, guide);
     }

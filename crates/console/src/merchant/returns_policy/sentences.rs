@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 use domain::{
     merchant::{
         Conditions, Cost, DateRange, DayRange, Effects, Keep, Language, Outcome, ReturnCount,
-        ReturnMethod, Rule, Settings, Window, WindowStart,
+        ReturnMethod, Review, ReviewDecision, ReviewTerms, Rule, Settings, Window, WindowStart,
     },
     policy::NON_RETURNABLE_TAGS,
 };
@@ -120,6 +120,7 @@ fn effects(then: &Effects, currency: &str) -> Vec<String> {
         keep,
         gift_card_bonus_percent,
         exchange_bonus_percent,
+        review,
     } = then;
     let percent = |start: &str, noun: &str, percent: Option<i64>| {
         percent.map(|percent| match percent {
@@ -141,8 +142,21 @@ fn effects(then: &Effects, currency: &str) -> Vec<String> {
         keep.as_ref().map(|keep| keep_in_words(keep, currency)),
         percent("a gift card", "bonus", *gift_card_bonus_percent),
         percent("a variant of another price", "discount", *exchange_bonus_percent),
+        review.map(review_in_words),
     ];
     before_costs.into_iter().chain(costs).chain(after_costs).flatten().collect()
+}
+
+fn review_in_words(review: Review) -> String {
+    let Some(ReviewTerms { within_days, then }) = review.terms() else {
+        return "the return needs no review".to_owned();
+    };
+    let decision = match then {
+        ReviewDecision::Approve => "approved",
+        ReviewDecision::Decline => "declined",
+    };
+    let days = count(within_days, "day", "days");
+    format!("the return waits for a review, and is {decision} after {days} if nobody decides")
 }
 
 /// Values in words: "a, b or c".

@@ -141,6 +141,11 @@ fn every_effect_is_a_clause() {
             "a gift card has a bonus of 10 % of the amount paid; \
              a variant of another price has a discount of 5 % of the amount paid",
         ),
+        (
+            json!({ "review": { "within_days": 3, "then": "approve" } }),
+            "the return waits for a review, and is approved after 3 days if nobody decides",
+        ),
+        (json!({ "review": { "required": false } }), "the return needs no review"),
         (json!({ "gift_card_bonus_percent": 0 }), "a gift card has no bonus"),
         (json!({ "exchange_bonus_percent": 0 }), "a variant of another price has no discount"),
     ] {
