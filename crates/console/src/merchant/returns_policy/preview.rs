@@ -63,6 +63,7 @@ struct Figures {
 #[serde(default)]
 struct Decisions {
     refused: u64,
+    reviewed: u64,
     return_shipping_cost_cents: BTreeMap<String, i64>,
 }
 
@@ -99,6 +100,8 @@ struct Decision {
     return_shipping_cost_cents: i64,
     #[serde(default)]
     cost_rule: Option<String>,
+    #[serde(default)]
+    review_rule: Option<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -241,6 +244,7 @@ impl History {
 impl Decisions {
     fn add(&mut self, other: Self) {
         self.refused = self.refused.saturating_add(other.refused);
+        self.reviewed = self.reviewed.saturating_add(other.reviewed);
         for (currency, cents) in other.return_shipping_cost_cents {
             let sum = self.return_shipping_cost_cents.entry(currency).or_default();
             *sum = sum.saturating_add(cents);
@@ -265,6 +269,11 @@ impl Figures {
         let mut sentences = vec![
             format!(
                 "{refused} of {returns} would have been refused, and {now} with the saved rules."
+            ),
+            format!(
+                "{} would have waited for a review, and {} with the saved rules.",
+                grouped(self.draft.reviewed),
+                grouped(self.current.reviewed),
             ),
             format!("The draft decides something else about {changed}."),
         ];
@@ -298,7 +307,11 @@ impl Decision {
         }
         let cost =
             format!("return shipping costs {} cents", grouped(self.return_shipping_cost_cents));
-        with_rule(&cost, self.cost_rule.as_deref())
+        let cost = with_rule(&cost, self.cost_rule.as_deref());
+        match &self.review_rule {
+            Some(rule) => with_rule(&format!("{cost}; waits for a review"), Some(rule)),
+            None => cost,
+        }
     }
 }
 
@@ -324,10 +337,11 @@ mod tests {
         serde_json::from_value(json!({
             "returns": 4_655, "changed": 390, "next": next,
             "current": { "refused": 0, "return_shipping_cost_cents": { "USD": 955_000 } },
-            "draft": { "refused": 206, "return_shipping_cost_cents": { "EUR": 100, "USD": 800_000 } },
+            "draft": { "refused": 206, "reviewed": 60, "return_shipping_cost_cents": { "EUR": 100, "USD": 800_000 } },
             "changes": [{
                 "rma_identifier": "RMA-1", "created_at": "2026-11-16T08:00:00Z",
-                "current": { "return_shipping_cost_cents": 700, "cost_rule": "mail" },
+                "current": { "return_shipping_cost_cents": 700, "cost_rule": "mail",
+                    "review_rule": "frequent" },
                 "draft": { "return_shipping_cost_cents": 0, "ineligible": {
                     "code": "not_returnable", "detail": "the unit cannot be returned", "rule": "no" } },
             }],
@@ -341,12 +355,15 @@ mod tests {
         history.add(response(Some("cursor")));
         history.add(response(None));
         let [current, draft] = [&history.changes[0].current, &history.changes[0].draft];
-        assert_eq!(current.in_words(), "return shipping costs 700 cents (rule mail)");
+        let words =
+            "return shipping costs 700 cents (rule mail); waits for a review (rule frequent)";
+        assert_eq!(current.in_words(), words);
         assert_eq!(draft.in_words(), "the unit cannot be returned (rule no)");
         assert_eq!(
             history.into_preview("acme", String::new()).sentences,
             [
                 "412 of 9,310 returns would have been refused, and 0 with the saved rules.",
+                "120 would have waited for a review, and 0 with the saved rules.",
                 "The draft decides something else about 780 returns.",
                 "Return shipping would have cost 2.00 EUR instead of 0.00 EUR.",
                 "Return shipping would have cost 16,000.00 USD instead of 19,100.00 USD.",
