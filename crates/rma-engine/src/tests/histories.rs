@@ -69,7 +69,7 @@ async fn no_refund_is_lost_between_snapshots_of_one_batch() {
     let mut model = Model::new(0);
     let (_, first) = model.begin();
     app.run(&first, &model).await.unwrap();
-    let wanted = Action::Return { units: vec![(0, 1)], exchange: false };
+    let wanted = Action::Return { units: vec![(0, 1)], exchange: false, is_reviewed: false };
     let wanted = model.plan(&wanted).unwrap();
     app.run(&wanted, &model).await.unwrap();
     let refund = model.plan(&Action::Refund { line: 0, units: 1, rma: None }).unwrap();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use domain::access::MerchantId;
 use domain::exchange::{ExchangeFailed, ExchangePlaced, FailedItem, FailureReason, PlacedItem};
 use domain::json::{Digest, Document};
+use domain::merchant::ReviewDecision;
 use domain::order::{Order, OrderStored, Refund, RefundLine};
 use domain::returns::{Finding, Receipt, RefundType, ReturnRequest, Rma, TrackingEvent, UnitId};
 use platform::Clock;
@@ -23,6 +24,7 @@ const REASONS: [FailureReason; 4] = [
     FailureReason::AlreadyExchanged,
     FailureReason::Abandoned,
 ];
+const DECISIONS: [ReviewDecision; 2] = [ReviewDecision::Approve, ReviewDecision::Decline];
 /// The price that a unit was sold for, and another one.
 const PRICES: [(i64, RefundType); 2] =
     [(2_000, RefundType::EvenExchange), (2_500, RefundType::UnevenExchange)];
@@ -30,7 +32,7 @@ const PRICES: [(i64, RefundType); 2] =
 /// A random action. Its numbers select among the orders, returns and units that exist when it runs.
 #[derive(Debug, Clone)]
 pub(super) enum Action {
-    Return { units: Vec<(usize, i32)>, exchange: bool },
+    Return { units: Vec<(usize, i32)>, exchange: bool, is_reviewed: bool },
     Cancel { rma: usize, unit: Option<usize> },
     Track { rma: usize, event: usize },
     Receive { rma: usize, unit: usize, finding: usize },
@@ -41,6 +43,7 @@ pub(super) enum Action {
     Fail { rma: usize, unit: usize, cause: usize },
     Expire { rma: usize },
     Waive { rma: usize },
+    Decide { rma: usize, decision: ReviewDecision },
 }
 
 pub(super) fn any() -> impl Strategy<Value = Action> {
@@ -49,8 +52,10 @@ pub(super) fn any() -> impl Strategy<Value = Action> {
     let unit = 0..12_usize;
     let named = proptest::option::weighted(0.4, rma.clone());
     prop_oneof![
-        6 => (units, proptest::bool::weighted(0.4))
-            .prop_map(|(units, exchange)| Action::Return { units, exchange }),
+        6 => (units, proptest::bool::weighted(0.4), proptest::bool::weighted(0.3))
+            .prop_map(|(units, exchange, is_reviewed)| Action::Return { units, exchange, is_reviewed }),
+        2 => (rma.clone(), proptest::sample::select(DECISIONS.to_vec()))
+            .prop_map(|(rma, decision)| Action::Decide { rma, decision }),
         2 => (rma.clone(), proptest::option::of(unit.clone()))
             .prop_map(|(rma, unit)| Action::Cancel { rma, unit }),
         2 => (rma.clone(), 0..7_usize).prop_map(|(rma, event)| Action::Track { rma, event }),
@@ -96,6 +101,10 @@ pub(super) enum Operation {
     Waive {
         rma: String,
     },
+    Decide {
+        rma: String,
+        decision: ReviewDecision,
+    },
 }
 
 /// A merchant, its current order, and the planned actions.
@@ -113,6 +122,9 @@ impl Model {
     pub(super) fn new(number: usize) -> Self {
         let mut merchant = testkit::merchant(&format!("m-{number}"));
         merchant.settings.managed_receiving = true;
+        let review = json!({ "id": "look", "when": { "reasons": ["DAMAGED"] },
+            "then": { "review": { "within_days": 3, "then": "approve" } } });
+        merchant.settings.policy.rules = vec![serde_json::from_value(review).unwrap()];
         let mut order = order("A", 3);
         let mut second = order.items[0].clone();
         second.identifier = "A-2".to_owned();
@@ -143,9 +155,11 @@ impl Model {
         let key = format!("operation-{}", self.planned);
         let named = |rma: usize| self.rma(rma).map(|rma| rma.rma_identifier.clone());
         Some(match action.clone() {
-            Action::Return { units, exchange } => {
-                Operation::Return { key, request: self.request(units, exchange) }
+            Action::Return { units, exchange, is_reviewed } => {
+                let reason = if is_reviewed { "DAMAGED" } else { "TOO_SMALL" };
+                Operation::Return { key, request: self.request(units, exchange, reason) }
             }
+            Action::Decide { rma, decision } => Operation::Decide { rma: named(rma)?, decision },
             Action::Cancel { rma, unit } => {
                 let units = unit.map(|unit| self.unit(rma, unit).into_iter().collect());
                 Operation::Cancel { rma: named(rma)?, units }
@@ -219,7 +233,7 @@ impl Model {
         })))
     }
 
-    fn request(&self, mut units: Vec<(usize, i32)>, exchange: bool) -> ReturnRequest {
+    fn request(&self, mut units: Vec<(usize, i32)>, exchange: bool, reason: &str) -> ReturnRequest {
         units.sort_unstable();
         units.dedup();
         let variant = json!({ "sku": "M", "title": "M", "unit_price_amount_cents": 2000 });
@@ -227,7 +241,7 @@ impl Model {
             .iter()
             .map(|(line, number)| {
                 let mut unit = json!(unit_id("A", &format!("A-{}", line + 1), *number));
-                unit["return_reason"] = json!("TOO_SMALL");
+                unit["return_reason"] = json!(reason);
                 unit["resolution"] = json!(if exchange { "exchange" } else { "refund" });
                 if exchange {
                     unit["variant"] = variant.clone();

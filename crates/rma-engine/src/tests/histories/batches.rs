@@ -65,7 +65,7 @@ async fn reports_of_one_batch_see_each_other() {
         engine.run(operation, &model).await.unwrap();
     }
     for unit in [1, 2] {
-        let action = Action::Return { units: vec![(0, unit)], exchange: false };
+        let action = Action::Return { units: vec![(0, unit)], exchange: false, is_reviewed: false };
         let operation = model.plan(&action).unwrap();
         engine.run(&operation, &model).await.unwrap();
     }

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::merchant::ReviewDecision;
 use domain::order::{Order, Refund};
 use domain::returns::{
-    Amounts, Discrepancy, GuaranteeState, MessageStatus, Rma, RmaMessage, RmaUnit, UnitId,
+    Amounts, Discrepancy, GuaranteeState, MessageStatus, ReturnReview, Rma, RmaMessage, RmaUnit,
+    UnitId,
 };
 
 use super::actions::Model;
@@ -37,6 +39,7 @@ pub(super) async fn check(app: &TestEngine, model: &Model) {
     sums_are_those_of_the_units(app, model, &returns).await;
     each_due_unit_is_reported_once(app, model, &returns).await;
     each_open_guarantee_has_a_deadline(app, model, &returns).await;
+    each_review_is_decided_once(app, model, &returns).await;
     let messages = app.sent_messages(model).await;
     last_message_is_current(&returns, &messages);
     for ordering_key in messages.chunk_by(|a, b| a.ordering_key == b.ordering_key) {
@@ -161,15 +164,35 @@ fn nothing_is_paid_twice(returns: &[Rma], order: &Order, shipped_units: &Shipped
     }
 }
 
-/// Each return has messages, and the last message equals its current state.
+/// A person or the deadline decides, never both.
+async fn each_review_is_decided_once(app: &TestEngine, model: &Model, returns: &[Rma]) {
+    let decided = "SELECT rma_identifier AS line FROM timeline \
+                   WHERE merchant = $1 AND detail ->> 'cause' IN ('approval', 'decline')";
+    let mut decided = app.lines(decided, model).await;
+    let is_decided = |rma: &&Rma| rma.review.as_ref().is_some_and(|it| it.decided.is_some());
+    let of_decided = returns.iter().filter(is_decided);
+    let mut expected: Vec<_> = of_decided.map(|rma| rma.rma_identifier.clone()).collect();
+    decided.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(decided, expected);
+}
+
+/// Whether the merchant knows the return: it needed no review, or was approved.
+fn is_told(rma: &&Rma) -> bool {
+    let decision = |review: &ReturnReview| review.decided.as_ref().map(|it| it.decision);
+    rma.review.as_ref().is_none_or(|it| decision(it) == Some(ReviewDecision::Approve))
+}
+
+/// Each return that the merchant knows has messages, and the last message equals its current state.
 fn last_message_is_current(returns: &[Rma], messages: &[SentMessage]) {
-    for rma in returns {
+    for rma in returns.iter().filter(is_told) {
         let ordering_key = format!("rma:{}", rma.rma_identifier);
         let last = messages.iter().rfind(|it| it.ordering_key == ordering_key).unwrap();
         assert_eq!(last.message, rma.message());
     }
     let ordering_keys: BTreeSet<_> = messages.iter().map(|it| &it.ordering_key).collect();
-    assert_eq!(ordering_keys.len(), returns.len(), "a message has no return");
+    let told = returns.iter().filter(is_told).count();
+    assert_eq!(ordering_keys.len(), told, "a message has no return");
 }
 
 fn messages_are_in_order(ordering_key: &[SentMessage]) {

@@ -26,6 +26,7 @@ use crate::returns::new_return_batches;
 use crate::returns::receiving;
 use crate::returns::receiving::ReceivingRequest;
 use crate::returns::report_batches;
+use crate::returns::reviews::{self, NewDecision};
 use crate::returns::{Cancellation, NewReturn};
 use crate::shipped_units::ShippedUnits;
 use crate::{App, Settings, exchanges, returns};
@@ -112,6 +113,7 @@ impl TestEngine {
     pub(super) async fn run(&self, operation: &Operation, model: &Model) -> Result<(), Error> {
         let app = &self.app;
         let merchant = &model.merchant;
+        let shared = || Arc::new(merchant.clone());
         let key_of = |operation, key, request: &serde_json::Value| {
             let id = &merchant.identifier;
             IdempotencyKey {
@@ -124,30 +126,31 @@ impl TestEngine {
         };
         match operation {
             Operation::Return { key, request } => {
-                let key = Some(key_of("returns", key, &json!(request)));
+                let key = Some(OwnedKey::from(key_of("returns", key, &json!(request))));
                 let new = NewReturn { request: request.clone(), quoted: None, shopper: None };
-                let merchant = Arc::new(merchant.clone());
-                let key = key.map(OwnedKey::from);
-                new_return_batches::create(app, merchant, "test", key, new).await.map(drop)
+                new_return_batches::create(app, shared(), "test", key, new).await.map(drop)
             }
             Operation::Cancel { rma, units } => {
                 let request = Cancellation { units: units.as_deref(), reason: None, shopper: None };
                 returns::cancel(app, merchant, "test", rma, request).await.map(drop)
             }
             Operation::Track(reported) => {
-                let merchant = Arc::new(merchant.clone());
-                report_batches::track(app, merchant, "test", (**reported).clone()).await.map(drop)
+                report_batches::track(app, shared(), "test", (**reported).clone()).await.map(drop)
             }
             Operation::Receive { key, rma, receipt } => {
                 let key = Some(key_of("receipts", key, &json!(receipt)));
-                let close = receipt.is_none();
-                let delivered = ReceivingRequest { receipt: receipt.clone(), close, key };
+                let receipt = receipt.clone();
+                let delivered = ReceivingRequest { close: receipt.is_none(), receipt, key };
                 receiving::receive(app, merchant, "test", rma, &delivered).await.map(drop)
             }
             Operation::Project(..) => self.project(&[operation]).await,
             Operation::Expire { rma } => self.expire(rma, model).await,
             Operation::Waive { rma } => {
                 guarantees::waive(app, merchant, "test", rma, (None, "note")).await.map(drop)
+            }
+            Operation::Decide { rma, decision } => {
+                let new = NewDecision { decision: *decision, note: None, key: None };
+                reviews::decide(app, merchant, "test", rma, &new).await.map(drop)
             }
             Operation::Place(placed) => {
                 let now = app.clock.now();
