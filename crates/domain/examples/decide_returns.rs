@@ -90,7 +90,8 @@ fn decide(settings: &Settings, case: &Case) -> Result<Value, Box<dyn Error>> {
         })
         .collect();
     let policy = PolicyAt::new(settings, case.now);
-    let ReturnDecision { units, cost, review } = decide_return(&policy, case.method, &requests, None);
+    let ReturnDecision { units, cost, review } =
+        decide_return(&policy, case.method, &requests, None);
     let units = units.iter().zip(&requests).zip(&case.units).map(|((decided, request), unit)| {
         let refusal = decided.eligibility.as_ref().err();
         let decision = &decided.decision;

@@ -49,7 +49,7 @@ impl ReviewForm {
     }
 }
 
-/// What happens by itself, as a word for a sentence.
+/// A decision as a word of a sentence: the return is approved.
 fn participle(decision: &ReviewDecision) -> &'static str {
     match decision {
         ReviewDecision::Approve => "approved",
@@ -185,7 +185,10 @@ mod tests {
         let fields = [KEY, ("decision", "decline"), ("note", "Worn & torn")];
         let (status, _, page) = post(&fields).await;
         assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY);
-        assert!(page.contains("The return was approved already."), "{page}");
+        assert!(
+            page.contains("Nothing was decided. Return RMA-1: the return was approved already."),
+            "{page}"
+        );
         assert!(page.contains(r#"value="Worn &#38; torn""#), "{page}");
         assert!(page.contains(r#"name="decision" value="approve""#), "{page}");
         let (status, ..) = post(&[KEY, ("decision", "maybe")]).await;
