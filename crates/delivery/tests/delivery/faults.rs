@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use diesel_async::SimpleAsyncConnection as _;
 use domain::message_kind::MessageKind;
 use futures_util::future::join_all;
 use messaging::Message;
@@ -25,6 +24,17 @@ pub(crate) const BALANCE: &str = "SELECT (SELECT count(*) FROM delivery_messages
      - (SELECT count(*) FROM deliveries) \
      - (SELECT count(DISTINCT delivery) FROM delivery_attempts AS a WHERE settled IS NOT NULL \
         AND NOT EXISTS (SELECT FROM deliveries WHERE id = a.delivery)) AS n";
+
+/// Lets settling wait. Not for a lock, for which it waits a moment only.
+const BLOCK_SETTLING: &str = "\
+    CREATE TABLE blocked AS SELECT 1; \
+    CREATE FUNCTION wait_until_unblocked() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
+        WHILE EXISTS (SELECT FROM blocked) LOOP PERFORM pg_sleep(0.05); END LOOP; \
+        RETURN NULL; \
+    END $$; \
+    CREATE TRIGGER blocked BEFORE INSERT OR UPDATE OR DELETE ON delivery_counts \
+        FOR EACH STATEMENT EXECUTE FUNCTION wait_until_unblocked()";
+const UNBLOCK_SETTLING: &str = "DELETE FROM blocked";
 
 async fn start_servers() -> Arc<Servers> {
     Arc::new(tokio::task::spawn_blocking(Servers::start).await.unwrap())
@@ -151,14 +161,13 @@ async fn a_sender_stops_receiving_while_the_database_blocks_settling() {
     // Memory for four messages, which a message uses until it is settled.
     let memory = ("DELIVERY__MAX_INFLIGHT", "69632");
     let app = TestApp::start(&[("DELIVERY__INITIAL_WINDOW", "64"), memory]).await;
-    let mut locker = app.pool.get().await.unwrap();
-    locker.batch_execute("BEGIN; LOCK TABLE delivery_counts IN EXCLUSIVE MODE").await.unwrap();
+    execute(&app.pool, BLOCK_SETTLING).await;
     let messages: Vec<_> = (0..40).map(|number| message(None, "rma.created", number)).collect();
     app.append(&messages).await;
     // A settler that times out tries again over another connection.
     let next_waiting_pid = async |last: i64| {
         let waiting = "SELECT COALESCE(max(pid), 0)::int8 AS n FROM pg_stat_activity \
-                       WHERE datname = current_database() AND wait_event_type = 'Lock'";
+                       WHERE datname = current_database() AND wait_event = 'PgSleep'";
         eventually("settling waits", TIMEOUT, async || {
             Some(app.count(waiting).await).filter(|pid| *pid > 0 && *pid != last)
         })
@@ -167,7 +176,7 @@ async fn a_sender_stops_receiving_while_the_database_blocks_settling() {
     let first = next_waiting_pid(0).await;
     next_waiting_pid(first).await;
     assert_eq!(app.received().await.len(), 4);
-    locker.batch_execute("ROLLBACK").await.unwrap();
+    execute(&app.pool, UNBLOCK_SETTLING).await;
     app.wait_until_settled(TIMEOUT).await;
     assert_eq!(app.received().await.len(), 40);
     app.stop().await;
@@ -179,12 +188,11 @@ async fn settling_continues_while_the_sender_waits_for_a_connection() {
     // Gives the settler its connection.
     app.append(&[message(None, "rma.created", 1)]).await;
     app.wait_until_settled(TIMEOUT).await;
-    let mut locker = app.pool.get().await.unwrap();
-    locker.batch_execute("BEGIN; LOCK TABLE delivery_counts IN EXCLUSIVE MODE").await.unwrap();
+    execute(&app.pool, BLOCK_SETTLING).await;
     app.append(&[message(None, "rma.created", 2)]).await;
     eventually("settling waits", TIMEOUT, async || {
         let waiting = "SELECT count(*) AS n FROM pg_stat_activity \
-                       WHERE datname = current_database() AND wait_event_type = 'Lock'";
+                       WHERE datname = current_database() AND wait_event = 'PgSleep'";
         (app.count(waiting).await > 0).then_some(())
     })
     .await;
@@ -194,7 +202,7 @@ async fn settling_continues_while_the_sender_waits_for_a_connection() {
         app.namespace.peek(MessageKind::Rma.queue()).await.is_empty().then_some(())
     })
     .await;
-    locker.batch_execute("ROLLBACK").await.unwrap();
+    execute(&app.pool, UNBLOCK_SETTLING).await;
     app.wait_until_settled(TIMEOUT).await;
     drop(connections);
     app.stop().await;
