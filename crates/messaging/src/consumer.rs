@@ -207,9 +207,13 @@ impl Consumer {
                 }
             }
         }
-        // Events that are left at shutdown return to the queue.
-        while !events.is_empty() && !self.stop.is_cancelled() {
+        while !events.is_empty() {
             self.set_waiting_aside(subscription, set_aside, &mut events).await?;
+            // Events that are left at shutdown return to the queue. An acknowledgement of all events up to one that was
+            // handled now would include them.
+            if self.stop.is_cancelled() {
+                return Ok(());
+            }
             let mut next = events;
             events = next.split_off(transaction_size(&next, self.handler.max_batch_cost()));
             self.process_together(subscription, set_aside, next).await?;
@@ -258,7 +262,7 @@ impl Consumer {
     ) -> Result<(), BrokerError> {
         let (mut failed, mut waiting) = (Vec::new(), Vec::new());
         for event in events {
-            // Events that are left at shutdown return to the queue.
+            // As in `process`.
             if self.stop.is_cancelled() {
                 return Ok(());
             }

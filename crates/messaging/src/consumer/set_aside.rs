@@ -159,6 +159,10 @@ impl Consumer {
             let event = events.remove(index);
             let failed = self.process_one(subscription, set_aside, event).await?;
             self.requeue(subscription, failed.as_slice()).await?;
+            // As in `process`.
+            if self.stop.is_cancelled() {
+                return Ok(());
+            }
         }
         let is_waiting = |it: &mut Delivered| set_aside.is_waiting(&it.event.subject);
         let waiting = events.extract_if(.., is_waiting).collect();
@@ -207,8 +211,8 @@ impl Consumer {
         self.publish_to_return(subscription, set_aside, events, queue).await
     }
 
-    /// Publishes events to the waiting queue, which returns them to `queue`. What it does not take is set aside
-    /// here. After an error it may have taken all of them; the inbox ignores what arrives twice.
+    /// Publishes events to the waiting queue, which returns them to `queue`. Those that it does not take are set
+    /// aside here. After an error it may have taken all of them; the inbox ignores what arrives twice.
     async fn publish_to_return(
         &self,
         subscription: &Subscription,

@@ -1,16 +1,20 @@
 //! Events whose rows another transaction has locked.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use messaging::{Envelope, HandleError, Handler};
 use platform::database::Connection;
+use platform::{ErrorKind, Failure};
+use serde_json::Value;
 use testkit::eventually;
+use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use crate::test_app::{CountingHandler, NoteWritten, TIMEOUT, TestApp};
+use crate::test_app::{CountingHandler, NoteWritten, TIMEOUT, TestApp, stop};
 
 /// Handlings after which the broker would have dead-lettered a failed event.
 const DELIVERY_LIMIT: usize = 6;
@@ -165,5 +169,117 @@ async fn events_that_the_waiting_queue_rejects_stay_with_the_consumer() {
     app.wait_for_handled(20).await;
     holder.batch_execute("ROLLBACK").await.unwrap();
     sevens_are_handled(&app, events).await;
+    app.stop().await;
+}
+
+/// Waits for an advisory lock of each note from 1,000 on, and for the gate at note 0. While a note is in `failing`, the
+/// database seems not to respond.
+#[derive(Clone)]
+struct GatedHandler {
+    gate: Arc<Semaphore>,
+    at_gate: Arc<AtomicBool>,
+    failing: Arc<Mutex<HashSet<i64>>>,
+    has_failed: Arc<AtomicBool>,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the database does not respond")]
+struct NoResponse;
+
+impl Failure for NoResponse {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Unavailable
+    }
+}
+
+impl Handler for GatedHandler {
+    type Event = NoteWritten;
+
+    async fn handle(
+        &self,
+        conn: &mut AsyncPgConnection,
+        events: &[&Envelope<NoteWritten>],
+    ) -> Result<(), HandleError> {
+        for number in events.iter().map(|event| event.data.number) {
+            if self.failing.lock().unwrap().contains(&number) {
+                self.has_failed.store(true, Ordering::Relaxed);
+                return Err(NoResponse.into());
+            }
+            if number == 0 {
+                self.at_gate.store(true, Ordering::Relaxed);
+                self.gate.acquire().await.unwrap().forget();
+                self.at_gate.store(false, Ordering::Relaxed);
+            }
+            if number >= 1000 {
+                conn.batch_execute(&format!("SELECT pg_advisory_xact_lock({number})")).await?;
+            }
+        }
+        CountingHandler::default().handle(conn, events).await
+    }
+}
+
+/// The acknowledgement of a later event must not include one that was left.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_that_is_tried_again_at_shutdown_is_not_lost() {
+    let app = TestApp::new().await;
+    let handler = GatedHandler {
+        gate: Arc::new(Semaphore::new(0)),
+        at_gate: Arc::default(),
+        failing: Arc::default(),
+        has_failed: Arc::default(),
+    };
+    let mut holder = app.database.pool().get().await.unwrap();
+    let lock = "SELECT pg_advisory_lock(n) FROM generate_series(1000, 1019) AS n";
+    holder.batch_execute(lock).await.unwrap();
+    let (process, _outbox) = app.start_replica();
+    messaging::consume(&app.broker, "consumer", &process, handler.clone());
+    app.append(1000..1020).await;
+    // The consumer keeps the events of 16 rows itself.
+    let waiting = eventually("events are in the waiting queue", TIMEOUT, async || {
+        let messages = app.namespace.peek("backhaul.waiting").await;
+        let numbers = messages.iter().map(|message| {
+            let event: Value = serde_json::from_str(message["payload"].as_str().unwrap()).unwrap();
+            event["data"]["number"].as_i64().unwrap()
+        });
+        Some(numbers.collect::<HashSet<_>>()).filter(|numbers| numbers.len() == 4)
+    })
+    .await;
+    for number in (1000..1020).filter(|number| !waiting.contains(number)) {
+        holder.batch_execute(&format!("SELECT pg_advisory_unlock({number})")).await.unwrap();
+    }
+    app.wait_for_handled(16).await;
+    let mut notes = 0;
+    while !handler.has_failed.load(Ordering::Relaxed) {
+        // The waiting events return while the consumer is busy, so they come in one batch with other events.
+        app.append([0]).await;
+        eventually("the consumer is busy", TIMEOUT, async || {
+            handler.at_gate.load(Ordering::Relaxed).then_some(())
+        })
+        .await;
+        eventually("the events have returned", TIMEOUT, async || {
+            app.namespace.peek("backhaul.waiting").await.is_empty().then_some(())
+        })
+        .await;
+        app.append(notes + 1..notes + 21).await;
+        app.wait_for_empty_outbox().await;
+        notes += 20;
+        *handler.failing.lock().unwrap() = waiting.clone();
+        handler.gate.add_permits(1);
+        eventually("the batch is handled, or an event of it is tried", TIMEOUT, async || {
+            let query =
+                format!("SELECT count(*) AS n FROM handled WHERE number BETWEEN 1 AND {notes}");
+            let is_handled = app.count(&query).await == notes;
+            (is_handled || handler.has_failed.load(Ordering::Relaxed)).then_some(())
+        })
+        .await;
+    }
+    stop(process).await;
+    holder.batch_execute("SELECT pg_advisory_unlock_all()").await.unwrap();
+    app.consume(CountingHandler::default());
+    eventually("every event is handled", TIMEOUT, async || {
+        let others = "SELECT count(*) AS n FROM handled WHERE number > 0";
+        (app.count(others).await == 20 + notes).then_some(())
+    })
+    .await;
     app.stop().await;
 }
