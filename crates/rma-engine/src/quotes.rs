@@ -53,7 +53,8 @@ pub(crate) struct QuotedUnit {
     title: String,
     refund_type: RefundType,
     refund_financials: RefundFinancials,
-    /// The bonus for the chosen gift card or variant. Absent unless a rule of the merchant gives it.
+    /// The bonus for the chosen gift card or variant. Absent unless a rule of the merchant gives it. A variant of the same
+    /// price has none, and that for another variant is at most its price.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     bonus_amount_cents: Option<i64>,
@@ -132,13 +133,14 @@ pub(crate) fn assess<'a>(
     let unit_requests: Vec<_> = found.iter().map(unit_request).collect();
     let policy = PolicyAt::new(&merchant.settings, now);
     let staff = request.staff_override.as_ref();
+    let is_gift = request.giftee_email.is_some();
     let decision = decide_return(&policy, request.return_method, &unit_requests, staff);
     let units =
         found.iter().zip(decision.units).map(|((_, requested, unit), decided)| AssessedUnit {
             requested: (*requested).clone(),
             title: unit.line.title.clone(),
             unit: RmaUnit::new(requested, unit.purchased())
-                .with_bonus(decided.decision.bonus.map(|(percent, _)| percent)),
+                .with_bonus(decided.decision.bonus.map(|(percent, _)| percent), is_gift),
             eligibility: decided.eligibility,
         });
     let units: Vec<_> = units.collect();

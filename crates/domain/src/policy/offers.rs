@@ -59,7 +59,7 @@ pub struct ChoiceOption {
     /// The sum of all units of a return up to which shoppers can keep this one. Only with `customer-keep`.
     #[schema(nullable = false)]
     pub keep_up_to_cents: Option<i64>,
-    /// The bonus for a gift card or a variant, in per cent of the amount paid.
+    /// The bonus for a gift card or a variant of another price, in per cent of the amount paid.
     #[schema(nullable = false)]
     pub bonus_percent: Option<i64>,
 }

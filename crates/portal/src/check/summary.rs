@@ -66,7 +66,7 @@ fn result(page: &Page, item: &RequestItem, quote: &Quote) -> String {
         (Some(variant), ..) => {
             let text = page.t1("check-exchange", "title", &variant.title);
             let Some(cents) = difference(item) else { return text };
-            let cents = if cents == 0 { 0 } else { cents - rule_bonus(item, quote) };
+            let cents = cents.saturating_sub(bonus_of_unit(item, quote));
             format!("{text} {}", page.price_difference(cents, &quote.currency))
         }
         (None, "gift_card", Some(value)) => page.t1("check-gift-card", "amount", value),
@@ -82,12 +82,10 @@ fn difference(item: &RequestItem) -> Option<i64> {
     Some(variant.unit_price_amount_cents.unwrap_or(old).saturating_sub(old))
 }
 
-/// The discount on a variant that the merchant's rules give for each unit.
-fn rule_bonus(item: &RequestItem, quote: &Quote) -> i64 {
-    let price = item.variant.as_ref().and_then(|variant| variant.unit_price_amount_cents);
+/// The discount on a variant that the merchant's rules give for each unit. The quote names it only where it is given.
+fn bonus_of_unit(item: &RequestItem, quote: &Quote) -> i64 {
     let unit = quote.line(&item.order, &item.line).next();
-    let bonus = unit.and_then(|unit| unit.bonus_amount_cents).unwrap_or_default();
-    bonus.min(price.unwrap_or(bonus))
+    unit.and_then(|unit| unit.bonus_amount_cents).unwrap_or_default()
 }
 
 /// The amount that was paid for the units.
@@ -232,6 +230,16 @@ mod tests {
             &(page().t("check-to-pay"), "€4.95".to_owned())
         );
         assert!(summary.items.first().unwrap().result.contains("€5.00"));
+    }
+
+    #[test]
+    fn a_variant_costs_less_by_the_bonus_of_the_quote() {
+        let mut quote = quote(0, 0);
+        for unit in quote["units"].as_array_mut().unwrap() {
+            unit["bonus_amount_cents"] = json!(300);
+        }
+        let summary = shown(&request("exchange", Some(5500)), quote);
+        assert!(summary.items.first().unwrap().result.contains("€2.00"));
     }
 
     #[test]

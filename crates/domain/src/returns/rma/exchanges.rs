@@ -19,6 +19,10 @@ impl Rma {
         let mut change = self.open_exchanges(placed.keys())?;
         for unit in self.units.iter_mut().filter(|unit| change.units.contains(&unit.id)) {
             unit.refund_type = placed.get(&unit.id).copied().unwrap_or(unit.refund_type);
+            // The exchange order has no discount at the same price.
+            if unit.refund_type == RefundType::EvenExchange {
+                unit.bonus_amount_cents = None;
+            }
             unit.exchange_status = Some(ExchangeStatus::Placed);
             unit.exchange_order_identifier = Some(exchange_order_identifier.to_owned());
         }
@@ -41,6 +45,7 @@ impl Rma {
             unit.exchange_status = Some(ExchangeStatus::Failed);
             unit.resolution = Resolution::Refund;
             unit.refund_type = RefundType::Refund;
+            unit.bonus_amount_cents = None;
         }
         if !change.units.is_empty() {
             change = self.with_message(ServiceEvent::ExchangeFailed, change, now);

@@ -32,7 +32,8 @@ pub struct RmaUnit {
     pub resolution: Resolution,
     pub refund_type: RefundType,
     pub amounts: Amounts,
-    /// The bonus for the chosen gift card or variant. Present only if a rule of the merchant gave it.
+    /// The bonus for the chosen gift card or variant. Present only if a rule of the merchant gave it. A variant of the
+    /// same price has none, and that for another variant is at most its price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub bonus_amount_cents: Option<i64>,
@@ -129,13 +130,27 @@ impl RmaUnit {
         }
     }
 
-    /// The unit with a bonus of this many per cent of the amount paid, rounded down.
+    /// The unit with a bonus of this many per cent of the amount paid, rounded down, if the shopper gets one: an even
+    /// exchange has none, and that for a variant is at most its price.
     #[must_use]
-    pub fn with_bonus(self, percent: Option<i64>) -> Self {
-        let bonus_amount_cents = percent.map(|percent| {
+    pub fn with_bonus(self, percent: Option<i64>, is_gift: bool) -> Self {
+        let bonus = |percent: i64| {
             let cents = i128::from(self.amounts.paid()) * i128::from(percent) / 100;
-            i64::try_from(cents).unwrap_or(i64::MAX)
-        });
+            let cents = i64::try_from(cents).unwrap_or(i64::MAX);
+            match &self.resolution {
+                Resolution::Refund => None,
+                Resolution::GiftCard => Some(cents),
+                Resolution::Exchange { variant } => match variant.unit_price_amount_cents {
+                    // A giftee has seen no prices. The merchant's price decides whether the exchange is even.
+                    None if is_gift => Some(cents),
+                    Some(price) if self.refund_type == RefundType::UnevenExchange => {
+                        Some(cents.min(price))
+                    }
+                    _ => None,
+                },
+            }
+        };
+        let bonus_amount_cents = percent.and_then(bonus);
         Self { bonus_amount_cents, ..self }
     }
 

@@ -303,3 +303,46 @@ fn the_refund_type_follows_the_price_at_the_time_of_the_exchange_order() {
     assert_eq!(types(&rma), [RefundType::UnevenExchange, RefundType::EvenExchange]);
     assert_eq!(rma.message().items[0].refund_type, RefundType::UnevenExchange);
 }
+
+#[test]
+fn a_bonus_is_for_another_price_and_at_most_the_price() {
+    let bonus = |resolution: &Resolution, is_gift| {
+        let units = [("A/L1/1", resolution.clone())];
+        let mut rma = rma_with("RMA-1", ReturnMethod::MailBack, &units, &settings(false));
+        rma.units.remove(0).with_bonus(Some(50), is_gift).bonus_amount_cents
+    };
+    // The unit of 1000 was paid with 980.
+    let cases = [
+        (Resolution::Refund, None),
+        (Resolution::GiftCard, Some(490)),
+        (variant(1000), None),
+        (variant(1200), Some(490)),
+        (variant(100), Some(100)),
+    ];
+    for (resolution, expected) in cases {
+        assert_eq!(bonus(&resolution, false), expected, "{resolution:?}");
+    }
+    let mut unpriced = variant(0);
+    if let Resolution::Exchange { variant } = &mut unpriced {
+        variant.unit_price_amount_cents = None;
+    }
+    // The merchant's price decides about the bonus of a giftee.
+    assert_eq!((bonus(&unpriced, false), bonus(&unpriced, true)), (None, Some(490)));
+}
+
+#[test]
+fn an_exchange_that_became_even_or_failed_has_no_bonus() {
+    let units = [("A/L1/1", variant(1200)), ("A/L1/2", variant(1200)), ("A/L1/3", variant(1200))];
+    let mut rma = rma_with("RMA-1", ReturnMethod::MailBack, &units, &settings(false));
+    for unit in &mut rma.units {
+        *unit = unit.clone().with_bonus(Some(50), false);
+    }
+    let placed = BTreeMap::from([
+        (unit("A/L1/1"), RefundType::UnevenExchange),
+        (unit("A/L1/2"), RefundType::EvenExchange),
+    ]);
+    rma.exchange_placed(&placed, "X-1", minute(1)).unwrap();
+    rma.exchange_failed(&[unit("A/L1/3")], minute(1)).unwrap();
+    let bonuses: Vec<_> = rma.units.iter().map(|unit| unit.bonus_amount_cents).collect();
+    assert_eq!(bonuses, [Some(490), None, None]);
+}
