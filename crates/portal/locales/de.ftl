@@ -179,6 +179,7 @@ check-again = Es wurde noch nichts gespeichert. Bitte prüfen Sie die Rückgabe,
 check-changed = Etwas hat sich geändert. Bitte prüfen Sie es, und bestätigen Sie noch einmal.
 check-changed-shipping = Die Rücksendung kostete { $old } und kostet jetzt { $new }.
 check-changed-amount = Die Erstattung war { $old } und ist jetzt { $new }.
+check-changed-bonus = Der Bonus auf den Gutschein war { $old } und ist jetzt { $new }.
 check-changed-item = { $title }: { $change }
 check-changed-difference = Der Preisunterschied beim Umtausch hat sich geändert.
 check-refused = Diese Artikel können so nicht zurückgegeben werden:

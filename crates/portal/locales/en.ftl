@@ -179,6 +179,7 @@ check-again = Nothing was saved yet. Please check the return and confirm it agai
 check-changed = Something has changed. Please check it and confirm again.
 check-changed-shipping = Return shipping was { $old } and is now { $new }.
 check-changed-amount = The refund was { $old } and is now { $new }.
+check-changed-bonus = The bonus on the gift card was { $old } and is now { $new }.
 check-changed-item = { $title }: { $change }
 check-changed-difference = The price difference of the exchange has changed.
 check-refused = These items cannot be returned like this:

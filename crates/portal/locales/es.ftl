@@ -182,6 +182,7 @@ check-again = Aún no se ha guardado nada. Compruebe la devolución y confírmel
 check-changed = Algo ha cambiado. Compruébelo y confirme de nuevo.
 check-changed-shipping = El envío de la devolución costaba { $old } y ahora cuesta { $new }.
 check-changed-amount = El reembolso era de { $old } y ahora es de { $new }.
+check-changed-bonus = El regalo en la tarjeta era de { $old } y ahora es de { $new }.
 check-changed-item = { $title }: { $change }
 check-changed-difference = La diferencia de precio del cambio ha cambiado.
 check-refused = Estos artículos no se pueden devolver así:

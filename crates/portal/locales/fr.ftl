@@ -179,6 +179,7 @@ check-again = Rien n’a encore été enregistré. Veuillez vérifier le retour 
 check-changed = Quelque chose a changé. Veuillez vérifier et confirmer à nouveau.
 check-changed-shipping = Les frais de retour étaient de { $old } et sont maintenant de { $new }.
 check-changed-amount = Le remboursement était de { $old } et est maintenant de { $new }.
+check-changed-bonus = Le bonus sur la carte cadeau était de { $old } et est maintenant de { $new }.
 check-changed-item = { $title } : { $change }
 check-changed-difference = La différence de prix de l’échange a changé.
 check-refused = Ces articles ne peuvent pas être retournés ainsi :

@@ -4,6 +4,8 @@
 pub(crate) mod conflict;
 pub(crate) mod terms;
 
+use std::collections::BTreeSet;
+
 use domain::json::{FieldError, ValidationError};
 use domain::merchant::{Merchant, Outcome};
 use domain::policy::{PolicyAt, UnitRequest, decide_return};
@@ -37,6 +39,8 @@ pub(crate) struct Quote {
     review_rule: Option<String>,
     /// The sum over the units.
     estimated_refund_amount_cents: i64,
+    /// The bonus of the merchant's settings: once for each order with a gift card for which no rule gives one.
+    gift_card_bonus_amount_cents: i64,
     /// Money that the shopper gets back, before the return shipping cost.
     shopper_refund_amount_cents: i64,
     #[schema(example = "USD")]
@@ -85,6 +89,8 @@ pub(crate) struct Assessment {
     pub(crate) units: Vec<AssessedUnit>,
     pub(crate) return_shipping_cost_cents: i64,
     pub(crate) cost_rule: Option<String>,
+    /// The bonus of the merchant's settings for the gift card of an order.
+    pub(crate) bonus_of_order_cents: i64,
     /// The review that a rule asks for.
     review: Option<ReturnReview>,
     /// Whether staff decided in place of the policy.
@@ -126,6 +132,9 @@ pub(crate) fn assess<'a>(
     }
     let currency = found.first().map(|(_, _, unit)| unit.projected.order.currency);
     let currency = currency.map_or_else(String::new, |it| it.code().to_owned());
+    let returns = merchant.settings.returns_in(&currency);
+    let bonus_of_order_cents =
+        returns.gift_card.as_ref().map_or(0, |card| card.bonus_credit_amount_cents);
     let unit_request = |(_, requested, unit): &(usize, &'a RequestedUnit, LoadedUnit<'a>)| {
         let outcome = Outcome::from(&requested.resolution);
         UnitRequest { facts: unit.facts(), reason: &requested.return_reason, outcome }
@@ -147,6 +156,7 @@ pub(crate) fn assess<'a>(
     Ok(Assessment {
         return_shipping_cost_cents: decision.cost.cents,
         cost_rule: decision.cost.rule.map(|rule| rule.id.clone()),
+        bonus_of_order_cents,
         review: decision
             .review
             .map(|(terms, rule)| ReturnReview::new(terms, &rule.id, now, &merchant.settings)),
@@ -227,10 +237,18 @@ impl Assessment {
             cost_rule: self.cost_rule.clone(),
             review_rule: self.review().map(|review| review.rule.clone()),
             estimated_refund_amount_cents: sum(|it| it.estimated_refund_amount_cents),
+            gift_card_bonus_amount_cents: self.gift_card_bonus_amount_cents(),
             shopper_refund_amount_cents: sum(|it| it.shopper_refund_amount_cents),
             currency: self.currency.clone(),
             units: self.units.iter().map(AssessedUnit::quoted).collect(),
         }
+    }
+
+    /// The bonus of the merchant's settings for the gift cards of all orders.
+    fn gift_card_bonus_amount_cents(&self) -> i64 {
+        let units = self.units.iter().map(|it| &it.unit).filter(|it| it.has_bonus_of_settings());
+        let orders: BTreeSet<_> = units.map(|unit| unit.id.order_identifier.as_str()).collect();
+        orders.iter().map(|_| self.bonus_of_order_cents).sum()
     }
 
     pub(crate) fn terms(&self) -> QuoteTerms {
@@ -239,10 +257,12 @@ impl Assessment {
             id: it.unit.id.clone(),
             refund_type: it.unit.refund_type,
             refund_amount_cents: shown(it.unit.refund_financials().estimated_refund_amount_cents),
+            bonus_amount_cents: shown(it.unit.bonus_amount_cents.unwrap_or_default()),
             ineligible: it.eligibility.as_ref().err().map(|it| it.code),
         };
         QuoteTerms {
             return_shipping_cost_cents: shown(self.return_shipping_cost_cents),
+            gift_card_bonus_amount_cents: Some(shown(self.gift_card_bonus_amount_cents())),
             units: self.units.iter().map(unit).collect(),
         }
     }

@@ -80,6 +80,7 @@ pub(crate) fn assess_and_create(
     let terms = ReturnTerms {
         return_shipping_cost_cents: assessment.return_shipping_cost_cents,
         cost_rule: assessment.cost_rule.as_deref(),
+        gift_card_bonus_amount_cents: assessment.bonus_of_order_cents,
         currency: &assessment.currency,
         managed_receiving: merchant.settings.managed_receiving,
         review: assessment.review(),

@@ -47,6 +47,11 @@ pub struct Rma {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub cost_rule: Option<String>,
+    /// The bonus of the merchant's settings for the gift card of an order. Present only if there is a gift card for which
+    /// no rule gives a bonus.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub gift_card_bonus_amount_cents: Option<i64>,
     /// ISO 4217 code of all amounts.
     #[serde(default)]
     #[schema(example = "USD")]
@@ -98,6 +103,8 @@ impl Change {
 pub struct ReturnTerms<'a> {
     pub return_shipping_cost_cents: i64,
     pub cost_rule: Option<&'a str>,
+    /// The bonus of the merchant's settings for the gift card of an order.
+    pub gift_card_bonus_amount_cents: i64,
     /// ISO 4217 code of all amounts.
     pub currency: &'a str,
     pub managed_receiving: bool,
@@ -123,6 +130,7 @@ impl Rma {
         terms: ReturnTerms<'_>,
         now: DateTime<Utc>,
     ) -> Self {
+        let has_bonus = units.iter().any(RmaUnit::has_bonus_of_settings);
         let mut rma = Self {
             merchant,
             rma_identifier: rma_identifier.into(),
@@ -132,6 +140,7 @@ impl Rma {
             return_method: request.return_method,
             return_shipping_cost_cents: terms.return_shipping_cost_cents,
             cost_rule: terms.cost_rule.map(str::to_owned),
+            gift_card_bonus_amount_cents: has_bonus.then_some(terms.gift_card_bonus_amount_cents),
             currency: terms.currency.to_owned(),
             giftee_email: request.giftee_email.clone(),
             withdrawal: request.withdrawal.clone(),

@@ -157,6 +157,7 @@ fn rma_in_review(
     let terms = ReturnTerms {
         return_shipping_cost_cents: 0,
         cost_rule: None,
+        gift_card_bonus_amount_cents: 0,
         currency: "USD",
         managed_receiving: settings.managed_receiving,
         review,

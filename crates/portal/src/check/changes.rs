@@ -58,6 +58,7 @@ impl Changed {
         });
         let amounts = costs
             .chain(refunds(page, changes, quote))
+            .chain(card_bonus(page, changes, quote))
             .chain(price_differences(page, changes, quote));
         Self { amounts: amounts.collect(), refused: refused(page, quote) }
     }
@@ -83,9 +84,30 @@ fn refunds(page: &Page, changes: &[Change], quote: &Quote) -> Vec<String> {
     sums.into_iter().map(sentence).collect()
 }
 
-/// The items whose exchange has another price difference than before: `refund_type` says whether it has one.
+/// The bonus of all gift cards, if it is another one now.
+fn card_bonus(page: &Page, changes: &[Change], quote: &Quote) -> Option<String> {
+    let is_of_cards = |change: &&Change| match change.field.as_str() {
+        "gift_card_bonus_amount_cents" => true,
+        "bonus_amount_cents" => unit(change, quote).is_some_and(QuotedUnit::is_for_card),
+        _ => false,
+    };
+    let cents = |value: &Value| value.as_i64().unwrap_or_default();
+    let added = |change: &Change| cents(&change.current) - cents(&change.quoted);
+    let added: i64 = changes.iter().filter(is_of_cards).map(added).sum();
+    let current = quote.card_bonus();
+    let [old, new] = amounts(page, quote, &(current - added).into(), &current.into());
+    (added != 0).then(|| page.t2("check-changed-bonus", "old", old, "new", new))
+}
+
+/// The items whose exchange has another price difference than before: `refund_type` says whether it has one, and the
+/// bonus is a part of it.
 fn price_differences(page: &Page, changes: &[Change], quote: &Quote) -> Vec<String> {
-    let changed = changes.iter().filter(|change| change.field == "refund_type");
+    let is_of_exchange = |change: &&Change| match change.field.as_str() {
+        "refund_type" => true,
+        "bonus_amount_cents" => !unit(change, quote).is_some_and(QuotedUnit::is_for_card),
+        _ => false,
+    };
+    let changed = changes.iter().filter(is_of_exchange);
     let titles: BTreeSet<_> = changed.map(|change| title(change, quote)).collect();
     let change = page.t("check-changed-difference");
     let sentence = |title| page.t2("check-changed-item", "title", title, "change", &change);
@@ -93,11 +115,13 @@ fn price_differences(page: &Page, changes: &[Change], quote: &Quote) -> Vec<Stri
 }
 
 fn title(change: &Change, quote: &Quote) -> String {
-    let find = |unit: &ChangedUnit| {
-        let mut units = quote.line(&unit.order_identifier, &unit.order_line_item_identifier);
-        units.next().map(|unit| unit.title.clone())
-    };
-    change.unit.as_ref().and_then(find).unwrap_or_default()
+    unit(change, quote).map(|unit| unit.title.clone()).unwrap_or_default()
+}
+
+/// A unit of the line of the changed one. The units of a line have the same resolution.
+fn unit<'a>(change: &'a Change, quote: &'a Quote) -> Option<&'a QuotedUnit> {
+    let ChangedUnit { order_identifier, order_line_item_identifier } = change.unit.as_ref()?;
+    quote.line(order_identifier, order_line_item_identifier).next()
 }
 
 fn refused(page: &Page, quote: &Quote) -> Vec<String> {
@@ -165,6 +189,30 @@ mod tests {
         );
         let reason = page.t("ineligible-window-expired");
         assert_eq!(changed.refused, [format!("Shirt 2: {reason}")]);
+    }
+
+    #[test]
+    fn a_changed_bonus_is_named() {
+        let mut conflict = conflict();
+        let change = |unit: Value, field: &str, quoted: i64, current: i64| -> Change {
+            let change =
+                json!({ "unit": unit, "field": field, "quoted": quoted, "current": current });
+            serde_json::from_value(change).unwrap()
+        };
+        let line = json!({ "order_identifier": "A-1", "order_line_item_identifier": "1" });
+        let changes = [
+            change(Value::Null, "gift_card_bonus_amount_cents", 500, 0),
+            change(line, "bonus_amount_cents", 0, 300),
+        ];
+        let named = |conflict: &Conflict| {
+            Changed::new(&page(), &changes, &conflict.quote).amounts.join(" ")
+        };
+        let difference = "Shirt 1: The price difference of the exchange has changed.";
+        let bonus = "The bonus on the gift card was €5.00 and is now €0.00.";
+        assert_eq!(named(&conflict), format!("{bonus} {difference}"));
+        conflict.quote.units[0].resolution = "gift_card".to_owned();
+        conflict.quote.units[0].bonus_amount_cents = Some(300);
+        assert_eq!(named(&conflict), "The bonus on the gift card was €5.00 and is now €3.00.");
     }
 
     #[test]

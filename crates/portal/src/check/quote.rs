@@ -17,6 +17,8 @@ pub(crate) struct Quote {
     pub(crate) cost_rule: Option<String>,
     /// The rule that lets the shop look at the return before it starts.
     pub(crate) review_rule: Option<String>,
+    /// The bonus of the settings for all gift cards.
+    pub(crate) gift_card_bonus_amount_cents: Option<i64>,
     pub(crate) shopper_refund_amount_cents: Option<i64>,
     #[serde(default)]
     pub(crate) currency: String,
@@ -31,6 +33,8 @@ pub(crate) struct QuotedUnit {
     #[serde(default)]
     pub(crate) title: String,
     #[serde(default)]
+    pub(crate) resolution: String,
+    #[serde(default)]
     pub(crate) refund_financials: Financials,
     /// The bonus that a rule of the merchant gives.
     pub(crate) bonus_amount_cents: Option<i64>,
@@ -43,6 +47,13 @@ pub(crate) struct Financials {
 }
 
 impl Quote {
+    /// The bonus of all gift cards: by rules for each unit, and by the settings.
+    pub(crate) fn card_bonus(&self) -> i64 {
+        let cards = self.units.iter().filter(|unit| unit.is_for_card());
+        let by_rules: i64 = cards.filter_map(|unit| unit.bonus_amount_cents).sum();
+        by_rules + self.gift_card_bonus_amount_cents.unwrap_or_default()
+    }
+
     /// The units of a line.
     pub(crate) fn line<'a>(
         &'a self,
@@ -52,5 +63,11 @@ impl Quote {
         self.units.iter().filter(move |unit| {
             unit.order_identifier == order && unit.order_line_item_identifier == line
         })
+    }
+}
+
+impl QuotedUnit {
+    pub(crate) fn is_for_card(&self) -> bool {
+        self.resolution == "gift_card"
     }
 }

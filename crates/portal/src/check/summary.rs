@@ -1,12 +1,10 @@
 //! The amounts of a return and its next steps, as the page shows them.
 
-use std::collections::BTreeSet;
-
 use super::{
     quote::Quote,
     request::{Request, RequestItem},
 };
-use crate::{basket::bonus, method, page::Page};
+use crate::{method, page::Page};
 
 #[derive(Debug)]
 pub(super) struct Summary {
@@ -105,7 +103,7 @@ pub(crate) fn amounts(page: &Page, request: &Request, quote: &Quote) -> Vec<(Str
     if !cards.is_empty() {
         let value: i64 = cards.iter().filter_map(|item| value(item, quote)).sum();
         amounts.push((page.t("check-card-value"), money(value)));
-        let bonus = card_bonus(page, &cards, quote);
+        let bonus = quote.card_bonus();
         if bonus > 0 {
             amounts.push((page.t("check-card-bonus"), money(bonus)));
         }
@@ -118,20 +116,6 @@ pub(crate) fn amounts(page: &Page, request: &Request, quote: &Quote) -> Vec<(Str
         (page.t("check-to-pay"), money(cost - refund))
     });
     amounts
-}
-
-/// The bonus of all gift cards: by rules for each unit, and by the settings once for each order with a unit that has none
-/// by a rule.
-fn card_bonus(page: &Page, cards: &[&RequestItem], quote: &Quote) -> i64 {
-    let units = || {
-        cards.iter().flat_map(|item| {
-            quote.line(&item.order, &item.line).map(|unit| (&item.order, unit.bonus_amount_cents))
-        })
-    };
-    let by_rules: i64 = units().filter_map(|(_, bonus)| bonus).sum();
-    let orders: BTreeSet<_> =
-        units().filter(|(_, bonus)| bonus.is_none()).map(|(order, _)| order).collect();
-    by_rules + bonus(page, &quote.currency) * i64::try_from(orders.len()).unwrap_or(1)
 }
 
 /// The steps after the confirmation: that of the shop if it looks at the return first, that of the method, and those of
@@ -206,15 +190,19 @@ mod tests {
     }
 
     #[test]
-    fn a_gift_card_has_one_bonus() {
-        let summary = shown(&request("gift_card", None), quote(0, 0));
+    fn a_gift_card_has_the_bonus_of_the_quote() {
+        let mut quote = quote(0, 0);
+        quote["gift_card_bonus_amount_cents"] = json!(500);
+        let summary = shown(&request("gift_card", None), quote);
         assert_eq!(texts(&summary), ["€99.90", "€5.00", "€0.00", "€0.00", "€0.00"]);
     }
 
     #[test]
     fn rules_give_a_bonus_for_each_unit() {
         let mut quote = quote(0, 0);
+        quote["units"][0]["resolution"] = json!("gift_card");
         quote["units"][0]["bonus_amount_cents"] = json!(400);
+        quote["gift_card_bonus_amount_cents"] = json!(500);
         quote["cost_rule"] = json!("bulky");
         let summary = shown(&request("gift_card", None), quote);
         // The other unit has the bonus of the settings.

@@ -44,16 +44,18 @@ pub(crate) fn confirmations<'a>(
 }
 
 /// The gift card of an order. Its bonus is the sum of those that rules give, and that of the settings if a unit has none
-/// by a rule.
+/// by a rule. The bonuses are those of the request, which the shopper was told.
 fn gift_card(returns: &ReturnPolicy, rma: &Rma, order: &str) -> Option<GiftCardOffer> {
     let offer = returns.gift_card.clone()?;
     let is_for_card = |unit: &&RmaUnit| {
         unit.id.order_identifier == order && unit.resolution == Resolution::GiftCard
     };
-    let by_rule = || rma.active_units().filter(is_for_card).map(|unit| unit.bonus_amount_cents);
-    let by_settings =
-        by_rule().any(|bonus| bonus.is_none()).then_some(offer.bonus_credit_amount_cents);
-    let bonus_credit_amount_cents = by_rule().chain([by_settings]).flatten().sum();
+    let units = || rma.active_units().filter(is_for_card);
+    // Returns of earlier versions have no bonus of their own.
+    let of_settings = rma.gift_card_bonus_amount_cents.unwrap_or(offer.bonus_credit_amount_cents);
+    let by_settings = units().any(RmaUnit::has_bonus_of_settings).then_some(of_settings);
+    let by_rules = units().map(|unit| unit.bonus_amount_cents);
+    let bonus_credit_amount_cents = by_rules.chain([by_settings]).flatten().sum();
     Some(GiftCardOffer { bonus_credit_amount_cents, ..offer })
 }
 

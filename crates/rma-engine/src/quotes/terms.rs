@@ -27,6 +27,10 @@ pub(crate) struct QuoteChange {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct QuoteTerms {
     pub(crate) return_shipping_cost_cents: i64,
+    /// The bonus of the merchant's settings for all gift cards. `None` in tokens of earlier versions, which have no
+    /// bonuses.
+    #[serde(default)]
+    pub(crate) gift_card_bonus_amount_cents: Option<i64>,
     pub(crate) units: Vec<UnitTerms>,
 }
 
@@ -36,7 +40,15 @@ pub(crate) struct UnitTerms {
     pub(crate) id: UnitId,
     pub(crate) refund_type: RefundType,
     pub(crate) refund_amount_cents: i64,
+    /// The bonus that a rule gives.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(crate) bonus_amount_cents: i64,
     pub(crate) ineligible: Option<IneligibleCode>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(cents: &i64) -> bool {
+    *cents == 0
 }
 
 impl QuoteTerms {
@@ -62,6 +74,11 @@ impl QuoteTerms {
         };
         let costs = [self, current].map(|it| json!(it.return_shipping_cost_cents));
         compare(None, "return_shipping_cost_cents", costs);
+        let has_bonuses = self.gift_card_bonus_amount_cents.is_some();
+        if has_bonuses {
+            let bonuses = [self, current].map(|it| json!(it.gift_card_bonus_amount_cents));
+            compare(None, "gift_card_bonus_amount_cents", bonuses);
+        }
         let units = [self, current].map(Self::units_by_id);
         let ids: BTreeSet<_> = units.iter().flat_map(BTreeMap::keys).copied().collect();
         for id in ids {
@@ -69,11 +86,15 @@ impl QuoteTerms {
             let values =
                 |of: fn(&UnitTerms) -> Value| terms.map(|terms| terms.map_or(Value::Null, of));
             compare(Some(id), "refund_amount_cents", values(|it| json!(it.refund_amount_cents)));
+            if has_bonuses {
+                compare(Some(id), "bonus_amount_cents", values(|it| json!(it.bonus_amount_cents)));
+            }
             compare(Some(id), "refund_type", values(|it| json!(it.refund_type)));
             compare(Some(id), "ineligible", values(|it| json!(it.ineligible)));
         }
         changes
     }
+
     fn units_by_id(&self) -> BTreeMap<&UnitId, &UnitTerms> {
         self.units.iter().map(|unit| (&unit.id, unit)).collect()
     }
@@ -92,10 +113,12 @@ mod tests {
             },
             refund_type: RefundType::Refund,
             refund_amount_cents: 100,
+            bonus_amount_cents: 0,
             ineligible: None,
         };
         let units = (1..).take(units).map(unit).collect();
-        QuoteTerms { return_shipping_cost_cents: 0, units }
+        let gift_card_bonus_amount_cents = Some(0);
+        QuoteTerms { return_shipping_cost_cents: 0, gift_card_bonus_amount_cents, units }
     }
 
     #[test]
@@ -124,5 +147,23 @@ mod tests {
         );
         let units: BTreeSet<_> = changes.iter().filter_map(|change| change.unit.as_ref()).collect();
         assert_eq!(units.into_iter().map(|id| id.unit).collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
+    fn bonuses_are_terms() {
+        let quoted = terms(2);
+        let mut current = terms(2);
+        current.gift_card_bonus_amount_cents = Some(500);
+        current.units[1].bonus_amount_cents = 30;
+        assert_eq!(QuoteTerms::parse(&current.to_token()), Ok(current.clone()));
+        let shown = |changes: Vec<QuoteChange>| -> Vec<String> {
+            let line = |it: QuoteChange| format!("{} {} {}", it.field, it.quoted, it.current);
+            changes.into_iter().map(line).collect()
+        };
+        let expected = ["gift_card_bonus_amount_cents 0 500", "bonus_amount_cents 0 30"];
+        assert_eq!(shown(quoted.changes(&current)), expected);
+        // A token of an earlier version.
+        let earlier = QuoteTerms { gift_card_bonus_amount_cents: None, ..quoted };
+        assert_eq!(earlier.changes(&current), []);
     }
 }

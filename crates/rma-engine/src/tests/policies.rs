@@ -8,16 +8,17 @@ use super::*;
 
 /// The service, with the rules of acme, which offers all methods and a gift card.
 async fn app_with(policy: Value) -> TestApp {
-    TestApp::with(|acme| {
-        let returns = &mut acme.settings.returns;
-        returns.methods[0].shipping_cost_cents = 700;
-        let method = ReturnMethod::CustomerKeep;
-        returns.methods.push(MethodOffer { method, shipping_cost_cents: 0 });
-        let sku = "GIFT".to_owned();
-        returns.gift_card = Some(GiftCardOffer { sku, bonus_credit_amount_cents: 500 });
-        acme.settings.policy = serde_json::from_value(policy).unwrap();
-    })
-    .await
+    TestApp::with(|acme| adjust(acme, policy)).await
+}
+
+fn adjust(acme: &mut Merchant, policy: Value) {
+    let returns = &mut acme.settings.returns;
+    returns.methods[0].shipping_cost_cents = 700;
+    let method = ReturnMethod::CustomerKeep;
+    returns.methods.push(MethodOffer { method, shipping_cost_cents: 0 });
+    let sku = "GIFT".to_owned();
+    returns.gift_card = Some(GiftCardOffer { sku, bonus_credit_amount_cents: 500 });
+    acme.settings.policy = serde_json::from_value(policy).unwrap();
 }
 
 #[tokio::test]
@@ -141,6 +142,64 @@ async fn rules_give_a_bonus_in_per_cent_of_the_amount_paid() {
     // The unit without a bonus by a rule has that of the settings.
     assert_eq!(confirmed["gift_card"]["bonus_credit_amount_cents"], 716);
     assert_eq!(confirmed["units"][2]["bonus_amount_cents"], 108);
+}
+
+#[tokio::test]
+async fn a_return_with_another_bonus_than_quoted_is_rejected() {
+    let app = app_with(json!({ "rules": [
+        { "id": "plus", "when": { "reasons": ["TOO_SMALL"] },
+          "then": { "gift_card_bonus_percent": 10, "exchange_bonus_percent": 5 } },
+    ] }))
+    .await;
+    app.store("acme", &order("A", 3)).await;
+    let card = json!({ "resolution": "gift_card" });
+    let variant = json!({ "sku": "TEE-M", "title": "Tee, M", "unit_price_amount_cents": 3000 });
+    let mut other = choice("A", 2, &card);
+    other["return_reason"] = json!("OTHER");
+    let exchange = choice("A", 3, &json!({ "resolution": "exchange", "variant": variant }));
+    let units = [choice("A", 1, &card), other, exchange];
+    let mut body = json!({ "return_method": "mail-back", "units": units });
+    let quoted = quote(&app, &body).await;
+    assert_eq!(quoted["gift_card_bonus_amount_cents"], 500);
+
+    let mut lower = merchant("acme");
+    lower.version = 2;
+    adjust(&mut lower, json!({}));
+    let card = lower.settings.returns.gift_card.as_mut().unwrap();
+    card.bonus_credit_amount_cents = 100;
+    lower.settings.base_url = Some(app.sandbox.url("/acme"));
+    app.service.publish_merchant(lower).await;
+    eventually("the bonus is known", SOON, || async {
+        let quoted = quote(&app, &body).await;
+        (quoted["gift_card_bonus_amount_cents"] == 100).then_some(())
+    })
+    .await;
+    body["quote"] = quoted["quote"].clone();
+    let (status, refusal) = app.post("/v1/returns", "acme", &body).await;
+    assert_eq!(status, StatusCode::CONFLICT, "{refusal}");
+    let changes = json!([
+        { "field": "gift_card_bonus_amount_cents", "quoted": 500, "current": 100 },
+        { "unit": unit("A", 1), "field": "bonus_amount_cents", "quoted": 216, "current": 0 },
+        { "unit": unit("A", 3), "field": "bonus_amount_cents", "quoted": 108, "current": 0 },
+    ]);
+    assert_eq!(refusal["changes"], changes);
+    body["quote"] = refusal["quote"]["quote"].clone();
+    app.start_return(&body).await;
+    let confirmed = app.events("exchange.return.confirmed.v1", 1).await.remove(0);
+    assert_eq!(confirmed["gift_card"]["bonus_credit_amount_cents"], 100);
+}
+
+#[tokio::test]
+async fn a_quote_names_the_bonus_that_the_exchange_has() {
+    let rules = json!({ "rules": [{ "id": "plus", "then": { "exchange_bonus_percent": 50 } }] });
+    let app = app_with(rules).await;
+    app.store("acme", &order("A", 1)).await;
+    for (price, bonus) in [(2000, Value::Null), (300, json!(300)), (3000, json!(1082))] {
+        let variant = json!({ "sku": "TEE", "title": "Tee", "unit_price_amount_cents": price });
+        let exchange = choice("A", 1, &json!({ "resolution": "exchange", "variant": variant }));
+        let body = json!({ "return_method": "mail-back", "units": [exchange] });
+        assert_eq!(quote(&app, &body).await["units"][0]["bonus_amount_cents"], bonus, "{price}");
+    }
 }
 
 #[tokio::test]

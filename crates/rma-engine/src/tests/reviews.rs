@@ -1,5 +1,7 @@
 //! Returns that wait for review by the merchant.
 
+use domain::returns::GiftCardOffer;
+
 use super::exchanging::exchange_of;
 use super::moving::report;
 use super::projecting::{order, refunded};
@@ -97,6 +99,36 @@ async fn a_return_in_review_holds_its_units_and_nothing_else_happens() {
     let entries = app.entries(&rma).await;
     assert_eq!((entries.len(), &entries[0]["event"]), (1, &json!("request")));
     assert_eq!(entries[0]["detail"]["rule"], "look");
+}
+
+#[tokio::test]
+async fn an_approval_gives_the_bonus_of_the_request() {
+    let with_bonus = |acme: &mut Merchant, bonus_credit_amount_cents| {
+        policy(acme, review_of_all("decline"));
+        let sku = "GIFT".to_owned();
+        let card = GiftCardOffer { sku, bonus_credit_amount_cents };
+        acme.settings.returns.gift_card = Some(card);
+    };
+    let app = TestApp::with(|acme| with_bonus(acme, 500)).await;
+    app.store("acme", &order("A", 1)).await;
+    let card = choice("A", 1, &json!({ "resolution": "gift_card" }));
+    let body = json!({ "return_method": "mail-back", "units": [card] });
+    let rma = app.start_return(&body).await;
+    assert_eq!(app.show(&rma).await["gift_card_bonus_amount_cents"], 500);
+    let mut lower = merchant("acme");
+    lower.version = 2;
+    with_bonus(&mut lower, 100);
+    lower.settings.base_url = Some(app.sandbox.url("/acme"));
+    app.service.publish_merchant(lower).await;
+    eventually("the bonus is known", SOON, || async {
+        let quoted = quote(&app, &body).await;
+        (quoted["gift_card_bonus_amount_cents"] == 100).then_some(())
+    })
+    .await;
+    let (status, approved) = app.decide(&rma, "approve", &json!({})).await;
+    assert_eq!(status, StatusCode::OK, "{approved}");
+    let confirmed = app.events("exchange.return.confirmed.v1", 1).await.remove(0);
+    assert_eq!(confirmed["gift_card"]["bonus_credit_amount_cents"], 500);
 }
 
 #[tokio::test]

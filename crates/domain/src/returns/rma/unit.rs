@@ -154,6 +154,11 @@ impl RmaUnit {
         Self { bonus_amount_cents, ..self }
     }
 
+    /// Whether the unit is exchanged for a gift card with the bonus of the merchant's settings, because no rule gives one.
+    pub fn has_bonus_of_settings(&self) -> bool {
+        self.resolution == Resolution::GiftCard && self.bonus_amount_cents.is_none()
+    }
+
     pub fn refund_financials(&self) -> RefundFinancials {
         RefundFinancials::new(self.amounts, self.refund_type)
     }
