@@ -155,7 +155,8 @@ def random_case(rng):
             "reason": reason, "outcome": rng.choice(possible),
         })
     returned_at = [text_of(random_time(rng, now)) for _ in range(rng.choice([0, 1, 2]))] if email else None
-    return {"now": text_of(now), "order": order, "returned_at": returned_at, "method": rng.choice(METHODS), "units": units}
+    return {"now": text_of(now), "order": order, "returned_at": returned_at, "method": rng.choice(METHODS),
+            "order_kept_cents": rng.choice([0, 0, 1, 1500]), "units": units}
 
 
 # ---- the second implementation ----
@@ -264,9 +265,11 @@ class Decider:
         bonus = {"gift_card": "gift_card_bonus_percent", "exchange": "exchange_bonus_percent"}.get(outcome)
         percent, bonus_rule = self.first(matching, bonus)
         review, review_rule = self.first(matching, "review")
+        keep, _ = self.first(matching, "keep")
         code, rule = self.refusal(unit, line, matching, method, outcome, paid, end, window_rule)
         return {
             "code": code, "rule": rule, "window_ends_at": int(end.timestamp()), "cost": cost,
+            "keep_up_to": keep["up_to_cents"] if keep and method == "customer-keep" else None,
             "bonus": [percent, bonus_rule] if bonus_rule else None,
             "review": [review["within_days"], review["then"], review_rule] if review and "then" in review else None,
         }
@@ -311,13 +314,15 @@ class Decider:
 
     def decide(self):
         method, units = self.case["method"], self.case["units"]
-        paid = sum(unit["paid_amount_cents"] for unit in units)
+        paid = self.case["order_kept_cents"] + sum(unit["paid_amount_cents"] for unit in units)
         decided = [self.unit(unit, unit["reason"], method, unit["outcome"], paid) for unit in units]
         is_free = self.settings["returns"]["free_exchange_shipping"] and all(it["outcome"] != "refund" for it in units)
         costs = [unit.pop("cost") or (self.settings_cost(method, is_free), None) for unit in decided]
         highest = max(cents for cents, _ in costs)
         order = [rule["id"] for rule in self.rules]
         reviews = [review for review in (unit.pop("review") for unit in decided) if review]
+        for unit in decided:
+            unit.pop("keep_up_to")
         # The first rule with the highest cost.
         rule = next((rule for cents, rule in costs if cents == highest and rule), None)
         for own, unit in zip(decided, units):
@@ -334,12 +339,14 @@ class Decider:
                 if outcome == "exchange" and not offers_exchange or outcome != "refund" and unit["is_order_exchanged"]:
                     continue
                 for method in METHODS:
-                    one = self.unit(unit, reason, method, outcome, unit["paid_amount_cents"])
+                    kept = self.case["order_kept_cents"]
+                    one = self.unit(unit, reason, method, outcome, kept + unit["paid_amount_cents"])
                     is_free = self.settings["returns"]["free_exchange_shipping"] and outcome != "refund"
                     cents, rule = one["cost"] or (self.settings_cost(method, is_free), None)
                     choices[reason, outcome, method] = {
                         "ineligible": (one["code"], one["rule"]) if one["code"] else None, "cost": [cents, rule],
                         "bonus": one["bonus"] and one["bonus"][0],
+                        "keep_up_to": None if one["keep_up_to"] is None else max(0, one["keep_up_to"] - kept),
                     }
         return choices
 
@@ -359,7 +366,7 @@ def expand(unit, has_rules):
                 choices[reason, option["outcome"], option["method"]] = {
                     "ineligible": (refusal["code"], refusal.get("rule")) if refusal else None,
                     "cost": [option["return_shipping_cost_cents"], option.get("cost_rule")],
-                    "bonus": option.get("bonus_percent"),
+                    "bonus": option.get("bonus_percent"), "keep_up_to": option.get("keep_up_to_cents"),
                 }
     return choices
 

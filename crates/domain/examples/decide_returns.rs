@@ -30,6 +30,7 @@ struct Case {
     order: Order,
     returned_at: Option<Vec<DateTime<Utc>>>,
     method: ReturnMethod,
+    order_kept_cents: i64,
     units: Vec<CaseUnit>,
 }
 
@@ -83,6 +84,7 @@ fn decide(settings: &Settings, case: &Case) -> Result<Value, Box<dyn Error>> {
                 is_refunded: unit.is_refunded,
                 is_order_exchanged: unit.is_order_exchanged,
                 paid_amount_cents: unit.paid_amount_cents,
+                order_kept_cents: case.order_kept_cents,
                 shopper: &shopper,
             },
             reason: &unit.reason,

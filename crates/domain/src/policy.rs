@@ -37,6 +37,8 @@ pub struct UnitFacts<'a> {
     pub is_order_exchanged: bool,
     /// The amount that can be refunded for the unit.
     pub paid_amount_cents: i64,
+    /// The amount paid for units of the order that the shopper keeps by other returns. 0 if no rule limits it.
+    pub order_kept_cents: i64,
     pub shopper: &'a ShopperFacts,
 }
 
@@ -68,7 +70,7 @@ pub struct Choice<'a> {
     pub reason: Option<&'a str>,
     pub method: ReturnMethod,
     pub outcome: Outcome,
-    /// The sum over the units of the return.
+    /// The sum over the units of the return, and over those of its orders that the shopper keeps already.
     pub return_paid_cents: i64,
 }
 

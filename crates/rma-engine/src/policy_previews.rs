@@ -260,6 +260,12 @@ impl PreviewedReturn {
     /// The decision about a stored return at the time when it was started.
     fn new(rma: &Rma, order_units: &OrderUnits, settings: &Settings) -> Self {
         let loaded = rma.units.iter().filter_map(|unit| Some((unit, order_units.unit(&unit.id)?)));
+        let orders: BTreeSet<_> =
+            rma.units.iter().map(|unit| unit.id.order_identifier.as_str()).collect();
+        let kept: BTreeMap<_, _> = orders
+            .into_iter()
+            .map(|order| (order, order_units.kept_before(order, rma.created_at)))
+            .collect();
         let requests: Vec<_> = loaded
             .map(|(unit, loaded)| UnitRequest {
                 facts: UnitFacts {
@@ -269,6 +275,10 @@ impl PreviewedReturn {
                     is_refunded: false,
                     is_order_exchanged: false,
                     paid_amount_cents: unit.amounts.paid(),
+                    order_kept_cents: kept
+                        .get(unit.id.order_identifier.as_str())
+                        .copied()
+                        .unwrap_or_default(),
                     ..loaded.facts()
                 },
                 reason: &unit.return_reason,

@@ -9,6 +9,7 @@ mod exchange_deadlines;
 mod exchanging;
 mod guarantees;
 mod histories;
+mod keeping;
 mod limits;
 mod listing;
 mod looking_up;

@@ -244,7 +244,8 @@ pub struct Cost {
     pub shipping_cost_cents: i64,
 }
 
-/// Shoppers can keep units if all units of the return together cost at most an amount.
+/// Shoppers can keep units if all units of the return, together with those of its orders that they keep already, cost at
+/// most an amount.
 #[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Keep {
@@ -317,6 +318,11 @@ impl Policy {
     pub fn counted_days(&self) -> Option<i64> {
         let counts = self.rules.iter().filter_map(|rule| rule.when.returns_of_shopper);
         counts.map(|count| count.days).max()
+    }
+
+    /// Whether a rule lets shoppers keep units up to an amount.
+    pub fn limits_keeping(&self) -> bool {
+        self.rules.iter().any(|rule| rule.then.keep.is_some())
     }
 
     /// Whether a rule names a list of shoppers.

@@ -21,7 +21,7 @@ pub struct UnitDecision<'a> {
     pub window_ends_at: DateTime<Utc>,
     /// The cost of a return of this unit alone, unless `is_settings_cost` and every unit is exchanged.
     pub cost: ReturnCost<'a>,
-    /// The amount up to which a rule lets shoppers keep units, if the choice is to keep them.
+    /// The amount up to which a rule lets shoppers keep units of an order, if the choice is to keep them.
     pub keep_up_to_cents: Option<i64>,
     /// The bonus of the chosen gift card or variant, in per cent of the amount paid, and the rule that gives it.
     pub bonus: Option<(i64, &'a Rule)>,
@@ -222,7 +222,7 @@ impl<'a> UnitPolicy<'a> {
         if self.facts.order.currency.code() == currency && paid_cents <= *up_to_cents {
             return None;
         }
-        let detail = "the units of the return cost more than shoppers can keep";
+        let detail = "with the units kept before, the return costs more than shoppers can keep";
         refuse_by(rule, IneligibleCode::KeepNotAllowed, detail)
     }
 

@@ -56,7 +56,8 @@ pub struct ChoiceOption {
     /// The rule that caused the cost; absent for that of the merchant's settings.
     #[schema(nullable = false)]
     pub cost_rule: Option<String>,
-    /// The sum of all units of a return up to which shoppers can keep this one. Only with `customer-keep`.
+    /// The sum of all units of a return up to which shoppers can keep this one: the amount of the rule, without the units
+    /// of the order that the shopper keeps already. Only with `customer-keep`.
     #[schema(nullable = false)]
     pub keep_up_to_cents: Option<i64>,
     /// The bonus for a gift card or a variant of another price, in per cent of the amount paid.
@@ -82,7 +83,7 @@ impl UnitPolicy<'_> {
                 methods.iter().map(move |offer| (reason, outcome, offer.method))
             })
             .map(|(reason, outcome, method)| {
-                let return_paid_cents = self.facts.paid_amount_cents;
+                let return_paid_cents = self.facts.paid_amount_cents + self.facts.order_kept_cents;
                 let choice = Choice { reason: reason.code, method, outcome, return_paid_cents };
                 DecidedChoice { reason, outcome, method, decision: self.decide(&choice) }
             })
@@ -163,13 +164,14 @@ impl UnitPolicy<'_> {
     ) -> ChoiceOption {
         let is_free = self.at.settings.returns.free_exchange_shipping;
         let cost = decision.cost.unless_free(is_free && *outcome != Outcome::Refund);
+        let left_to_keep = |cents: i64| (cents - self.facts.order_kept_cents).max(0);
         ChoiceOption {
             outcome: *outcome,
             method: *method,
             ineligible: decision.refusal.clone(),
             return_shipping_cost_cents: cost.cents,
             cost_rule: cost.rule.map(|rule| rule.id.clone()),
-            keep_up_to_cents: decision.keep_up_to_cents,
+            keep_up_to_cents: decision.keep_up_to_cents.map(left_to_keep),
             bonus_percent: decision.bonus.map(|(percent, _)| percent),
         }
     }

@@ -1,5 +1,7 @@
 //! The decision about a whole return, for quotes and new returns.
 
+use std::collections::BTreeMap;
+
 use super::{Choice, PolicyAt, ReturnCost, UnitDecision, UnitFacts};
 use crate::merchant::{Outcome, ReturnMethod, ReviewTerms, Rule};
 use crate::returns::{Ineligible, StaffOverride};
@@ -39,7 +41,12 @@ pub fn decide_return<'a>(
     units: &[UnitRequest<'a>],
     staff: Option<&StaffOverride>,
 ) -> ReturnDecision<'a> {
-    let return_paid_cents = units.iter().map(|unit| unit.facts.paid_amount_cents).sum();
+    let kept = units
+        .iter()
+        .map(|UnitRequest { facts, .. }| (facts.order.identifier.as_str(), facts.order_kept_cents));
+    let kept_by_order: BTreeMap<_, _> = kept.collect();
+    let paid = units.iter().map(|unit| unit.facts.paid_amount_cents);
+    let return_paid_cents: i64 = paid.chain(kept_by_order.into_values()).sum();
     let decide = |unit: &UnitRequest<'a>| {
         let UnitRequest { facts, reason, outcome } = *unit;
         let choice = Choice { reason: Some(reason), method, outcome, return_paid_cents };

@@ -43,6 +43,7 @@ fn facts(order: &Order) -> UnitFacts<'_> {
         is_refunded: false,
         is_order_exchanged: false,
         paid_amount_cents: 1_000,
+        order_kept_cents: 0,
         shopper: ShopperFacts::NONE,
     }
 }

@@ -8,7 +8,7 @@ use domain::access::MerchantId;
 use domain::merchant::Merchant;
 use domain::order::OrderLine;
 use domain::policy::{ShopperFacts, UnitFacts};
-use domain::returns::{PurchasedUnit, Rma, UnitId};
+use domain::returns::{PurchasedUnit, ReturnMethod, Rma, UnitId};
 use futures_util::future::join;
 use platform::Timestamp;
 use platform::database::DatabaseError;
@@ -25,6 +25,17 @@ pub(crate) struct OrderUnits {
     returned: ReturnedUnits,
     /// The shoppers of orders about whom rules ask, by the identifier of the order.
     shoppers: HashMap<String, ShopperFacts>,
+    /// The units that shoppers keep, by the identifier of the order. Loaded only if a rule limits them.
+    kept: HashMap<String, KeptUnits>,
+}
+
+/// The units of an order that the shopper keeps by returns that are not canceled.
+#[derive(Default)]
+struct KeptUnits {
+    /// The amount paid for all of them.
+    paid_cents: i64,
+    /// The start of the return and the amount paid of each unit.
+    units: Vec<(Timestamp, i64)>,
 }
 
 /// A unit of an order: the index of its line and its number.
@@ -44,6 +55,15 @@ pub(crate) struct LoadedUnit<'a> {
     shopper: &'a ShopperFacts,
     /// Whether the order cannot have another exchange.
     pub(crate) is_order_exchanged: bool,
+    /// The amount paid for units of the order that the shopper keeps.
+    order_kept_cents: i64,
+}
+
+impl KeptUnits {
+    fn add(&mut self, started_at: Timestamp, paid_cents: i64) {
+        self.paid_cents += paid_cents;
+        self.units.push((started_at, paid_cents));
+    }
 }
 
 impl OrderUnits {
@@ -80,7 +100,7 @@ impl OrderUnits {
         Ok(loaded)
     }
 
-    /// Loads the facts about the shoppers of these orders that the merchant's rules ask for.
+    /// Loads the facts about the shoppers of these orders that the merchant's rules ask for, as [`load_shoppers`] does.
     pub(crate) async fn load_shoppers(
         &mut self,
         conn: &AsyncPgConnection,
@@ -95,6 +115,10 @@ impl OrderUnits {
         for unit in &rma.units {
             let holder = Holder { rma_identifier: rma.rma_identifier.clone() };
             self.returned.held.insert(unit.id.clone(), holder);
+            if rma.return_method == ReturnMethod::CustomerKeep {
+                let of_order = self.kept.entry(unit.id.order_identifier.clone()).or_default();
+                of_order.add(rma.created_at, unit.amounts.paid());
+            }
             if unit.is_for_exchange() {
                 self.returned.exchanged.insert(unit.id.order_identifier.clone());
             }
@@ -105,6 +129,26 @@ impl OrderUnits {
                 returned_at.push(rma.created_at);
             }
         }
+    }
+
+    /// Adds the held units of these returns, by their identifiers, to those that the shopper keeps.
+    fn add_kept(&mut self, started_at: &HashMap<String, Timestamp>) {
+        let Self { orders, returned, kept, .. } = self;
+        for (id, holder) in &returned.held {
+            let UnitId { order_identifier, order_line_item_identifier: line, unit } = id;
+            let shipped = orders.get(order_identifier).map(|it| &it.shipped_units);
+            let unit = shipped.and_then(|shipped| shipped.unit(line, *unit));
+            if let (Some(started_at), Some(unit)) = (started_at.get(&holder.rma_identifier), unit) {
+                let of_order = kept.entry(order_identifier.clone()).or_default();
+                of_order.add(*started_at, unit.amounts.paid());
+            }
+        }
+    }
+
+    /// The amount paid for units of an order that the shopper kept by returns started before a time.
+    pub(crate) fn kept_before(&self, order: &str, time: Timestamp) -> i64 {
+        let kept = self.kept.get(order).into_iter().flat_map(|kept| &kept.units);
+        kept.filter(|(started_at, _)| *started_at < time).map(|(_, paid_cents)| paid_cents).sum()
     }
 
     /// The unit, if the order, the line and the unit number exist.
@@ -155,6 +199,7 @@ impl OrderUnits {
             holder: self.returned.held.get(id),
             shopper: self.shoppers.get(&id.order_identifier).unwrap_or(ShopperFacts::NONE),
             is_order_exchanged: self.is_exchanged(&id.order_identifier),
+            order_kept_cents: self.kept.get(&id.order_identifier).map_or(0, |kept| kept.paid_cents),
         }
     }
 
@@ -179,12 +224,15 @@ impl OrderUnits {
     }
 }
 
-/// Loads the facts about the shoppers of orders that the merchants' rules ask for, with one statement.
+/// Loads the facts about the shoppers of orders that the merchants' rules ask for: with one statement their returns, and
+/// with one the returns by which they keep units.
 pub(crate) async fn load_shoppers<'a>(
     conn: &AsyncPgConnection,
     of_merchants: impl IntoIterator<Item = (&'a Merchant, &'a mut OrderUnits)>,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
+    let mut of_merchants: Vec<_> = of_merchants.into_iter().collect();
+    load_kept(conn, &mut of_merchants).await?;
     let mut counted = Vec::new();
     let mut counting = Vec::new();
     for (merchant, OrderUnits { orders, shoppers, .. }) in of_merchants {
@@ -216,6 +264,27 @@ pub(crate) async fn load_shoppers<'a>(
     Ok(())
 }
 
+async fn load_kept(
+    conn: &AsyncPgConnection,
+    of_merchants: &mut [(&Merchant, &mut OrderUnits)],
+) -> Result<(), DatabaseError> {
+    let mut returns = BTreeSet::new();
+    for (merchant, order_units) in of_merchants.iter() {
+        if merchant.settings.policy.limits_keeping() {
+            let held = order_units.returned.held.values();
+            let identifiers = held.map(|holder| holder.rma_identifier.as_str());
+            returns.extend(identifiers.map(|it| (merchant.identifier.as_str(), it)));
+        }
+    }
+    let kept = store::returns::kept(conn, &returns).await?;
+    for (merchant, order_units) in of_merchants {
+        if let Some(started_at) = kept.get(merchant.identifier.as_str()) {
+            order_units.add_kept(started_at);
+        }
+    }
+    Ok(())
+}
+
 impl<'a> LoadedUnit<'a> {
     pub(crate) fn facts(&self) -> UnitFacts<'a> {
         UnitFacts {
@@ -226,6 +295,7 @@ impl<'a> LoadedUnit<'a> {
             is_refunded: self.unit.is_some_and(|unit| unit.refund.is_some()),
             is_order_exchanged: self.is_order_exchanged,
             paid_amount_cents: self.unit.map_or(0, |unit| unit.amounts.paid()),
+            order_kept_cents: self.order_kept_cents,
             shopper: self.shopper,
         }
     }

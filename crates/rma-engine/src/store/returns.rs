@@ -1,5 +1,7 @@
 //! Reads and locks returns.
 
+use std::collections::{BTreeSet, HashMap};
+
 use api::returns::ReturnSummary;
 use chrono::{DateTime, Utc};
 use diesel::OptionalExtension as _;
@@ -151,6 +153,35 @@ pub(crate) async fn started_by(
         }
     }
     Ok(started_at)
+}
+
+platform::rows! {
+    struct KeptRow {
+        merchant: String,
+        rma_identifier: String,
+        created_at: DateTime<Utc>,
+    }
+}
+
+/// The times at which returns were started, by merchant, then by identifier.
+pub(crate) type StartTimes = HashMap<String, HashMap<String, DateTime<Utc>>>;
+
+/// Those of these returns whose units the shopper keeps. `LATERAL` keeps the plan, as for orders.
+pub(crate) async fn kept(
+    mut conn: &AsyncPgConnection,
+    returns: &BTreeSet<ResourceKey<'_>>,
+) -> Result<StartTimes, DatabaseError> {
+    let mut kept = StartTimes::new();
+    if returns.is_empty() {
+        return Ok(kept);
+    }
+    let (merchants, identifiers): (Vec<_>, Vec<_>) = returns.iter().copied().unzip();
+    let query = sql(include_str!("kept_returns.sql"), (merchants, identifiers));
+    let rows: Vec<KeptRow> = prepared(query).load(&mut conn).await?;
+    for KeptRow { merchant, rma_identifier, created_at } in rows {
+        kept.entry(merchant).or_default().insert(rma_identifier, created_at);
+    }
+    Ok(kept)
 }
 
 platform::rows! {

@@ -7,11 +7,11 @@ use super::quoting::quote;
 use super::*;
 
 /// The service, with the rules of acme, which offers all methods and a gift card.
-async fn app_with(policy: Value) -> TestApp {
+pub(super) async fn app_with(policy: Value) -> TestApp {
     TestApp::with(|acme| adjust(acme, policy)).await
 }
 
-fn adjust(acme: &mut Merchant, policy: Value) {
+pub(super) fn adjust(acme: &mut Merchant, policy: Value) {
     let returns = &mut acme.settings.returns;
     returns.methods[0].shipping_cost_cents = 700;
     let method = ReturnMethod::CustomerKeep;

@@ -25,7 +25,7 @@ const MAX_PAGES: i64 = 60;
 /// Executions after which PostgreSQL keeps a plan.
 const WARM_UPS: usize = 6;
 
-const STATEMENTS: [&str; 24] = [
+const STATEMENTS: [&str; 25] = [
     "lock stored orders",
     "find orders",
     "lock orders",
@@ -37,6 +37,7 @@ const STATEMENTS: [&str; 24] = [
     "release exchange",
     "returns of orders",
     "requested returns",
+    "kept returns",
     "erased orders",
     "erased return",
     "failed look-ups",
@@ -96,6 +97,7 @@ async fn run(name: &str, conn: &mut AsyncPgConnection, rma: &str) {
             let batch = Processing::Batch;
             drop(returns::lock_requested(conn, &[named], &parcels, batch).await.unwrap());
         }
+        "kept returns" => drop(returns::kept(conn, &BTreeSet::from([named])).await.unwrap()),
         "erased orders" => drop(erased_orders::find(conn, &[order]).await.unwrap()),
         "erased return" => {
             erasures::erased_at(conn, &merchant, rma).await.unwrap();

@@ -75,11 +75,13 @@ proptest! {
     #[test]
     fn a_list_offers_what_a_quote_allows(
         settings in settings(), order in orders(), exchanged in any::<bool>(), variants in any::<bool>(),
+        order_kept_cents in select(vec![0, 500, 3_000]),
     ) {
         let policy = PolicyAt::new(&settings, time(NOW));
         let line = &order.items[0];
         let facts = UnitFacts {
-            paid_amount_cents: line.unit_price_amount_cents, is_order_exchanged: exchanged, ..facts(&order)
+            paid_amount_cents: line.unit_price_amount_cents, is_order_exchanged: exchanged, order_kept_cents,
+            ..facts(&order)
         };
         let offers = policy.unit(facts).offers(variants);
         let mut is_any_possible = false;

@@ -189,10 +189,40 @@ fn shoppers_can_keep_units_up_to_the_sum_of_the_return() {
         decide(&rules, unchanged, &choice)
     };
     assert_eq!(keep(json!({ "up_to_cents": 1500 }), 1_500), "possible");
-    let refused =
-        "keep_not_allowed by small: the units of the return cost more than shoppers can keep";
+    let refused = "keep_not_allowed by small: with the units kept before, the return costs more than shoppers can keep";
     assert_eq!(keep(json!({ "up_to_cents": 1500 }), 1_501), refused);
     assert_eq!(keep(json!({ "up_to_cents": 1500, "currency": "EUR" }), 1), refused);
+}
+
+#[test]
+fn units_that_the_shopper_keeps_already_count_once_for_each_order() {
+    let settings =
+        with_rules(&json!([{ "id": "small", "then": { "keep": { "up_to_cents": 3_000 } } }]));
+    let policy = PolicyAt::new(&settings, time(NOW));
+    let [first, mut second] = [order(), order()];
+    second.identifier = "other".to_owned();
+    let is_possible = |units: &[(&Order, i64)]| {
+        let requests: Vec<_> = units
+            .iter()
+            .map(|(order, order_kept_cents)| UnitRequest {
+                facts: UnitFacts { order_kept_cents: *order_kept_cents, ..facts(order) },
+                reason: "OTHER",
+                outcome: Outcome::Refund,
+            })
+            .collect();
+        let decided = decide_return(&policy, ReturnMethod::CustomerKeep, &requests, None);
+        decided.units.iter().all(|unit| unit.eligibility.is_ok())
+    };
+    // Each unit cost 1000.
+    assert!(is_possible(&[(&first, 1_000), (&first, 1_000)]));
+    assert!(!is_possible(&[(&first, 1_001), (&first, 1_001)]));
+    assert!(is_possible(&[(&first, 500), (&second, 500)]));
+    assert!(!is_possible(&[(&first, 500), (&second, 501)]));
+    let facts = UnitFacts { order_kept_cents: 2_001, ..facts(&first) };
+    let offers = policy.unit(facts).offers(false);
+    let mut options = offers.choices[0].options.iter();
+    let keep = options.find(|it| it.method == ReturnMethod::CustomerKeep).unwrap();
+    assert_eq!((keep.keep_up_to_cents, keep.ineligible.is_some()), (Some(999), true));
 }
 
 #[test]
