@@ -20,7 +20,7 @@ impl Browser {
     pub(crate) const FIELDS: [&'static str; 2] = ["user_agent", "previous_session"];
 
     pub(crate) fn read(body: &Object<'_>, address: IpAddr) -> Option<Self> {
-        let user_agent = body.optional("user_agent", text(0..=100_000));
+        let user_agent = body.optional("user_agent", text(0..=10_000));
         let previous_session = body.optional("previous_session", text(0..=1000));
         let user_agent = user_agent?.map(|text| text.chars().take(MAX_USER_AGENT).collect());
         Some(Self { address, user_agent, previous_session: previous_session? })

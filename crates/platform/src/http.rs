@@ -1,6 +1,7 @@
 //! The HTTP server of every service, its middleware and its extractors.
 
 mod body;
+mod body_limits;
 mod client_ip;
 mod connections;
 mod memory;
@@ -18,7 +19,8 @@ mod tls;
 use actix_web::{HttpResponse, http::StatusCode};
 
 pub use crate::{failure::ErrorBody, request_id::request_id};
-pub use body::{Body, BodyError, BodyLimits, Form, Json, JsonSource, read_body};
+pub use body::{Body, BodyError, Form, Json, JsonSource, read_body};
+pub use body_limits::BodyLimits;
 pub use client_ip::ClientIp;
 pub use memory::{RequestMemory, reserve_for_response};
 pub use middleware::RendersPages;

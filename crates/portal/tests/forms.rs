@@ -22,3 +22,11 @@ async fn a_form_that_does_not_arrive_is_a_timeout_of_the_request() {
         testkit::check_slow_form(&replica, path).await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unfinished_forms_leave_memory_for_others() {
+    let limits = [("HTTP__MAX_INFLIGHT", "0"), ("HTTP__BODY_TIMEOUT", "5m")];
+    let settings = [&SETTINGS[..], &limits, &[("HTTP__REQUEST_TIMEOUT", "5m")]].concat();
+    let replica = Replica::start_pages("portal", env!("CARGO_BIN_EXE_portal"), &settings).await;
+    testkit::check_unfinished_forms(&replica, "/sign-out").await;
+}

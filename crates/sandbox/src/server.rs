@@ -106,7 +106,11 @@ fn bind(
     let factory = move || {
         App::new()
             .app_data(sandbox.clone())
-            .app_data(BodyLimits { max_bytes: BODY_LIMIT, ..BodyLimits::default() })
+            .app_data(BodyLimits {
+                max_bytes: BODY_LIMIT,
+                max_public_bytes: BODY_LIMIT,
+                ..BodyLimits::default()
+            })
             .app_data(web::QueryConfig::default().error_handler(control::invalid_query))
             .configure(control::routes)
             .configure(catalogue::routes)

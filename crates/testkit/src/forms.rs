@@ -14,6 +14,8 @@ const TIMEOUT: Duration = Duration::from_secs(300);
 const MEMORY_LIMIT_KIB: u64 = 128 * 1024;
 /// Requests at once.
 const SENDERS: usize = 6;
+/// Forms that do not arrive.
+const UNFINISHED_FORMS: usize = 3;
 
 /// Checks that compressed forms to these paths take no memory. Nobody is signed in. A form is too large, or refused
 /// unread while others fill the budget for bodies.
@@ -48,6 +50,31 @@ pub async fn check_slow_form(replica: &Replica, path: &str) {
     let read = tokio::time::timeout(TIMEOUT, stream.read_exact(&mut status)).await;
     read.expect("the form is still awaited").unwrap();
     assert_eq!(String::from_utf8_lossy(&status), "HTTP/1.1 408");
+}
+
+/// Checks that forms of which only a byte arrives leave memory for a form to the same path, in a process with memory
+/// for one form of the largest size. Nobody is signed in.
+pub async fn check_unfinished_forms(replica: &Replica, path: &str) {
+    let address = replica.url.strip_prefix("http://").unwrap();
+    let mut waiting = Vec::new();
+    for _ in 0..UNFINISHED_FORMS {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        // Its length is not known, so it could be the largest.
+        let start = format!(
+            "POST {path} HTTP/1.1\r\nHost: {address}\r\nExpect: 100-continue\r\n\
+             Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n"
+        );
+        stream.write_all(start.as_bytes()).await.unwrap();
+        // The process waits for the form now.
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).await.unwrap();
+        assert_eq!(String::from_utf8_lossy(&status), "HTTP/1.1 100");
+        waiting.push(stream);
+    }
+    let form = platform::http_client(TIMEOUT).unwrap().post(format!("{}{path}", replica.url));
+    let form = form.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded").body("a=b");
+    assert_ne!(form.send().await.unwrap().status(), StatusCode::TOO_MANY_REQUESTS);
+    drop(waiting);
 }
 
 fn gzipped_letters(megabytes: usize) -> Vec<u8> {

@@ -51,7 +51,7 @@ pub(crate) struct AcceptInvitationRequest {
     #[schema(max_length = 1000)]
     address: Option<String>,
     /// The browser, for the list of sessions.
-    #[schema(max_length = 100_000)]
+    #[schema(max_length = 10_000)]
     user_agent: Option<String>,
     /// The session that the browser has until now. It ends.
     #[schema(max_length = 1000)]

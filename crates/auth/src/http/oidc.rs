@@ -50,7 +50,7 @@ pub(crate) struct FinishOidcRequest {
     #[schema(max_length = 1000)]
     state: String,
     /// The browser, for the list of sessions.
-    #[schema(max_length = 100_000)]
+    #[schema(max_length = 10_000)]
     user_agent: Option<String>,
     /// The session that the browser has until now. It ends.
     #[schema(max_length = 1000)]

@@ -39,7 +39,7 @@ pub(crate) struct SignInRequest {
     #[schema(max_length = 1000, example = "287082")]
     totp_code: Option<String>,
     /// The browser, for the list of sessions.
-    #[schema(max_length = 100_000)]
+    #[schema(max_length = 10_000)]
     user_agent: Option<String>,
     /// The session that the browser has until now. It ends.
     #[schema(max_length = 1000)]

@@ -180,11 +180,15 @@ async fn a_token_request_without_memory_for_its_body_can_be_sent_again() {
         ("HTTP__REQUEST_TIMEOUT", "2m"),
     ];
     let app = TestApp::start_with(&settings).await;
-    let head = "POST /oauth/token HTTP/1.1\r\nHost: auth\r\nContent-Length: 65536\r\n\r\n";
+    let head = format!(
+        "POST /v1/merchants HTTP/1.1\r\nHost: auth\r\nAuthorization: Bearer {}\r\n\
+         Content-Type: application/json\r\nContent-Length: 65536\r\n\r\n",
+        app.operator_token,
+    );
     let waiting = RefCell::new(Vec::new());
     let rejected = eventually("the memory is used up", TIMEOUT, async || {
         // The service may reject a body that arrives while it reads another one.
-        let connection = app.service.raw_connection(head).await;
+        let connection = app.service.raw_connection(&head).await;
         waiting.borrow_mut().push(connection);
         let request = app.request(Method::POST, "/oauth/token");
         let response = request.json(&token_request(OPERATOR, OPERATOR_SECRET)).send().await;
@@ -201,6 +205,35 @@ async fn a_token_request_without_memory_for_its_body_can_be_sent_again() {
         (status == StatusCode::OK).then_some(())
     })
     .await;
+    app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn announced_bodies_without_a_token_leave_memory_for_token_requests() {
+    let settings = [
+        ("HTTP__MAX_BODY", "32768"),
+        // Memory for one body of the largest size.
+        ("HTTP__MAX_INFLIGHT", "0"),
+        ("HTTP__BODY_TIMEOUT", "5m"),
+        ("HTTP__REQUEST_TIMEOUT", "5m"),
+    ];
+    let app = TestApp::start_with(&settings).await;
+    let mut waiting = Vec::new();
+    for path in ["/oauth/token", "/v1/sessions", "/v1/oidc/start", "/v1/invitations/show"] {
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: auth\r\nContent-Type: application/json\r\n\
+             Expect: 100-continue\r\nContent-Length: 32768\r\n\r\n{{"
+        );
+        let mut connection = app.service.raw_connection(&head).await;
+        // The service waits for the body now.
+        let mut status = [0; 12];
+        connection.read_exact(&mut status).await.unwrap();
+        assert_eq!(&status, b"HTTP/1.1 100", "{path}");
+        waiting.push(connection);
+        let (status, _) = app.request_token(OPERATOR, OPERATOR_SECRET).await;
+        assert_eq!(status, StatusCode::OK, "{path}");
+    }
+    drop(waiting);
     app.stop().await;
 }
 

@@ -2,30 +2,19 @@
 
 use std::{future::Future, io::Read as _, pin::Pin, time::Duration};
 
-use actix_web::{FromRequest, HttpRequest, dev::Payload, error::PayloadError, http::header};
+use actix_web::{
+    FromRequest, HttpMessage as _, HttpRequest, dev::Payload, error::PayloadError, http::header,
+};
 use bytes::{Bytes, BytesMut};
 use domain::json::{Document, Field, ParseError};
 use flate2::read::MultiGzDecoder;
 use futures_util::StreamExt;
 
-use super::RequestMemory;
-use crate::{ErrorKind, Failure, Overloaded, Problem};
+use super::{BodyLimits, RequestMemory};
+use crate::{ErrorKind, Failure, Overloaded, Problem, identity::Caller};
 
 /// A larger body is parsed and read off the HTTP workers, on which all other requests would wait meanwhile.
 const MAX_INLINE_BYTES: usize = 64 * 1024;
-
-/// How long a body may be and may take. The HTTP settings set them.
-#[derive(Debug, Clone, Copy)]
-pub struct BodyLimits {
-    pub max_bytes: usize,
-    pub timeout: Duration,
-}
-
-impl Default for BodyLimits {
-    fn default() -> Self {
-        Self { max_bytes: 1 << 20, timeout: Duration::from_secs(15) }
-    }
-}
 
 /// The reason why a body could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -199,7 +188,9 @@ async fn read(
     payload: Payload,
 ) -> Result<(Bytes, RequestMemory), BodyError> {
     let limits = request.app_data::<BodyLimits>().copied().unwrap_or_default();
-    let BodyLimits { max_bytes: limit, timeout } = limits;
+    let BodyLimits { max_bytes, max_public_bytes, timeout } = limits;
+    let has_token = request.extensions().contains::<Caller>();
+    let limit = if has_token { max_bytes } else { max_public_bytes };
     let encoding =
         request.headers().get(header::CONTENT_ENCODING).map(|value| value.to_str().unwrap_or("?"));
     let gzipped = match encoding.map(|value| value.trim().to_ascii_lowercase()).as_deref() {
@@ -213,8 +204,10 @@ async fn read(
         return Err(BodyError::TooLarge(limit));
     }
     let memory = RequestMemory::acquire_for_body(request)?;
-    let raw = tokio::time::timeout(timeout, collect(payload, limit)).await;
+    let raw = tokio::time::timeout(timeout, collect(payload, limit, &memory)).await;
     let raw = raw.map_err(|_elapsed| BodyError::TooSlow)??;
+    // A gzipped body may have any length.
+    memory.enlarge_for_body(if gzipped { limit } else { raw.len() })?;
     let body = if gzipped { off_worker(move || decompress(&raw, limit)).await?? } else { raw };
     memory.shrink_to_body(body.len());
     Ok((body, memory))
@@ -235,7 +228,11 @@ async fn off_worker<T: Send + 'static>(
     Ok(tokio::task::spawn_blocking(work).await?)
 }
 
-async fn collect(mut payload: Payload, limit: usize) -> Result<Bytes, BodyError> {
+async fn collect(
+    mut payload: Payload,
+    limit: usize,
+    memory: &RequestMemory,
+) -> Result<Bytes, BodyError> {
     let mut first = Bytes::new();
     let mut body = BytesMut::new();
     while let Some(chunk) = payload.next().await {
@@ -243,9 +240,11 @@ async fn collect(mut payload: Payload, limit: usize) -> Result<Bytes, BodyError>
             PayloadError::Overflow => BodyError::TooLarge(limit),
             _ => BodyError::Truncated,
         })?;
-        if first.len() + body.len() + chunk.len() > limit {
+        let arrived = first.len() + body.len() + chunk.len();
+        if arrived > limit {
             return Err(BodyError::TooLarge(limit));
         }
+        memory.enlarge_for_arrived(arrived)?;
         // A small body arrives in one chunk and is not copied.
         if first.is_empty() && body.is_empty() {
             first = chunk;

@@ -18,6 +18,7 @@ use utoipa_actix_web::{AppExt as _, service_config::ServiceConfig};
 
 use super::{
     BodyLimits, ErrorBody, Settings,
+    body_limits::SMALL_BODY_BYTES,
     connections::Connections,
     memory::HttpMemory,
     middleware::observe,
@@ -80,10 +81,9 @@ pub(crate) fn bind(
     let connections = Connections::start(settings, limits.clone(), tasks);
     let verifier = web::Data::from(verifier);
     let http_settings = web::Data::new(settings.clone());
-    let body_limits =
-        BodyLimits { max_bytes: settings.max_body_bytes, timeout: settings.body_timeout };
+    let body_limits = body_limits(settings, &document);
     let limits = web::Data::from(limits);
-    let memory = web::Data::new(HttpMemory::new(settings));
+    let memory = web::Data::new(HttpMemory::new(settings.max_inflight_bytes, body_limits));
     let factory = move || {
         App::new()
             .wrap(from_fn(observe))
@@ -135,6 +135,14 @@ pub(crate) fn bind(
         None => (server.listen(listener)?, "http"),
     };
     Ok(Bound { server: server.run(), address, scheme })
+}
+
+/// The forms of pages may be as large as any body: pages are no operations, and nobody has a token.
+fn body_limits(settings: &Settings, document: &OpenApi) -> BodyLimits {
+    let max_bytes = settings.max_body_bytes;
+    let has_operations = !document.paths.paths.is_empty();
+    let max_public_bytes = if has_operations { SMALL_BODY_BYTES.min(max_bytes) } else { max_bytes };
+    BodyLimits { max_bytes, max_public_bytes, timeout: settings.body_timeout }
 }
 
 fn cores() -> usize {

@@ -129,6 +129,26 @@ impl Caller {
     }
 }
 
+#[cfg(test)]
+impl Caller {
+    /// The caller of a test that is about no merchant and no scope.
+    pub(crate) fn of_client(client: &str) -> Self {
+        let claims = Claims {
+            iss: "test".to_owned(),
+            sub: client.to_owned(),
+            aud: super::AUDIENCE.to_owned(),
+            client_id: client.to_owned(),
+            jti: "j".to_owned(),
+            iat: 0,
+            exp: 1,
+            scope: Default::default(),
+            merchant: None,
+            sid: None,
+        };
+        Self { claims: Arc::new(claims), merchant: None }
+    }
+}
+
 impl FromRequest for Caller {
     type Error = Problem;
     type Future = Pin<Box<dyn Future<Output = Result<Self, Problem>>>>;

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// A service, and a key whose tokens it accepts.
-async fn service_with_key() -> (Running, Key) {
+pub(crate) async fn service_with_key() -> (Running, Key) {
     let key = Key::new("k1");
     let service = start_with_jwks(&publish(&Arc::new(Mutex::new(vec![key.public()])))).await;
     wait_for_keys(&service, &key.token(|_, _| {})).await;

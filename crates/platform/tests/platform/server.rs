@@ -10,6 +10,7 @@ use tokio::{
     net::TcpStream,
 };
 
+use crate::authentication::service_with_key;
 use crate::{BLOCKING_REQUESTS, client, start};
 
 pub(crate) async fn raw(url: &str, bytes: &str) -> (String, Duration) {
@@ -87,12 +88,13 @@ async fn a_complete_request_waits_for_a_busy_worker() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_body_with_many_keys_is_parsed_off_the_worker() {
-    let service = start(&[]).await;
+    let (service, key) = service_with_key().await;
+    let token = key.token(|_, _| {});
     let keys: Vec<_> = (0..90_000).map(|key| format!("\"k{key}\":0")).collect();
     let body = format!("{{{}}}", keys.join(","));
     assert!(body.len() < 1 << 20);
     let echo = || {
-        let request = client().post(format!("{}/echo", service.url));
+        let request = client().post(format!("{}/orders", service.url)).bearer_auth(&token);
         request.header(header::CONTENT_TYPE, "application/json").body(body.clone()).send()
     };
     let (large, small) = tokio::join!(
@@ -142,6 +144,50 @@ async fn bodies_are_bounded_and_read_strictly() {
     .await;
     check(post(json, b"{}".to_vec()).header("content-encoding", "gzip"), StatusCode::BAD_REQUEST)
         .await;
+    assert!(service.stop().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_request_with_a_token_may_have_a_large_body() {
+    let (service, key) = service_with_key().await;
+    let token = key.token(|_, _| {});
+    let post = async |path: &str, length: usize| {
+        let body = format!("\"{}\"", "x".repeat(length - 2));
+        let request = client().post(format!("{}{path}", service.url)).bearer_auth(&token);
+        let request = request.header(header::CONTENT_TYPE, "application/json").body(body);
+        request.send().await.unwrap().status()
+    };
+    // This operation does not look at the token.
+    assert_eq!(post("/echo", 32 * 1024).await, StatusCode::OK);
+    assert_eq!(post("/echo", 32 * 1024 + 1).await, StatusCode::PAYLOAD_TOO_LARGE);
+    assert_eq!(post("/orders", 1024 * 1024).await, StatusCode::OK);
+    assert!(service.stop().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn announced_bodies_without_a_token_take_no_memory() {
+    // Memory for one body of the largest size.
+    let settings =
+        [("HTTP__MAX_BODY", "32768"), ("HTTP__MAX_INFLIGHT", "0"), ("HTTP__BODY_TIMEOUT", "5m")];
+    let service = start(&[&settings[..], &[("HTTP__REQUEST_TIMEOUT", "5m")]].concat()).await;
+    let address = service.url.strip_prefix("http://").unwrap();
+    let chunked = "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n";
+    let gzipped = "Content-Encoding: gzip\r\nContent-Length: 10\r\n\r\n{";
+    let mut waiting = Vec::new();
+    for announced in ["Content-Length: 32768\r\n\r\n{", chunked, gzipped].repeat(3) {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let head = "POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n";
+        let request = format!("{head}Expect: 100-continue\r\n{announced}");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        // The service waits for the body now.
+        let mut status = [0; 12];
+        stream.read_exact(&mut status).await.unwrap();
+        assert_eq!(&status, b"HTTP/1.1 100");
+        waiting.push(stream);
+    }
+    let request = client().post(format!("{}/echo", service.url));
+    assert_eq!(request.json(&json!({})).send().await.unwrap().status(), StatusCode::OK);
+    drop(waiting);
     assert!(service.stop().await);
 }
 
