@@ -52,7 +52,7 @@ pub(crate) struct Line {
     blocked_paid: Vec<i64>,
     unavailable_methods: Vec<UnavailableMethod>,
     /// The terms by reason, if the merchant has rules.
-    choices: Vec<ReasonChoices>,
+    pub(crate) choices: Vec<ReasonChoices>,
 }
 
 /// A unit that can be returned.
@@ -91,6 +91,13 @@ impl Line {
     pub(crate) fn refusal(&self, method: &str) -> Option<&Refusal> {
         let found = self.unavailable_methods.iter().find(|it| it.method == method);
         found.map(|found| &found.refusal)
+    }
+
+    /// Why nothing is possible for a reason: the first refusal, if every result and method has one.
+    pub(crate) fn refusal_of_reason(&self, reason: &str) -> Option<&Refusal> {
+        let refusals = self.options(reason)?.iter().map(|option| option.ineligible.as_ref());
+        let refusals: Vec<_> = refusals.collect::<Option<_>>()?;
+        refusals.into_iter().next()
     }
 
     /// The terms of a reason, by result and method. `None` if the merchant has no rules.
@@ -144,7 +151,7 @@ struct UnavailableMethod {
 
 /// The terms of reasons.
 #[derive(Debug, Clone, Deserialize)]
-struct ReasonChoices {
+pub(crate) struct ReasonChoices {
     /// Empty: every reason that is in no other entry.
     #[serde(default)]
     reasons: Vec<String>,

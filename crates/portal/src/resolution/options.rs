@@ -7,6 +7,7 @@ use crate::{
     draft::{Choice, Resolution},
     offer::Pickers,
     page::Page,
+    refusal,
     sent::Problem,
 };
 
@@ -30,6 +31,8 @@ pub(super) struct ItemOptions {
     pub(super) count: u32,
     pub(super) image: Option<String>,
     pub(super) options: Vec<ResolutionOption>,
+    /// Why there is no option.
+    pub(super) none: String,
     pub(super) exchange: Exchange,
     pub(super) error: Option<String>,
     chosen: Option<Resolution>,
@@ -72,6 +75,7 @@ impl ItemOptions {
             count: item.choice.count,
             image: page.portal.image(item.line.image_url.as_deref()).map(str::to_owned),
             options: possible.iter().map(option).collect(),
+            none: nothing_possible(page, item),
             exchange,
             error: None,
             chosen,
@@ -82,10 +86,9 @@ impl ItemOptions {
     /// Puts an error beside the item if its resolution is not possible.
     pub(super) fn check(&mut self, page: &Page) -> Option<Problem> {
         let title = &self.title;
+        let none = &self.none;
         let (id, text) = match (&self.chosen, &self.exchange) {
-            (None, _) if self.options.is_empty() => {
-                ("item", page.t1("resolution-none", "title", title))
-            }
+            (None, _) if self.options.is_empty() => ("item", none.clone()),
             (None, _) => ("resolution", page.t1("resolution-missing", "title", title)),
             (Some(Resolution::Exchange), Exchange::Shown(pickers)) => match &pickers.none {
                 Some(_) => ("resolution", page.t1("resolution-no-variant", "title", title)),
@@ -114,6 +117,15 @@ impl ItemOptions {
         };
         let variant = sku.unwrap_or_default().to_owned();
         Choice { resolution: self.chosen, variant, ..choice.clone() }
+    }
+}
+
+/// The refusal of the reason; or a gift can be neither exchanged nor paid out as a gift card.
+fn nothing_possible(page: &Page, item: &Item) -> String {
+    let title = &item.line.title;
+    match item.line.refusal_of_reason(&item.choice.reason) {
+        Some(refusal) => format!("{title}: {}", refusal::sentence(page, refusal, None)),
+        None => page.t1("resolution-none", "title", title),
     }
 }
 
@@ -148,6 +160,8 @@ fn hint(page: &Page, item: &Item, resolution: Resolution, is_gift: bool) -> Stri
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::{
         basket::tests::{item, page},
@@ -168,6 +182,28 @@ mod tests {
         let hints: Vec<_> = options.options.iter().map(|option| option.hint.as_str()).collect();
         assert_eq!(hints.first(), Some(&"You get €99.90 back."));
         assert!(hints.last().unwrap().contains("€5.00"), "{hints:?}");
+    }
+
+    #[test]
+    fn a_reason_with_which_nothing_is_possible_is_explained() {
+        let mut item = item("A-1~1~1~SMALL");
+        let expired = json!({ "code": "window_expired" });
+        let choices = json!([
+            { "reasons": ["SMALL"], "options": [
+                { "outcome": "refund", "method": "mail-back", "ineligible": expired },
+                { "outcome": "exchange", "method": "mail-back", "ineligible": expired },
+            ] },
+            { "reasons": [], "options": [{ "outcome": "refund", "method": "mail-back" }] },
+        ]);
+        item.line.choices = serde_json::from_value(choices).unwrap();
+        let fields = Fields::default();
+        let mut options = ItemOptions::new(&page(), &item, 3, false, Exchange::None, &fields);
+        let problem = options.check(&page()).unwrap();
+        let expected = format!("{}: The time for returns is over.", item.line.title);
+        assert_eq!((problem.id.as_str(), problem.text), ("item-3", expected));
+        item.choice.reason = "OTHER".to_owned();
+        let options = ItemOptions::new(&page(), &item, 3, false, Exchange::None, &fields);
+        assert_eq!(options.options.len(), 1);
     }
 
     #[test]
