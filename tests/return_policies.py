@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 METHODS = ["mail-back", "express-returns", "customer-keep"]
 OUTCOMES = ["refund", "exchange", "gift_card"]
 REASONS = {"SMALL": True, "DAMAGED": True, "OTHER": False}
-TAGS = ["sale", "Sale ", "bulky", "vip", "FinalSale"]
+TAGS = ["sale", "Sale ", "bulky", "vip", "FinalSale", " GRÖẞE", "ΟΔΟΣ"]
 EMAILS = ["ada@shop.example", "Eve@shop.example", None]
 ZONES = ["UTC", "America/New_York", "Asia/Tokyo"]
 CASES_OF_A_POLICY = 20
@@ -42,7 +42,7 @@ def bounds(rng, values, low="min", high="max"):
 
 def random_conditions(rng):
     makers = {
-        "line_tags": lambda: some(rng, ["sale", "bulky", "new"]),
+        "line_tags": lambda: some(rng, ["sale", "bulky", "new", "Größe", "οδος"]),
         "order_tags": lambda: some(rng, ["VIP", "gift"]),
         "skus": lambda: some(rng, ["TENT-*", "*-M", "SHIRT-L", "*H*R*", "*"]),
         "unit_price": lambda: bounds(rng, [999, 1000, 2500, 6000], "min_cents", "max_cents")

@@ -44,7 +44,7 @@ pub use return_method::ReturnMethod;
 pub use rules::{
     Conditions, Cost, DateRange, DayRange, Effects, Keep, Outcome, Policy, PolicyWarning,
     PriceRange, ReturnCount, Review, ReviewDecision, ReviewTerms, Rule, WeightRange, Window,
-    WindowStart, is_same_tag, matches_pattern,
+    WindowStart, matches_pattern, normalized_tag,
 };
 pub use secret_url::SecretUrl;
 pub use settings::{Settings, SupportContact};

@@ -4,13 +4,20 @@
 //! ([`UnitPolicy::offers`]), and quotes and new returns ask it for the choices of a request ([`decide_return`]). Facts come
 //! before rules, then the first rule that matches and names an effect decides it, then the merchant's other settings.
 //!
+//! The rules are prepared once for many decisions ([`PreparedPolicy`]), and conditions about an order or a line are checked
+//! once for all of its units ([`LinePolicies`]).
+//!
 //! See docs/decisions/return-policies.md.
 
 mod decide;
+mod lines;
 mod matching;
 mod offers;
+mod prepared;
 mod return_decision;
 mod window;
+
+use std::sync::Arc;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use chrono_tz::Tz;
@@ -21,7 +28,9 @@ use crate::order::{Order, OrderLine};
 use crate::returns::Resolution;
 
 pub use decide::{NON_RETURNABLE_TAGS, ReturnCost, UnitDecision};
+pub use lines::LinePolicies;
 pub use offers::{ChoiceOption, Offers, ReasonChoices, UnavailableMethod};
+pub use prepared::PreparedPolicy;
 pub use return_decision::{DecidedUnit, ReturnDecision, UnitRequest, decide_return};
 
 /// The facts that decide whether a unit can be returned.
@@ -75,28 +84,77 @@ pub struct Choice<'a> {
 }
 
 /// A merchant's settings at a time.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct PolicyAt<'a> {
     settings: &'a Settings,
+    prepared: Arc<PreparedPolicy>,
     now: DateTime<Utc>,
     zone: Tz,
 }
 
 impl<'a> PolicyAt<'a> {
     pub fn new(settings: &'a Settings, now: DateTime<Utc>) -> Self {
-        Self { settings, now, zone: settings.zone() }
+        Self::prepared(settings, &Arc::new(PreparedPolicy::new(settings)), now)
     }
 
-    /// The policy for one unit: the rules whose conditions about the unit hold.
+    /// A policy whose rules are prepared already. `prepared` was made from the same settings.
+    pub fn prepared(
+        settings: &'a Settings,
+        prepared: &Arc<PreparedPolicy>,
+        now: DateTime<Utc>,
+    ) -> Self {
+        Self { settings, prepared: Arc::clone(prepared), now, zone: settings.zone() }
+    }
+
+    /// The policy for one unit: the rules whose conditions about the unit hold. [`LinePolicies`] is faster for many units.
     pub fn unit(&self, facts: UnitFacts<'a>) -> UnitPolicy<'a> {
-        let rules = self.settings.policy.rules.iter();
-        let rules = rules.filter(|rule| self.concerns(&rule.when, &facts)).collect();
-        UnitPolicy { at: *self, facts, rules }
+        self.order(facts.order, facts.shopper).line(facts.line).unit(facts)
     }
 
     /// The day of a time in the merchant's time zone.
     fn day(&self, time: DateTime<Utc>) -> NaiveDate {
         time.with_timezone(&self.zone).date_naive()
+    }
+}
+
+/// A rule with its place among the rules.
+#[derive(Debug, Clone, Copy)]
+struct PlacedRule<'a> {
+    place: usize,
+    rule: &'a Rule,
+    /// The costs that the rule names in the currency of the order, in the order of [`ReturnMethod::ALL`].
+    costs: [Option<i64>; ReturnMethod::ALL.len()],
+}
+
+/// The policy for the lines of one order.
+#[derive(Debug)]
+pub struct OrderPolicy<'a> {
+    at: PolicyAt<'a>,
+    order: &'a Order,
+    /// The rules whose conditions about the order and its shopper hold, in their order.
+    rules: Vec<PlacedRule<'a>>,
+}
+
+/// The policy for the units of one line.
+#[derive(Debug)]
+pub struct LinePolicy<'a> {
+    at: PolicyAt<'a>,
+    /// The rules whose conditions about the unit hold, in their order.
+    rules: Arc<[PlacedRule<'a>]>,
+    /// The first tag of the line that forbids a return, as the order spells it.
+    final_sale_tag: Option<&'a str>,
+}
+
+impl<'a> LinePolicy<'a> {
+    /// The policy for one unit of the line.
+    pub fn unit(&self, facts: UnitFacts<'a>) -> UnitPolicy<'a> {
+        let Self { at, rules, final_sale_tag } = self;
+        UnitPolicy {
+            at: at.clone(),
+            facts,
+            rules: Arc::clone(rules),
+            final_sale_tag: *final_sale_tag,
+        }
     }
 }
 
@@ -106,7 +164,9 @@ pub struct UnitPolicy<'a> {
     at: PolicyAt<'a>,
     facts: UnitFacts<'a>,
     /// The rules whose conditions about the unit hold, in their order.
-    rules: Vec<&'a Rule>,
+    rules: Arc<[PlacedRule<'a>]>,
+    /// The first tag of the line that forbids a return, as the order spells it.
+    final_sale_tag: Option<&'a str>,
 }
 
 impl From<&Resolution> for Outcome {

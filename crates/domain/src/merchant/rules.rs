@@ -347,14 +347,10 @@ impl Cost {
     }
 }
 
-/// Whether two tags are the same. Case and surrounding spaces do not count, because merchants spell tags differently.
-pub fn is_same_tag(one: &str, other: &str) -> bool {
-    let letters = |tag: &str| tag.trim().chars().flat_map(char::to_lowercase).collect::<String>();
-    let [one, other] = [one.trim(), other.trim()];
-    match one.is_ascii() && other.is_ascii() {
-        true => one.eq_ignore_ascii_case(other),
-        false => letters(one) == letters(other),
-    }
+/// The spelling of a tag in which tags are compared. Case and surrounding spaces do not count, because merchants spell
+/// tags differently.
+pub fn normalized_tag(tag: &str) -> String {
+    tag.trim().to_lowercase()
 }
 
 /// Whether a text matches a pattern in which `*` stands for any characters.

@@ -2,11 +2,9 @@
 
 use chrono::{DateTime, Utc};
 
-use super::matching::fits;
-use super::{Choice, UnitPolicy};
-use crate::merchant::{
-    Keep, Outcome, ReturnMethod, ReviewTerms, Rule, Settings, Window, is_same_tag,
-};
+use super::matching::{fits, is_set};
+use super::{Choice, PlacedRule, UnitPolicy};
+use crate::merchant::{Keep, Outcome, ReturnMethod, ReviewTerms, Rule, Window};
 use crate::order::OrderStatus;
 use crate::returns::{Ineligible, IneligibleCode};
 
@@ -42,7 +40,7 @@ pub struct ReturnCost<'a> {
 struct Deciding<'a> {
     returnable: Option<&'a Rule>,
     window: Option<&'a Rule>,
-    cost: Option<&'a Rule>,
+    cost: Option<ReturnCost<'a>>,
     methods: Option<&'a Rule>,
     outcomes: Option<&'a Rule>,
     keep: Option<&'a Rule>,
@@ -83,12 +81,20 @@ impl<'a> UnitPolicy<'a> {
     /// Finds, for each effect, the first rule that matches and names it.
     fn deciding(&self, choice: &Choice<'_>) -> Deciding<'a> {
         let mut deciding = Deciding::default();
-        for rule in self.rules.iter().copied().filter(|rule| fits(&rule.when, choice)) {
+        let is_for_reason = self.at.prepared.reasons.holds(choice.reason);
+        let matching = self
+            .rules
+            .iter()
+            .filter(|it| is_set(&is_for_reason, it.place) && fits(&it.rule.when, choice));
+        for placed in matching {
+            let rule = placed.rule;
             let then = &rule.then;
+            if deciding.cost.is_none() {
+                deciding.cost = placed.cost(choice.method);
+            }
             let effects = [
                 (&mut deciding.returnable, then.returnable.is_some()),
                 (&mut deciding.window, then.window.is_some()),
-                (&mut deciding.cost, self.rule_cost(rule, choice.method).is_some()),
                 (&mut deciding.methods, then.methods.is_some()),
                 (&mut deciding.outcomes, then.outcomes.is_some()),
                 (&mut deciding.keep, then.keep.is_some()),
@@ -166,8 +172,7 @@ impl<'a> UnitPolicy<'a> {
             }
             Some(_) => {}
             None => {
-                let mut tags = self.facts.line.tags.iter();
-                if let Some(tag) = tags.find(|tag| is_non_returnable(tag, self.at.settings)) {
+                if let Some(tag) = self.final_sale_tag {
                     let detail = format!("items tagged {tag} cannot be returned");
                     return refuse(IneligibleCode::FinalSale, detail);
                 }
@@ -227,10 +232,7 @@ impl<'a> UnitPolicy<'a> {
     }
 
     fn cost(&self, choice: &Choice<'_>, deciding: &Deciding<'a>) -> ReturnCost<'a> {
-        let of_rule = deciding.cost.and_then(|rule| {
-            Some(ReturnCost { cents: self.rule_cost(rule, choice.method)?, rule: Some(rule) })
-        });
-        of_rule.unwrap_or_else(|| {
+        deciding.cost.unwrap_or_else(|| {
             let settings = self.at.settings;
             let mut offers = settings.returns.methods.iter();
             let offer = offers.find(|offer| offer.method == choice.method);
@@ -239,14 +241,14 @@ impl<'a> UnitPolicy<'a> {
             ReturnCost { cents: offer.map_or(0, |offer| offer.shipping_cost_cents), rule: None }
         })
     }
+}
 
-    /// The cost that a rule names for a method.
-    fn rule_cost(&self, rule: &Rule, method: ReturnMethod) -> Option<i64> {
-        let currency = self.facts.order.currency.code();
-        let own = &self.at.settings.currency;
-        let mut costs = rule.then.costs.iter().flatten();
-        let cost = costs.find(|cost| cost.is_for(method, currency, own))?;
-        Some(cost.shipping_cost_cents)
+impl<'a> PlacedRule<'a> {
+    /// The cost that the rule names for a method.
+    fn cost(&self, method: ReturnMethod) -> Option<ReturnCost<'a>> {
+        let mut costs = ReturnMethod::ALL.iter().zip(self.costs);
+        let (_, cents) = costs.find(|(own, _)| **own == method)?;
+        Some(ReturnCost { cents: cents?, rule: Some(self.rule) })
     }
 }
 
@@ -278,10 +280,4 @@ fn refuse(code: IneligibleCode, detail: impl Into<String>) -> Option<Ineligible>
 
 fn refuse_by(rule: &Rule, code: IneligibleCode, detail: impl Into<String>) -> Option<Ineligible> {
     Some(Ineligible::new(code, detail).by(rule))
-}
-
-/// Compares tags without case and surrounding spaces, because merchants spell them differently.
-fn is_non_returnable(tag: &str, settings: &Settings) -> bool {
-    let own = settings.final_sale_tags.iter().map(String::as_str);
-    NON_RETURNABLE_TAGS.into_iter().chain(own).any(|known| is_same_tag(known, tag))
 }

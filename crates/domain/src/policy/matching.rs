@@ -1,107 +1,147 @@
 //! Whether the conditions of a rule hold.
+//!
+//! Conditions about the order and its shopper are checked once for an order, and those about the line once for a line.
+
+use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::{Choice, PolicyAt, UnitFacts};
+use super::{Choice, LinePolicy, OrderPolicy, PlacedRule, PolicyAt, ShopperFacts};
 use crate::merchant::{
-    Conditions, DateRange, DayRange, PriceRange, ReturnCount, is_same_tag, matches_pattern,
+    Conditions, DateRange, DayRange, PriceRange, ReturnCount, ReturnMethod, Rule, matches_pattern,
+    normalized_tag,
 };
-use crate::order::OrderLine;
+use crate::order::{Order, OrderLine};
 
-impl PolicyAt<'_> {
-    /// Whether the conditions about the unit, its order and its shopper hold.
-    pub(super) fn concerns(&self, when: &Conditions, unit: &UnitFacts<'_>) -> bool {
-        let Conditions {
-            line_tags,
-            order_tags,
-            skus,
-            unit_price,
-            weight,
-            countries,
-            ordered,
-            days_since_order,
-            days_since_shipping,
-            days_since_delivery,
-            reasons: _,
-            methods: _,
-            outcomes: _,
-            concepts,
-            returns_of_shopper,
-            shoppers,
-        } = when;
-        let UnitFacts { order, line, .. } = unit;
-        let is_tag = |tag: &String, own: &String| is_same_tag(tag, own);
-        let country = &order.shipping_address.country_code;
-        any_of(line_tags, &line.tags, is_tag)
-            && any_of(order_tags, &order.tags, is_tag)
-            && any_of(skus, [sku(line)], |pattern, sku| matches_pattern(pattern, sku))
-            && unit_price.as_ref().is_none_or(|range| self.is_price(range, unit))
-            && weight.is_none_or(|range| {
-                line.weight.is_some_and(|weight| is_within(weight, range.min, range.max))
+impl<'a> PolicyAt<'a> {
+    /// The rules whose conditions about the order and its shopper hold.
+    pub fn order(&self, order: &'a Order, shopper: &'a ShopperFacts) -> OrderPolicy<'a> {
+        let tags = normalized_tags(&order.tags);
+        let has_tag = self.prepared.order_tags.holds(tags.iter().map(String::as_str));
+        let country = order.shipping_address.country_code.as_str();
+        let is_in_country = self.prepared.countries.holds([country]);
+        let is_listed = self.prepared.shoppers.holds(self.lists_with(shopper));
+        let since_order = Some(self.days_since(order.created_at));
+        let holds = |place: usize, when: &Conditions| {
+            is_set(&has_tag, place)
+                && is_set(&is_in_country, place)
+                && is_set(&is_listed, place)
+                && when.ordered.is_none_or(|range| self.is_day(range, order.created_at))
+                && are_days(when.days_since_order, since_order)
+                && when.returns_of_shopper.is_none_or(|count| self.is_count(count, shopper))
+        };
+        let rules = self.settings.policy.rules.iter().enumerate();
+        let rules = rules
+            .filter(|(place, rule)| holds(*place, &rule.when))
+            .map(|(place, rule)| PlacedRule {
+                place,
+                rule,
+                costs: self.costs(rule, order.currency.code()),
             })
-            && any_of(countries, [country], |wanted, own| wanted == own)
-            && ordered.is_none_or(|range| self.is_day(range, order.created_at))
-            && self.are_days(*days_since_order, Some(order.created_at))
-            && self.are_days(*days_since_shipping, line.shipped_date)
-            && self.are_days(*days_since_delivery, line.delivered_date)
-            && any_of(concepts, self.concept(unit), |wanted, own| wanted == own)
-            && returns_of_shopper.is_none_or(|count| self.is_count(count, unit))
-            && shoppers.as_ref().is_none_or(|names| self.is_listed(names, unit))
+            .collect();
+        OrderPolicy { at: self.clone(), order, rules }
     }
 
-    fn is_price(&self, range: &PriceRange, unit: &UnitFacts<'_>) -> bool {
-        let currency = range.currency.as_ref().unwrap_or(&self.settings.currency);
-        unit.order.currency.code() == currency
-            && is_within(unit.line.unit_price_amount_cents, range.min_cents, range.max_cents)
+    /// The names of the lists with the shopper.
+    fn lists_with(&self, shopper: &'a ShopperFacts) -> impl Iterator<Item = &'a str> {
+        let lists = &self.settings.policy.shoppers;
+        shopper.email.iter().flat_map(move |email| {
+            let with_email = lists.iter().filter(move |(_, list)| list.contains(email));
+            with_email.map(|(name, _)| name.as_str())
+        })
     }
 
     fn is_day(&self, range: DateRange, time: DateTime<Utc>) -> bool {
         is_within(self.day(time), range.from, range.until)
     }
 
-    fn are_days(&self, range: Option<DayRange>, since: Option<DateTime<Utc>>) -> bool {
-        let Some(range) = range else { return true };
-        since.is_some_and(|since| {
-            let days = (self.day(self.now) - self.day(since)).num_days();
-            is_within(days, range.min, range.max)
-        })
+    fn days_since(&self, time: DateTime<Utc>) -> i64 {
+        (self.day(self.now) - self.day(time)).num_days()
     }
 
-    /// The brand that sold the unit.
-    fn concept<'u>(&'u self, unit: &'u UnitFacts<'_>) -> Option<&'u String> {
-        let concepts = [&unit.line.concept, &unit.order.concept, &self.settings.concept];
-        concepts.into_iter().flatten().find(|concept| !concept.is_empty())
-    }
-
-    fn is_count(&self, count: ReturnCount, unit: &UnitFacts<'_>) -> bool {
-        let Some(returned_at) = &unit.shopper.returned_at else { return false };
+    fn is_count(&self, count: ReturnCount, shopper: &ShopperFacts) -> bool {
+        let Some(returned_at) = &shopper.returned_at else { return false };
         let since = self.now - TimeDelta::days(count.days);
         let returns = returned_at.iter().filter(|at| **at > since && **at <= self.now).count();
         is_within(i64::try_from(returns).unwrap_or(i64::MAX), count.min, count.max)
     }
 
-    fn is_listed(&self, names: &[String], unit: &UnitFacts<'_>) -> bool {
-        let Some(email) = &unit.shopper.email else { return false };
-        let lists = &self.settings.policy.shoppers;
-        names.iter().filter_map(|name| lists.get(name)).any(|list| list.contains(email))
+    /// The cost that a rule names for each method.
+    fn costs(&self, rule: &Rule, currency: &str) -> [Option<i64>; ReturnMethod::ALL.len()] {
+        let own = &self.settings.currency;
+        let mut costs = [None; ReturnMethod::ALL.len()];
+        for (cost, method) in costs.iter_mut().zip(ReturnMethod::ALL) {
+            let mut named = rule.then.costs.iter().flatten();
+            let first = named.find(|it| it.is_for(*method, currency, own));
+            *cost = first.map(|it| it.shipping_cost_cents);
+        }
+        costs
     }
 }
 
-/// Whether the conditions about the choice hold.
-pub(super) fn fits(when: &Conditions, choice: &Choice<'_>) -> bool {
-    any_of(&when.reasons, choice.reason, |wanted, own| wanted == own)
-        && any_of(&when.methods, [choice.method], |wanted, own| *wanted == own)
-        && any_of(&when.outcomes, [choice.outcome], |wanted, own| *wanted == own)
+impl<'a> OrderPolicy<'a> {
+    /// The rules whose conditions about the line hold, too.
+    pub fn line(&self, line: &'a OrderLine) -> LinePolicy<'a> {
+        let Self { at, rules, .. } = self;
+        let tags = normalized_tags(&line.tags);
+        let has_tag = at.prepared.line_tags.holds(tags.iter().map(String::as_str));
+        let is_of_concept = at.prepared.concepts.holds(self.concept(line));
+        let since_shipping = line.shipped_date.map(|time| at.days_since(time));
+        let since_delivery = line.delivered_date.map(|time| at.days_since(time));
+        let holds = |PlacedRule { place, rule, .. }: &&PlacedRule<'a>| {
+            let when = &rule.when;
+            is_set(&has_tag, *place)
+                && is_set(&is_of_concept, *place)
+                && when.unit_price.as_ref().is_none_or(|range| self.is_price(range, line))
+                && when.weight.is_none_or(|range| {
+                    line.weight.is_some_and(|weight| is_within(weight, range.min, range.max))
+                })
+                && are_days(when.days_since_shipping, since_shipping)
+                && are_days(when.days_since_delivery, since_delivery)
+                && when.skus.as_ref().is_none_or(|patterns| {
+                    patterns.iter().any(|pattern| matches_pattern(pattern, sku(line)))
+                })
+        };
+        let rules: Arc<[_]> = rules.iter().filter(holds).copied().collect();
+        let mut spelled = line.tags.iter().zip(&tags);
+        let final_sale_tag = spelled
+            .find(|(_, tag)| at.prepared.is_final_sale(tag))
+            .map(|(spelling, _)| spelling.as_str());
+        LinePolicy { at: at.clone(), rules, final_sale_tag }
+    }
+
+    fn is_price(&self, range: &PriceRange, line: &OrderLine) -> bool {
+        let currency = range.currency.as_ref().unwrap_or(&self.at.settings.currency);
+        self.order.currency.code() == currency
+            && is_within(line.unit_price_amount_cents, range.min_cents, range.max_cents)
+    }
+
+    /// The brand that sold the line.
+    fn concept<'c>(&'c self, line: &'c OrderLine) -> Option<&'c str> {
+        let concepts = [&line.concept, &self.order.concept, &self.at.settings.concept];
+        let mut concepts = concepts.into_iter().flatten().map(String::as_str);
+        concepts.find(|concept| !concept.is_empty())
+    }
 }
 
-/// Whether one of the wanted values is that of the unit. Without wanted values the condition holds.
-fn any_of<W, O: Copy>(
-    wanted: &Option<Vec<W>>,
-    own: impl IntoIterator<Item = O>,
-    is_same: impl Fn(&W, O) -> bool,
-) -> bool {
-    let Some(wanted) = wanted else { return true };
-    own.into_iter().any(|own| wanted.iter().any(|wanted| is_same(wanted, own)))
+/// Whether the conditions about the method and the result hold. [`super::PreparedPolicy`] has those about the reason.
+pub(super) fn fits(when: &Conditions, choice: &Choice<'_>) -> bool {
+    when.methods.as_ref().is_none_or(|methods| methods.contains(&choice.method))
+        && when.outcomes.as_ref().is_none_or(|outcomes| outcomes.contains(&choice.outcome))
+}
+
+/// Whether the condition of the rule at a place holds.
+pub(super) fn is_set(holds: &[bool], place: usize) -> bool {
+    holds.get(place).is_some_and(|holds| *holds)
+}
+
+fn normalized_tags(tags: &[String]) -> Vec<String> {
+    tags.iter().map(|tag| normalized_tag(tag)).collect()
+}
+
+/// A range never holds for an unknown number of days.
+fn are_days(range: Option<DayRange>, days: Option<i64>) -> bool {
+    range.is_none_or(|range| days.is_some_and(|days| is_within(days, range.min, range.max)))
 }
 
 /// An absent end is open.

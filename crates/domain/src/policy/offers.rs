@@ -106,7 +106,7 @@ impl UnitPolicy<'_> {
 
     /// The reasons that rules about this unit name, and one entry for all others.
     fn reasons(&self) -> Vec<Reason<'_>> {
-        let named = self.rules.iter().flat_map(|rule| rule.when.reasons.iter().flatten());
+        let named = self.rules.iter().flat_map(|it| it.rule.when.reasons.iter().flatten());
         let named: BTreeSet<_> = named.map(String::as_str).collect();
         let settings = self.at.settings;
         let is_named = |code: &str| named.contains(code);

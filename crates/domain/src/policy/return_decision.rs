@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Choice, PolicyAt, ReturnCost, UnitDecision, UnitFacts};
+use super::{Choice, LinePolicies, PolicyAt, ReturnCost, UnitDecision, UnitFacts};
 use crate::merchant::{Outcome, ReturnMethod, ReviewTerms, Rule};
 use crate::returns::{Ineligible, StaffOverride};
 
@@ -47,10 +47,11 @@ pub fn decide_return<'a>(
     let kept_by_order: BTreeMap<_, _> = kept.collect();
     let paid = units.iter().map(|unit| unit.facts.paid_amount_cents);
     let return_paid_cents: i64 = paid.chain(kept_by_order.into_values()).sum();
+    let mut policies = LinePolicies::new(policy.clone());
     let decide = |unit: &UnitRequest<'a>| {
         let UnitRequest { facts, reason, outcome } = *unit;
         let choice = Choice { reason: Some(reason), method, outcome, return_paid_cents };
-        let decision = policy.unit(facts).decide(&choice);
+        let decision = policies.unit(facts).decide(&choice);
         let eligibility = match &decision.refusal {
             None => Ok(None),
             Some(refusal) if staff.is_some() && refusal.code.is_overridable() => {

@@ -1,4 +1,5 @@
 mod agreement;
+mod cost;
 mod guide;
 mod rules;
 mod settings;

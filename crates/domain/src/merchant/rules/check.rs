@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::shadowed::{ComparedRule, Numbers};
 use super::{Outcome, Policy};
 use crate::json::FieldError;
 use crate::merchant::policy::{ReturnPolicy, WITHDRAWAL};
@@ -62,9 +63,12 @@ impl Policy {
 
     /// Rules without an effect, because earlier rules match whenever they do and name the same effects.
     pub fn warnings(&self, merchant_currency: &str) -> Vec<PolicyWarning> {
+        let mut numbers = Numbers::default();
+        let compared = self.rules.iter();
+        let compared: Vec<_> =
+            compared.map(|rule| ComparedRule::new(rule, merchant_currency, &mut numbers)).collect();
         let warning = |(index, rule): (usize, &super::Rule)| {
-            let earlier = self.rules.get(..index)?;
-            let names = rule.shadowed_by(earlier, merchant_currency)?;
+            let names = compared.get(index)?.shadowed_by(compared.get(..index)?)?;
             Some(PolicyWarning {
                 field: format!("$.policy.rules[{index}]"),
                 rule: rule.id.clone(),

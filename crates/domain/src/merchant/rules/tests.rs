@@ -188,3 +188,31 @@ fn a_rule_that_never_decides_anything_is_a_warning() {
         "#]],
     );
 }
+
+#[test]
+fn warnings_about_the_longest_policy_take_little_time() {
+    let tags: Vec<_> = (0..100).map(|tag| format!("{}-{tag}", "Größe".repeat(40))).collect();
+    let countries: Vec<_> =
+        ('A'..='Z').flat_map(|a| ('A'..='Z').map(move |b| format!("{a}{b}"))).take(250).collect();
+    let patterns: Vec<_> = (0..10).map(|sku| format!("*{}*{sku}", "A".repeat(240))).collect();
+    let costs: Vec<_> = (0..50).map(|cents| json!({ "shipping_cost_cents": cents })).collect();
+    let rules: Vec<_> = (0..100)
+        .map(|rule| {
+            let when = json!({ "line_tags": tags, "order_tags": tags, "countries": countries,
+                               "concepts": tags, "skus": patterns });
+            json!({ "id": format!("r{rule}"), "when": when, "then": { "costs": costs } })
+        })
+        .collect();
+    let mut settings = Settings::new("Acme");
+    settings.policy.rules = serde_json::from_value(json!(rules)).unwrap();
+    let time = || {
+        let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+        let nanoseconds = stat.split_whitespace().next().unwrap().parse().unwrap();
+        std::time::Duration::from_nanos(nanoseconds)
+    };
+    let started_at = time();
+    assert_eq!(settings.policy.warnings("USD").len(), 99);
+    let taken = time() - started_at;
+    // A comparison of each value with each value takes minutes in a debug build.
+    assert!(taken < std::time::Duration::from_secs(20), "{taken:?}");
+}
