@@ -21,6 +21,8 @@ use crate::merchant::patch::replace;
 const MAX_RULES: usize = 100;
 const MAX_LISTS: usize = 10;
 const MAX_SHOPPERS: usize = 1_000;
+/// Patterns of all rules together. Each line of an order is compared with each pattern.
+const MAX_PATTERNS: usize = 1_000;
 
 /// Changes to the rules. `rules` and `shoppers` each replace the previous value.
 #[derive(Debug, Clone, Default, PartialEq, ToSchema)]
@@ -37,8 +39,19 @@ impl RulesChange {
     pub(in crate::merchant) fn read(document: &Object<'_>) -> Option<Self> {
         let mut ids = BTreeSet::new();
         let rule = object(|rule| read_rule(rule, &mut ids));
+        let mut read_rules = array(0..=MAX_RULES, rule);
+        let rules = |field: Field<'_>| {
+            let rules = read_rules(field)?;
+            let patterns = |rule: &Rule| rule.when.skus.as_ref().map_or(0, Vec::len);
+            if rules.iter().map(patterns).sum::<usize>() > MAX_PATTERNS {
+                return field.invalid(format!(
+                    "must have at most {MAX_PATTERNS} patterns of SKUs together"
+                ));
+            }
+            Some(rules)
+        };
         read_fields!(document => Self {
-            rules: document.optional("rules", array(0..=MAX_RULES, rule)),
+            rules: document.optional("rules", rules),
             shoppers: document.optional("shoppers", shoppers),
         })
     }

@@ -216,3 +216,23 @@ fn warnings_about_the_longest_policy_take_little_time() {
     // A comparison of each value with each value takes minutes in a debug build.
     assert!(taken < std::time::Duration::from_secs(20), "{taken:?}");
 }
+
+#[test]
+fn the_patterns_of_all_rules_are_limited() {
+    let rules = |patterns: usize| {
+        let rule = |rule: usize, patterns: usize| {
+            let skus: Vec<_> = (0..patterns).map(|sku| format!("{sku}-*")).collect();
+            json!({ "id": format!("r{rule}"), "when": { "skus": skus }, "then": { "returnable": true } })
+        };
+        let mut rules: Vec<_> = (0..10).map(|it| rule(it, 100)).collect();
+        if patterns > 1_000 {
+            rules.push(rule(10, patterns - 1_000));
+        }
+        json!({ "rules": rules })
+    };
+    assert_eq!(changed(&json!({ "policy": rules(1_000) })).unwrap().policy.rules.len(), 10);
+    check_errors(
+        &rules(1_001),
+        &expect!["$.policy.rules: invalid (must have at most 1000 patterns of SKUs together)"],
+    );
+}
