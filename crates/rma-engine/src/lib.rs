@@ -11,6 +11,7 @@
 //! events that arrive twice, late or out of order have no wrong effect. `domain::returns` makes the
 //! decisions; this crate loads, saves and announces them in one transaction.
 
+mod blocking;
 mod consumers;
 mod deadlines;
 mod discrepancies;

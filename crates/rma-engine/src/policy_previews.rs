@@ -2,26 +2,30 @@
 //! last 90 days.
 //!
 //! A request looks at a limited number of returns and for a limited time, and its response has the place to continue
-//! from. A merchant has one preview at a time. Decisions are made outside of the HTTP workers.
+//! from. A merchant has one preview at a time. Orders are parsed and decisions are made outside of the HTTP workers, with
+//! a limited number of megabytes of orders in memory.
 //!
 //! See docs/decisions/return-policies.md.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+mod in_progress;
+mod loading;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::mem;
+use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use domain::access::MerchantId;
 use domain::merchant::{Merchant, Outcome, Settings};
-use domain::policy::{PolicyAt, ReturnDecision, UnitFacts, UnitRequest, decide_return};
+use domain::policy::{
+    PolicyAt, PreparedPolicy, ReturnDecision, UnitFacts, UnitRequest, decide_return,
+};
 use domain::returns::{Ineligible, Rma};
 use platform::Timestamp;
 use platform::http::ListOrder;
 use serde::Serialize;
-use tokio::task::spawn_blocking;
-use tokio::time::Instant;
 use utoipa::ToSchema;
 
+use self::in_progress::{Place, PreviewInProgress};
 use crate::App;
 use crate::error::Error;
 use crate::orders::returnable::ReturnableOrder;
@@ -30,28 +34,19 @@ use crate::returns::listing::cursor;
 use crate::store::orders::RowLock;
 use crate::store::search::{Search, search};
 
+pub(crate) use in_progress::Previews;
+pub(crate) use loading::{load, order_sizes, parts};
+
 /// Older returns are not looked at.
 const PERIOD: TimeDelta = TimeDelta::days(90);
-/// Returns whose orders are in memory at the same time.
+/// Returns that one statement reads.
 const CHUNK_RETURNS: i64 = 100;
 /// Returns of a response.
 const MAX_RETURNS: u64 = 2_000;
 /// Changed returns that a response lists.
 const MAX_LISTED: usize = 100;
-/// A response looks at no further returns after this time.
-const MAX_DURATION: Duration = Duration::from_secs(2);
 /// Units of the order that a preview shows.
 const MAX_UNITS: usize = 200;
-
-/// The merchants with a preview in progress.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Previews(Arc<Mutex<HashSet<MerchantId>>>);
-
-/// A preview in progress.
-pub(crate) struct PreviewInProgress<'a> {
-    previews: &'a Previews,
-    merchant: &'a MerchantId,
-}
 
 /// The decisions about an order.
 #[derive(Debug, Serialize, ToSchema)]
@@ -118,27 +113,6 @@ pub(crate) struct PreviewedReturn {
     review_rule: Option<String>,
 }
 
-impl Previews {
-    /// Starts the preview of a merchant. Fails while it has another one.
-    pub(crate) fn start<'a>(
-        &'a self,
-        merchant: &'a MerchantId,
-    ) -> Result<PreviewInProgress<'a>, Error> {
-        let mut merchants = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !merchants.insert(merchant.clone()) {
-            return Err(Error::PreviewInProgress);
-        }
-        Ok(PreviewInProgress { previews: self, merchant })
-    }
-}
-
-impl Drop for PreviewInProgress<'_> {
-    fn drop(&mut self) {
-        let mut merchants = self.previews.0.lock().unwrap_or_else(PoisonError::into_inner);
-        merchants.remove(self.merchant);
-    }
-}
-
 /// Previews the draft about one order.
 pub(crate) async fn of_order(
     app: &App,
@@ -146,16 +120,23 @@ pub(crate) async fn of_order(
     draft: Settings,
     order_identifier: &str,
 ) -> Result<OrderPreview, Error> {
+    let preview = app.previews.start(&merchant.identifier)?;
     let wanted = BTreeSet::from([order_identifier]);
     let conn = app.pool.get().await?;
     let now = app.clock.now();
     let mut units = OrderUnits::load(&conn, &merchant.identifier, &wanted, RowLock::None).await?;
     units.load_shoppers(&conn, &asking_for_both(merchant, &draft), now).await?;
+    drop(conn);
+    let current = merchant.clone();
     let draft = Merchant { settings: draft, ..merchant.clone() };
-    let show = |merchant: &Merchant| {
-        ReturnableOrder::page(&units, order_identifier, merchant, now, (0, MAX_UNITS))
+    let order = order_identifier.to_owned();
+    let decide = move |_: &Place| {
+        let show = |merchant: &Merchant| {
+            ReturnableOrder::page(&units, &order, merchant, now, (0, MAX_UNITS))
+        };
+        Ok::<_, Error>(OrderPreview { current: show(&current)?, draft: show(&draft)? })
     };
-    Ok(OrderPreview { current: show(merchant)?, draft: show(&draft)? })
+    preview.run(decide).await?
 }
 
 /// Previews the draft about returns of the last 90 days that follow `after`.
@@ -165,10 +146,11 @@ pub(crate) async fn of_history(
     draft: Settings,
     after: Option<(Timestamp, String)>,
 ) -> Result<HistoryPreview, Error> {
-    let _in_progress = app.previews.start(&merchant.identifier)?;
+    let in_progress = app.previews.start(&merchant.identifier)?;
     let asking = asking_for_both(merchant, &draft);
-    let settings = Arc::new((merchant.settings.clone(), draft));
-    let started_at = Instant::now();
+    let settings = [merchant.settings.clone(), draft];
+    let policies = Arc::new(in_progress.run(move |_| settings.map(PreparedSettings::new)).await?);
+    let mut history = History { app, in_progress, asking, policies, preview: Default::default() };
     let mut wanted = Search {
         merchant: Some(merchant.identifier.clone()),
         from: Some(app.clock.now() - PERIOD),
@@ -176,39 +158,112 @@ pub(crate) async fn of_history(
         after,
         ..Search::default()
     };
-    let mut preview = HistoryPreview::default();
     loop {
-        // A connection for each chunk, so that other readers get theirs between chunks.
         let mut conn = app.pool.reader(Some(merchant.identifier.as_str())).await?;
         let (returns, is_cut) = search(&mut conn, &wanted, CHUNK_RETURNS).await?;
+        drop(conn);
         let Some(last) = returns.last() else { break };
         let is_last = !is_cut && i64::try_from(returns.len()).is_ok_and(|it| it < CHUNK_RETURNS);
-        let next = cursor(last);
-        let oldest = last.created_at;
         wanted.after = Some((last.created_at, last.rma_identifier.clone()));
-        let units = returns.iter().flat_map(|rma| &rma.units);
-        let orders = units.map(|unit| unit.id.order_identifier.as_str()).collect();
-        let mut order_units =
-            OrderUnits::load(&conn, &merchant.identifier, &orders, RowLock::None).await?;
-        order_units.load_shoppers(&conn, &asking, oldest).await?;
-        drop(conn);
-        let both = Arc::clone(&settings);
-        let decide = move || {
-            let mut preview = preview;
-            preview.add(&returns, &order_units, &both);
-            preview
-        };
-        preview =
-            spawn_blocking(decide).await.map_err(|error| Error::Internal(error.to_string()))?;
+        let decided = history.add(&returns).await?;
+        let is_ended = decided < returns.len() || (!is_last && history.is_full());
+        if is_ended {
+            let last = decided.checked_sub(1).and_then(|it| returns.get(it));
+            history.preview.next = last.map(cursor);
+            break;
+        }
         if is_last {
             break;
         }
-        if preview.returns >= MAX_RETURNS || started_at.elapsed() > MAX_DURATION {
-            preview.next = Some(next);
-            break;
-        }
     }
-    Ok(preview)
+    Ok(history.preview)
+}
+
+/// A preview of returns in progress.
+struct History<'a> {
+    app: &'a App,
+    in_progress: PreviewInProgress,
+    /// The merchant with the rules of both policies.
+    asking: Merchant,
+    /// The merchant's policy and the draft.
+    policies: Arc<[PreparedSettings; 2]>,
+    preview: HistoryPreview,
+}
+
+impl History<'_> {
+    /// Decides about returns until the time is over. Returns the number of returns with decisions, at least one.
+    async fn add(&mut self, returns: &[Rma]) -> Result<usize, Error> {
+        let merchant = &self.asking.identifier;
+        let sizes = order_sizes(&self.app.pool, merchant, returns).await?;
+        let mut added = 0;
+        for part in parts(returns, &sizes) {
+            if added > 0 && self.is_full() {
+                break;
+            }
+            let decided = self.add_part(part, &sizes).await?;
+            added += decided;
+            if decided < part.len() {
+                break;
+            }
+        }
+        Ok(added)
+    }
+
+    /// As [`Self::add`], for returns whose orders are in memory at the same time.
+    async fn add_part(
+        &mut self,
+        returns: &[Rma],
+        sizes: &HashMap<String, usize>,
+    ) -> Result<usize, Error> {
+        let Self { app, in_progress, asking, policies, preview } = self;
+        let merchant = &asking.identifier;
+        let mut loaded =
+            load(&app.pool, &app.previews, in_progress, merchant, returns, sizes).await?;
+        if let Some(oldest) = returns.last() {
+            let conn = app.pool.reader(Some(merchant.as_str())).await?;
+            if asking.settings.policy.limits_keeping() {
+                loaded.units.load_returned(&conn, merchant).await?;
+            }
+            loaded.units.load_shoppers(&conn, asking, oldest.created_at).await?;
+        }
+        let returns = returns.to_vec();
+        let policies = Arc::clone(policies);
+        let mut next = mem::take(preview);
+        let decide = move |place: &Place| {
+            // The whole value, so that its memory is counted as long as the thread works.
+            let loaded = loaded;
+            let mut decided = 0;
+            for rma in &returns {
+                if decided > 0 && (place.is_over() || next.returns >= MAX_RETURNS) {
+                    break;
+                }
+                next.add(rma, &loaded.units, &policies);
+                decided += 1;
+            }
+            (next, decided)
+        };
+        let (next, decided) = in_progress.run(decide).await?;
+        *preview = next;
+        Ok(decided)
+    }
+
+    /// Whether the response has no room or no time for further returns.
+    fn is_full(&self) -> bool {
+        self.in_progress.is_over() || self.preview.returns >= MAX_RETURNS
+    }
+}
+
+/// Settings with their rules prepared for many decisions.
+struct PreparedSettings {
+    settings: Settings,
+    policy: Arc<PreparedPolicy>,
+}
+
+impl PreparedSettings {
+    fn new(settings: Settings) -> Self {
+        let policy = Arc::new(PreparedPolicy::new(&settings));
+        Self { settings, policy }
+    }
 }
 
 /// The merchant with the rules of both policies, which ask for facts about shoppers.
@@ -221,25 +276,23 @@ fn asking_for_both(merchant: &Merchant, draft: &Settings) -> Merchant {
 impl HistoryPreview {
     fn add(
         &mut self,
-        returns: &[Rma],
+        rma: &Rma,
         order_units: &OrderUnits,
-        (current, draft): &(Settings, Settings),
+        [current, draft]: &[PreparedSettings; 2],
     ) {
-        for rma in returns {
-            self.returns += 1;
-            let current = PreviewedReturn::new(rma, order_units, current);
-            let draft = PreviewedReturn::new(rma, order_units, draft);
-            self.current.add(&current, &rma.currency);
-            self.draft.add(&draft, &rma.currency);
-            if current == draft {
-                continue;
-            }
-            self.changed += 1;
-            if self.changes.len() < MAX_LISTED {
-                let rma_identifier = rma.rma_identifier.clone();
-                let created_at = rma.created_at;
-                self.changes.push(ChangedReturn { rma_identifier, created_at, current, draft });
-            }
+        self.returns += 1;
+        let current = PreviewedReturn::new(rma, order_units, current);
+        let draft = PreviewedReturn::new(rma, order_units, draft);
+        self.current.add(&current, &rma.currency);
+        self.draft.add(&draft, &rma.currency);
+        if current == draft {
+            return;
+        }
+        self.changed += 1;
+        if self.changes.len() < MAX_LISTED {
+            let rma_identifier = rma.rma_identifier.clone();
+            let created_at = rma.created_at;
+            self.changes.push(ChangedReturn { rma_identifier, created_at, current, draft });
         }
     }
 }
@@ -258,7 +311,7 @@ impl Figures {
 
 impl PreviewedReturn {
     /// The decision about a stored return at the time when it was started.
-    fn new(rma: &Rma, order_units: &OrderUnits, settings: &Settings) -> Self {
+    fn new(rma: &Rma, order_units: &OrderUnits, merchant: &PreparedSettings) -> Self {
         let loaded = rma.units.iter().filter_map(|unit| Some((unit, order_units.unit(&unit.id)?)));
         let orders: BTreeSet<_> =
             rma.units.iter().map(|unit| unit.id.order_identifier.as_str()).collect();
@@ -287,7 +340,7 @@ impl PreviewedReturn {
             .collect();
         // The moment before, so that the return itself does not count among the shopper's.
         let before = rma.created_at - TimeDelta::microseconds(1);
-        let policy = PolicyAt::new(settings, before);
+        let policy = PolicyAt::prepared(&merchant.settings, &merchant.policy, before);
         let ReturnDecision { units, cost, review } =
             decide_return(&policy, rma.return_method, &requests, None);
         Self {

@@ -10,6 +10,7 @@ pub(crate) mod report_batches;
 pub(crate) mod reviews;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use diesel_async::AsyncPgConnection;
 use domain::json::{FieldError, ValidationError};
@@ -21,6 +22,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::App;
+use crate::blocking::off_worker;
 use crate::error::Error;
 use crate::orders::units::OrderUnits;
 use crate::projection;
@@ -44,7 +46,7 @@ pub(crate) struct NewReturn {
 /// Quotes a return.
 pub(crate) async fn quote(
     app: &App,
-    merchant: &Merchant,
+    merchant: &Arc<Merchant>,
     request: &ReturnRequest,
     shopper: Option<&ProvenOrders>,
 ) -> Result<Quote, Error> {
@@ -53,8 +55,15 @@ pub(crate) async fn quote(
         OrderUnits::load(&conn, &merchant.identifier, &orders_of(request), RowLock::None).await?;
     let now = app.clock.now();
     order_units.load_shoppers(&conn, merchant, now).await?;
-    let assessment = assess(&order_units, request, merchant, now)?;
-    Ok(assessment.for_giftee(is_by_giftee(request, shopper)).quote())
+    drop(conn);
+    let is_by_giftee = is_by_giftee(request, shopper);
+    let merchant = Arc::clone(merchant);
+    let request = request.clone();
+    let quote = move || {
+        let assessment = assess(&order_units, &request, &merchant, now)?;
+        Ok::<_, Error>(assessment.for_giftee(is_by_giftee).quote())
+    };
+    off_worker(quote).await?
 }
 
 /// The orders of the requested units.

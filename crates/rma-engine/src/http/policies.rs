@@ -43,7 +43,7 @@ pub(crate) enum Preview {
 ///
 /// With `order_identifier`, the units of the order under the merchant's policy and under the draft. Without it, the
 /// decisions about the returns of the last 90 days, at the times when they were started: at most 2000 in a response. Add
-/// up the figures of all responses. A merchant has one preview of returns at a time. Changes nothing.
+/// up the figures of all responses. A merchant has one preview at a time. Changes nothing.
 #[utoipa::path(
     tag = "returns", security(("bearer" = ["returns"]), ("bearer" = ["read"])),
     params(("X-Service-Id" = Option<String>, Header)),

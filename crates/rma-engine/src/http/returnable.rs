@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use actix_web::body::{BodySize, MessageBody};
 use actix_web::web::Bytes;
@@ -14,10 +14,12 @@ use platform::Problem;
 use platform::http::{Query, reserve_for_response};
 use platform::shopper_proof::Requester;
 use serde::{Deserialize, Deserializer, de::Error as _};
+use tokio::task::{JoinHandle, spawn_blocking};
 use utoipa::IntoParams;
 
 use super::{READERS, budgeted_response, json_for, merchant_or_shopper};
 use crate::App;
+use crate::blocking::off_worker;
 use crate::error::Error;
 use crate::orders::returnable::{ReturnableJson, ReturnableOrder};
 use crate::orders::units::OrderUnits;
@@ -91,18 +93,32 @@ pub(crate) async fn show_returnable(
     // The handler still holds its connection, so the pool size limits how many orders are loaded
     // before their memory is reserved.
     reserve_for_response(&head, order_units.response_bytes())?;
+    drop(conn);
     let limit = query.limit.or(shopper.is_some().then(UnitLimit::default));
     if let Some(UnitLimit(limit)) = limit {
         let page = (query.after.unwrap_or(0), limit);
-        let page = ReturnableOrder::page(&order_units, &identifier, &merchant, now, page)?;
-        return budgeted_response(&head, &json_for(&page, is_giftee)?);
+        // An order may have megabytes of tags, and a policy ten thousand values.
+        let page = off_worker(move || {
+            let page = ReturnableOrder::page(&order_units, &identifier, &merchant, now, page)?;
+            json_for(&page, is_giftee)
+        });
+        return budgeted_response(&head, &page.await??);
     }
-    let json = ReturnableJson::open(order_units, &identifier, merchant, now)?;
-    Ok(HttpResponse::Ok().content_type("application/json").body(ReturnableBody(json)))
+    let open = move || ReturnableJson::open(order_units, &identifier, merchant, now);
+    let body = ReturnableBody::Ready(Some(Box::new(off_worker(open).await??)));
+    Ok(HttpResponse::Ok().content_type("application/json").body(body))
 }
 
-/// A response body that is serialized while it is sent.
-struct ReturnableBody(ReturnableJson);
+/// A response body that is serialized while it is sent, outside of the HTTP workers. If the client leaves, at most one
+/// further chunk is made.
+enum ReturnableBody {
+    /// `None` at the end.
+    Ready(Option<Box<ReturnableJson>>),
+    Working(JoinHandle<MadeChunk>),
+}
+
+/// The next chunk, and the JSON that makes those after it.
+type MadeChunk = (Box<ReturnableJson>, Result<Option<Vec<u8>>, Error>);
 
 impl MessageBody for ReturnableBody {
     type Error = Error;
@@ -113,9 +129,27 @@ impl MessageBody for ReturnableBody {
 
     fn poll_next(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        context: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, Error>>> {
-        let chunk = self.0.next_chunk().transpose();
-        Poll::Ready(chunk.map(|chunk| chunk.map(Bytes::from)))
+        loop {
+            match &mut *self {
+                Self::Ready(json) => {
+                    let Some(mut json) = json.take() else { return Poll::Ready(None) };
+                    *self = Self::Working(spawn_blocking(move || {
+                        let chunk = json.next_chunk();
+                        (json, chunk)
+                    }));
+                }
+                Self::Working(made) => {
+                    let made = ready!(Pin::new(made).poll(context));
+                    let (json, chunk) = match made {
+                        Ok((json, chunk)) => (Some(json), chunk),
+                        Err(error) => (None, Err(Error::Internal(error.to_string()))),
+                    };
+                    *self = Self::Ready(json.filter(|_| matches!(chunk, Ok(Some(_)))));
+                    return Poll::Ready(chunk.transpose().map(|chunk| chunk.map(Bytes::from)));
+                }
+            }
+        }
     }
 }

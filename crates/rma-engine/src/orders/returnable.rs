@@ -6,7 +6,9 @@ use std::{mem, vec};
 
 use chrono::{DateTime, Utc};
 use domain::merchant::{Merchant, ReturnPolicy};
-use domain::policy::{Offers, PolicyAt, ReasonChoices, UnavailableMethod};
+use domain::policy::{
+    LinePolicies, Offers, PolicyAt, PreparedPolicy, ReasonChoices, UnavailableMethod,
+};
 use domain::returns::{Amounts, Ineligible, UnitId};
 use platform::Timestamp;
 use serde::Serialize;
@@ -111,13 +113,14 @@ impl ReturnableOrder {
         (skipped, limit): (usize, usize),
     ) -> Result<Self, Error> {
         let (mut page, unit_refs) = Self::frame(order_units, identifier, merchant)?;
+        let mut policies = LinePolicies::new(PolicyAt::new(&merchant.settings, now));
         let mut bytes = 0;
         for unit_ref in unit_refs.iter().skip(skipped) {
             if page.units.len() == limit || bytes > MAX_PAGE_BYTES {
                 page.next = Some((skipped + page.units.len()).to_string());
                 break;
             }
-            let unit = show_unit_at(order_units, identifier, *unit_ref, merchant, now)?;
+            let unit = show_unit_at(order_units, identifier, *unit_ref, &mut policies)?;
             bytes += serde_json::to_string(&unit)?.len();
             page.units.push(unit);
         }
@@ -131,6 +134,7 @@ pub(crate) struct ReturnableJson {
     order_units: OrderUnits,
     order: String,
     merchant: Arc<Merchant>,
+    policy: Arc<PreparedPolicy>,
     now: Timestamp,
     left: Peekable<vec::IntoIter<UnitRef>>,
     /// JSON before the units, until it is sent.
@@ -158,6 +162,7 @@ impl ReturnableJson {
             tail: Some(tail.to_owned()),
             order: identifier.to_owned(),
             order_units,
+            policy: Arc::new(PreparedPolicy::new(&merchant.settings)),
             merchant,
             now,
         })
@@ -165,18 +170,20 @@ impl ReturnableJson {
 
     /// The next chunk; `None` at the end.
     pub(crate) fn next_chunk(&mut self) -> Result<Option<Vec<u8>>, Error> {
-        let Some(tail) = &self.tail else { return Ok(None) };
-        let mut chunk = mem::take(&mut self.head).into_bytes();
+        let Self { order_units, order, merchant, policy, now, left, head, tail } = self;
+        let Some(end) = tail.as_ref() else { return Ok(None) };
+        let mut chunk = mem::take(head).into_bytes();
+        let policy = PolicyAt::prepared(&merchant.settings, policy, *now);
+        let mut policies = LinePolicies::new(policy);
         while chunk.len() < MIN_CHUNK_BYTES {
-            let Some(unit_ref) = self.left.next() else {
-                chunk.extend_from_slice(tail.as_bytes());
-                self.tail = None;
+            let Some(unit_ref) = left.next() else {
+                chunk.extend_from_slice(end.as_bytes());
+                *tail = None;
                 break;
             };
-            let Self { order_units, order, merchant, now, .. } = &*self;
-            let unit = show_unit_at(order_units, order, unit_ref, merchant, *now)?;
+            let unit = show_unit_at(order_units, order, unit_ref, &mut policies)?;
             serde_json::to_writer(&mut chunk, &unit)?;
-            if self.left.peek().is_some() {
+            if left.peek().is_some() {
                 chunk.push(b',');
             }
         }
@@ -185,27 +192,24 @@ impl ReturnableJson {
 }
 
 /// The unit with one of the references that [`OrderUnits::unit_refs`] returned for the order.
-fn show_unit_at(
-    order_units: &OrderUnits,
+fn show_unit_at<'a>(
+    order_units: &'a OrderUnits,
     order: &str,
     unit_ref: UnitRef,
-    merchant: &Merchant,
-    now: Timestamp,
+    policies: &mut LinePolicies<'a>,
 ) -> Result<ReturnableUnit, Error> {
     let Some((id, unit)) = order_units.at(order, unit_ref) else {
         return Err(Error::Internal(format!("a unit of order {order} has disappeared")));
     };
-    Ok(show_unit(id, &unit, merchant, now))
+    Ok(show_unit(id, &unit, policies))
 }
 
-fn show_unit(
+fn show_unit<'a>(
     id: UnitId,
-    unit: &LoadedUnit<'_>,
-    merchant: &Merchant,
-    now: Timestamp,
+    unit: &LoadedUnit<'a>,
+    policies: &mut LinePolicies<'a>,
 ) -> ReturnableUnit {
-    let policy = PolicyAt::new(&merchant.settings, now);
-    let offers = policy.unit(unit.facts()).offers(unit.has_variants());
+    let offers = policies.offers(unit.facts(), unit.has_variants());
     let Offers { ineligible, window_ends_at, unavailable_methods, exchange_offered, choices } =
         offers;
     ReturnableUnit {

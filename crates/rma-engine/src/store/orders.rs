@@ -124,7 +124,8 @@ pub(crate) enum RowLock {
 }
 
 platform::rows! {
-    struct ProjectedRow {
+    /// A stored order that is not parsed yet.
+    pub(crate) struct UnparsedOrder {
         merchant: String,
         document: String,
         sequence: i64,
@@ -132,16 +133,47 @@ platform::rows! {
         stored_at: Timestamp,
         original_order_identifier: Option<String>,
     }
+
+    /// The stored size of an order.
+    pub(crate) struct OrderSize {
+        pub(crate) identifier: String,
+        pub(crate) bytes: i64,
+    }
+}
+
+impl UnparsedOrder {
+    /// The order with its merchant.
+    pub(crate) fn parse(self) -> Result<(String, Projected), DatabaseError> {
+        let projected = Projected {
+            order: read(&self.document)?,
+            sequence: self.sequence,
+            shipped_units: read(&self.shipped_units)?,
+            stored_at: self.stored_at,
+            original_order_identifier: self.original_order_identifier,
+            bytes: self.document.len() + self.shipped_units.len(),
+        };
+        Ok((self.merchant, projected))
+    }
 }
 
 /// Finds orders with their merchants. Leaves out unknown ones; with [`RowLock::UpdateOrSkip`] also locked ones,
 /// and all if together they exceed [`MAX_REQUEST_BATCH_BYTES`]. For `OFFSET 0` see
 /// [`held`](super::units::held). `(SELECT $1)` hides the length of the arrays from the planner, which keeps the plan.
 pub(crate) async fn find(
-    mut conn: &AsyncPgConnection,
+    conn: &AsyncPgConnection,
     keys: &BTreeSet<ResourceKey<'_>>,
     row_lock: RowLock,
 ) -> Result<Vec<(String, Projected)>, DatabaseError> {
+    let found = find_unparsed(conn, keys, row_lock).await?;
+    found.into_iter().map(UnparsedOrder::parse).collect()
+}
+
+/// As [`find`], for a caller that parses many orders outside of the HTTP workers.
+pub(crate) async fn find_unparsed(
+    mut conn: &AsyncPgConnection,
+    keys: &BTreeSet<ResourceKey<'_>>,
+    row_lock: RowLock,
+) -> Result<Vec<UnparsedOrder>, DatabaseError> {
     let (lock, max_bytes) = match row_lock {
         RowLock::None => ("OFFSET 0", i64::MAX),
         RowLock::Update => ("FOR NO KEY UPDATE", i64::MAX),
@@ -155,17 +187,23 @@ pub(crate) async fn find(
         format!(include_str!("find_orders.sql"), lock = lock),
         (merchants, identifiers, max_bytes),
     );
-    let rows: Vec<ProjectedRow> = prepared(query).load(&mut conn).await?;
-    let projected = |row: ProjectedRow| {
-        let projected = Projected {
-            order: read(&row.document)?,
-            sequence: row.sequence,
-            shipped_units: read(&row.shipped_units)?,
-            stored_at: row.stored_at,
-            original_order_identifier: row.original_order_identifier,
-            bytes: row.document.len() + row.shipped_units.len(),
-        };
-        Ok((row.merchant, projected))
-    };
-    rows.into_iter().map(projected).collect()
+    Ok(prepared(query).load(&mut conn).await?)
+}
+
+/// The sizes of a merchant's orders, without unknown ones. For `OFFSET 0` and `(SELECT $2)` see [`find`].
+pub(crate) async fn sizes(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    identifiers: &[&str],
+) -> Result<Vec<OrderSize>, DatabaseError> {
+    let query = sql(
+        "SELECT stored.identifier, stored.bytes \
+         FROM unnest((SELECT $2)) AS requested (identifier), LATERAL ( \
+             SELECT identifier, \
+                 (octet_length(document) + octet_length(shipped_units))::bigint AS bytes \
+             FROM orders WHERE merchant = $1 AND orders.identifier = requested.identifier OFFSET 0 \
+         ) AS stored",
+        (merchant.as_str(), identifiers.to_vec()),
+    );
+    Ok(prepared(query).load(conn).await?)
 }

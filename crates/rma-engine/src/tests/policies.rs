@@ -1,10 +1,17 @@
 //! Rules of merchants decide about lists, quotes and returns.
 
+use std::collections::HashMap;
+use std::sync::mpsc;
+
+use domain::access::MerchantId;
 use domain::merchant::{GiftCardOffer, MethodOffer, ReturnMethod};
+use tokio::sync::oneshot;
 
 use super::projecting::order;
 use super::quoting::quote;
 use super::*;
+use crate::policy_previews::{Previews, load, order_sizes, parts};
+use crate::store::search::{Search, search};
 
 /// The service, with the rules of acme, which offers all methods and a gift card.
 pub(super) async fn app_with(policy: Value) -> TestApp {
@@ -292,10 +299,70 @@ async fn a_long_preview_continues_where_it_ended() {
 
 #[test]
 fn a_merchant_has_one_preview_at_a_time() {
-    let previews = crate::policy_previews::Previews::default();
+    let previews = Previews::default();
     let [acme, rival] = ["acme", "rival"].map(|name| name.parse().unwrap());
     let first = previews.start(&acme).unwrap();
     assert!(previews.start(&acme).is_err() && previews.start(&rival).is_ok());
     drop(first);
     assert!(previews.start(&acme).is_ok());
+}
+
+#[tokio::test]
+async fn a_preview_has_its_place_until_its_thread_is_done() {
+    let previews = Previews::default();
+    let acme = "acme".parse().unwrap();
+    let preview = previews.start(&acme).unwrap();
+    let (started, has_started) = oneshot::channel();
+    let (release, released) = mpsc::channel::<()>();
+    let (noticed, was_abandoned) = oneshot::channel();
+    let request = tokio::spawn(async move {
+        let work = preview.run(move |place| {
+            started.send(place.is_over()).unwrap();
+            released.recv().unwrap();
+            noticed.send(place.is_abandoned() && place.is_over()).unwrap();
+        });
+        work.await.unwrap();
+    });
+    assert!(!has_started.await.unwrap());
+    // The client leaves, or the request takes too long.
+    request.abort();
+    assert!(request.await.unwrap_err().is_cancelled());
+    assert!(previews.start(&acme).is_err());
+    release.send(()).unwrap();
+    assert!(was_abandoned.await.unwrap());
+    eventually("the place is free", SOON, async || previews.start(&acme).is_ok().then_some(()))
+        .await;
+}
+
+#[tokio::test]
+async fn a_preview_loads_orders_in_parts_and_keeps_the_returned_lines() {
+    let app = app_with(json!({})).await;
+    let mut large = order("A", 1);
+    let mut other = large.items[0].clone();
+    other.identifier = "other".to_owned();
+    other.tags = (0..250).map(|tag| format!("tag-{tag}")).collect();
+    large.items.push(other);
+    app.store("acme", &large).await;
+    app.start_return(&refund_of("A", &[1])).await;
+    let merchant: MerchantId = app.service.own("acme").to_string().parse().unwrap();
+    let wanted = Search { merchant: Some(merchant.clone()), ..Search::default() };
+    let (returns, _) = search(&mut app.pool.get().await.unwrap(), &wanted, 10).await.unwrap();
+
+    let previews = Previews::default();
+    let preview = previews.start(&merchant).unwrap();
+    let sizes = order_sizes(&app.pool, &merchant, &returns).await.unwrap();
+    let loaded = load(&app.pool, &previews, &preview, &merchant, &returns, &sizes).await.unwrap();
+    let lines = loaded.units.orders["A"].order.items.iter().map(|line| line.identifier.as_str());
+    assert_eq!(lines.collect::<Vec<_>>(), [large.items[0].identifier.as_str()]);
+    assert!(loaded.units.unit(&returns[0].units[0].id).is_some());
+    assert_eq!(previews.memory.used_bytes(), sizes["A"].div_ceil(1024) * 1024);
+    drop(loaded);
+    assert_eq!(previews.memory.used_bytes(), 0);
+
+    let three = vec![returns[0].clone(); 3];
+    let lengths = |megabytes: usize| {
+        let sizes = HashMap::from([("A".to_owned(), megabytes << 20)]);
+        parts(&three, &sizes).iter().map(|part| part.len()).collect::<Vec<_>>()
+    };
+    assert_eq!([lengths(1), lengths(2), lengths(5)], [vec![3], vec![2, 1], vec![1, 1, 1]]);
 }
