@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use diesel_async::AsyncPgConnection;
 use domain::{
     access::MerchantId,
+    json::{Document, ValidationError, object},
     merchant::{
         Endpoint, Merchant, MerchantChanged, PolicyWarning, REDACTED, Sealed, Settings,
         SettingsChange,
@@ -121,6 +122,18 @@ pub(crate) async fn create(
     })
     .await?;
     Ok(StoredMerchant { merchant, created_at: now, updated_at: now }.into())
+}
+
+/// The faults of an invalid change together with those that only the stored settings show.
+pub(crate) async fn faults(
+    app: &App,
+    id: &str,
+    request: &Value,
+    invalid: ValidationError,
+) -> Result<ValidationError, Error> {
+    let StoredMerchant { merchant, .. } = merchants::find(&mut *app.pool.get().await?, id).await?;
+    let read = object(|body| SettingsChange::read_for(body, &app.guard, &merchant.settings));
+    Ok(Document::from(request).read(read).err().unwrap_or(invalid))
 }
 
 /// Changes settings, of the expected version if there is one. The audit record contains `request`.

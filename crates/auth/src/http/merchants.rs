@@ -182,10 +182,9 @@ pub(crate) async fn update_merchant(
     let guard = app.guard.clone();
     let read = move |document: &Document| {
         let change = document.read(object(|body| SettingsChange::read(body, &guard)));
-        let read = change.map(|change| (change, document.value().to_value()));
-        (is_only_appearance(document), read)
+        (is_only_appearance(document), change, document.value().to_value())
     };
-    let (is_only_appearance, read) = body.read_with(read).await?;
+    let (is_only_appearance, change, document) = body.read_with(read).await?;
     let actor = if is_only_appearance {
         let actor = require_manage(&caller)?;
         check_merchant(&caller, &merchant)?;
@@ -193,7 +192,12 @@ pub(crate) async fn update_merchant(
     } else {
         require_operator(&caller)?
     };
-    let (change, document) = read?;
+    let change = match change {
+        Ok(change) => change,
+        Err(invalid) => {
+            return Err(merchants::faults(&app, &merchant, &document, invalid).await?.into());
+        }
+    };
     let expected = expected_version(&request);
     let merchant = merchants::update(&app, actor, &merchant, change, document, expected).await?;
     Ok(HttpResponse::Ok().json(merchant))

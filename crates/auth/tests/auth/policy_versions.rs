@@ -79,6 +79,14 @@ async fn a_refused_change_of_the_rules_is_no_version() {
         json!({ "id": "a", "when": { "reasons": ["LOST"] }, "then": { "returnable": true } });
     let invalid = json!({ "policy": { "rules": [unknown] } });
     patch(&app, &app.operator_token, invalid, StatusCode::UNPROCESSABLE_ENTITY).await;
+    // One response has every fault, also those that only the stored settings show.
+    let faulty = json!({ "id": "a", "when": { "reasons": ["LOST"] }, "then": {} });
+    let invalid = json!({ "policy": { "rules": [faulty] } });
+    let (status, refusal) = app.call(Method::PATCH, ACME, Some(invalid)).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{refusal}");
+    let errors = refusal["errors"].as_array().unwrap();
+    let fields: Vec<_> = errors.iter().map(|error| &error["field"]).collect();
+    assert_eq!(fields, ["$.policy.rules[0].then", "$.policy.rules[0].when.reasons[0]"]);
     let body = json!({ "policy": { "rules": [rule("a", 60)] } });
     let request = app.request(Method::PATCH, ACME).bearer_auth(&app.operator_token);
     let (status, body) = send(request.header("if-match", "\"1\"").json(&body)).await;

@@ -6,6 +6,7 @@
 //! See docs/decisions/return-policies.md.
 
 mod check;
+mod names;
 mod read;
 mod shadowed;
 
@@ -70,7 +71,8 @@ pub struct Conditions {
     /// Tags of the order, compared like those of the line.
     #[schema(nullable = false, min_items = 1, max_items = 100)]
     pub order_tags: Option<Vec<String>>,
-    /// SKUs, in which `*` stands for any characters. A line without a SKU has its UPC.
+    /// SKUs, in which `*` stands for any characters. A line without a SKU has its UPC. All rules together have at most
+    /// 1000.
     #[schema(nullable = false, min_items = 1, max_items = 100, example = json!(["TENT-*"]))]
     pub skus: Option<Vec<String>>,
     #[schema(nullable = false)]

@@ -51,12 +51,35 @@ pub fn read_new_merchant(document: &Object<'_>, guard: &Guard) -> Option<(Mercha
     let identifier = document.required("identifier", parsed(1..=63, new_identifier));
     let name = document.required("name", printable_text(1..=200));
     let change = SettingsChange::read_fields(document, guard);
-    let mut settings = Settings::new(name?);
-    if let Err(invalid) = change?.apply(&mut settings) {
+    let mut settings = Settings::new(name.clone().unwrap_or_default());
+    let Some(change) = change else {
+        report_conflicts(document, guard, settings);
+        return None;
+    };
+    if let Err(invalid) = change.apply(&mut settings) {
         invalid.errors.into_iter().for_each(|error| document.report(error));
         return None;
     }
-    Some((identifier?, settings))
+    Some((name.and(identifier)?, settings))
+}
+
+/// Reports what a change with faults would break between settings, as far as the change can be read.
+fn report_conflicts(document: &Object<'_>, guard: &Guard, mut settings: Settings) {
+    // Without the reasons and methods nothing can be said about their names.
+    let Some(returns) = document.optional("returns", object(PolicyChange::read)) else { return };
+    returns.unwrap_or_default().apply(&mut settings.returns);
+    let appearance =
+        document.clearable("appearance", object(|it| AppearanceChange::read(it, guard)));
+    apply_appearance(appearance.flatten(), &mut settings);
+    let Settings { appearance, policy, returns, .. } = &settings;
+    let errors_of_draft = object(|draft| Some(policy.errors_of_draft(draft, returns)));
+    let of_policy = match document.clearable("policy", errors_of_draft) {
+        Some(Some(Some(errors))) => errors,
+        Some(None) => policy.errors(returns),
+        Some(Some(None)) | None => Vec::new(),
+    };
+    let of_appearance = appearance.errors(&returns.reasons);
+    of_appearance.into_iter().chain(of_policy).for_each(|error| document.report(error));
 }
 
 /// Settings to be changed. Omitted settings stay as they are. `express_max_weight`, `concept`,
@@ -106,6 +129,20 @@ impl SettingsChange {
     pub fn read(document: &Object<'_>, guard: &Guard) -> Option<Self> {
         document.reject_unknown(&SETTINGS);
         Self::read_fields(document, guard)
+    }
+
+    /// Reads a change of these settings. Reports also what it would break between settings, so that one response has every
+    /// fault.
+    pub fn read_for(document: &Object<'_>, guard: &Guard, settings: &Settings) -> Option<Self> {
+        let Some(change) = Self::read(document, guard) else {
+            report_conflicts(document, guard, settings.clone());
+            return None;
+        };
+        if let Err(invalid) = change.clone().apply(&mut settings.clone()) {
+            invalid.errors.into_iter().for_each(|error| document.report(error));
+            return None;
+        }
+        Some(change)
     }
 
     fn read_fields(document: &Object<'_>, guard: &Guard) -> Option<Self> {

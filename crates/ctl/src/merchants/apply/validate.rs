@@ -59,7 +59,10 @@ impl Validation {
     }
 
     fn update_merchant(&mut self, body: &Value) -> Result<(), ValidationError> {
-        let read = object(|body| SettingsChange::read(body, &self.guard));
+        let read = object(|body| match &self.settings {
+            Some(settings) => SettingsChange::read_for(body, &self.guard, settings),
+            None => SettingsChange::read(body, &self.guard),
+        });
         let change = Document::from(body).read(read)?;
         self.settings.as_mut().map_or(Ok(()), |settings| change.apply(settings))
     }

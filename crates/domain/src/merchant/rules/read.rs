@@ -18,7 +18,7 @@ use crate::merchant::Settings;
 use crate::merchant::appearance::{Language, distinct, entries};
 use crate::merchant::patch::replace;
 
-const MAX_RULES: usize = 100;
+pub(super) const MAX_RULES: usize = 100;
 const MAX_LISTS: usize = 10;
 const MAX_SHOPPERS: usize = 1_000;
 /// Patterns of all rules together. Each line of an order is compared with each pattern.
@@ -63,9 +63,13 @@ impl RulesChange {
 }
 
 impl Settings {
-    /// The settings with a draft of the policy, which is a field `policy`. Reports the faults of the draft.
+    /// The settings with a draft of the policy, which is a field `policy`. Reports every fault of the draft.
     pub fn with_policy(&self, draft: &Object<'_>) -> Option<Self> {
-        let change = RulesChange::read(draft)?;
+        let Some(change) = RulesChange::read(draft) else {
+            let errors = self.policy.errors_of_draft(draft, &self.returns);
+            errors.into_iter().for_each(|error| draft.report(error));
+            return None;
+        };
         let mut settings = self.clone();
         change.apply(&mut settings.policy);
         let errors = settings.policy.errors(&settings.returns);

@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 
 use crate::json::{Document, ValidationError, object};
 use crate::merchant::guard::Guard;
-use crate::merchant::{Settings, SettingsChange};
+use crate::merchant::{Settings, SettingsChange, read_new_merchant};
 
 /// The settings after a change, as the API makes it.
 fn changed(change: &Value) -> Result<Settings, ValidationError> {
@@ -134,6 +134,63 @@ fn a_condition_that_can_never_hold_is_an_error() {
     let read = object(|body| SettingsChange::read(body, &Guard::new(false, &[])));
     let invalid = Document::from(&change).read(read).unwrap().apply(&mut settings).unwrap_err();
     assert_eq!(invalid.errors[0].field, "$.policy.rules[0].when.methods[0]");
+}
+
+#[test]
+fn faults_and_unknown_names_are_reported_together() {
+    let guard = Guard::new(false, &[]);
+    let policy = json!({ "rules": [
+        { "id": "a", "when": { "reasons": [1, "LOST"], "shoppers": ["vip", "bad"] }, "then": {} },
+        "no rule",
+        { "id": "a", "when": { "methods": ["post", "customer-keep"] }, "then": { "outcomes": ["gift_card"] } },
+    ], "shoppers": { "vip": ["nobody"] } });
+    let expected = [
+        "$.policy.rules[0].then",
+        "$.policy.rules[0].when.reasons[0]",
+        "$.policy.rules[0].when.reasons[1]",
+        "$.policy.rules[0].when.shoppers[1]",
+        "$.policy.rules[1]",
+        "$.policy.rules[2].id",
+        "$.policy.rules[2].then.outcomes[0]",
+        "$.policy.rules[2].when.methods[0]",
+        "$.policy.rules[2].when.methods[1]",
+        "$.policy.shoppers.vip[0]",
+    ];
+    let fields = |invalid: ValidationError| {
+        let mut fields: Vec<_> = invalid.errors.into_iter().map(|error| error.field).collect();
+        fields.sort();
+        fields
+    };
+    let settings = Settings::new("Acme");
+    let change = Document::from(&json!({ "policy": policy }));
+    let draft = object(|body| body.required("policy", object(|it| settings.with_policy(it))));
+    assert_eq!(fields(change.read(draft).unwrap_err()), expected);
+    let patch = object(|body| SettingsChange::read_for(body, &guard, &settings));
+    assert_eq!(fields(change.read(patch).unwrap_err()), expected);
+    let new = json!({ "identifier": "acme", "name": "Acme", "policy": policy });
+    let read = object(|body| read_new_merchant(body, &guard));
+    assert_eq!(fields(Document::from(&new).read(read).unwrap_err()), expected);
+}
+
+#[test]
+fn names_are_compared_with_the_other_settings_of_the_same_change() {
+    let guard = Guard::new(false, &[]);
+    let settings = changed(&json!({ "policy": { "rules": [
+        { "id": "a", "when": { "reasons": ["DAMAGED"] }, "then": { "returnable": true } } ] } }))
+    .unwrap();
+    let fields = |change: Value| {
+        let read = object(|body| SettingsChange::read_for(body, &guard, &settings));
+        let invalid = Document::from(&change).read(read).unwrap_err();
+        invalid.errors.into_iter().map(|error| error.field).collect::<Vec<_>>()
+    };
+    let reasons = json!({ "reasons": [{ "code": "LOST", "label": "Lost" }] });
+    let lost = json!({ "rules": [{ "id": "b", "when": { "reasons": ["LOST"] }, "then": {} }] });
+    let then = "$.policy.rules[0].then";
+    assert_eq!(fields(json!({ "returns": reasons, "policy": lost })), [then]);
+    assert_eq!(fields(json!({ "policy": lost })), [then, "$.policy.rules[0].when.reasons[0]"]);
+    // A rule that stays.
+    let name = json!({ "name": "", "returns": reasons });
+    assert_eq!(fields(name), ["$.name", "$.policy.rules[0].when.reasons[0]"]);
 }
 
 #[test]
