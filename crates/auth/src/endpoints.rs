@@ -21,7 +21,10 @@ use crate::{
     App,
     credentials::{self, Rotation},
     error::Error,
-    merchants::{Condition, MerchantView, Redacted, check_version, redact, update_in, update_with},
+    merchants::{
+        Condition, MerchantView, Redacted, check_version, redact, redact_all, update_in,
+        update_with,
+    },
     sealed_response,
     store::merchants::{self, StoredMerchant},
 };
@@ -55,7 +58,7 @@ pub(crate) struct EndpointList {
 
 pub(crate) async fn list(app: &App, merchant: &str) -> Result<EndpointList, Error> {
     let stored = merchants::find(&mut *app.pool.get().await?, merchant).await?;
-    Ok(EndpointList { endpoints: MerchantView::from(stored).endpoints })
+    Ok(EndpointList { endpoints: redact_all(&stored.merchant) })
 }
 
 /// How an endpoint is replaced.
@@ -307,7 +310,7 @@ pub(crate) async fn set_paused(
         Ok(((), json!({ "interface": interface })))
     })
     .await?;
-    Ok(stored.into())
+    MerchantView::new(app, stored).await
 }
 
 fn find(merchant: &mut Merchant, interface: Interface) -> Result<&mut Endpoint<Sealed>, Error> {

@@ -130,8 +130,8 @@ pub(crate) enum Error {
     StoredEmail(#[from] InvalidEmail),
     #[error("password hash is invalid")]
     PasswordHash(#[from] argon2::password_hash::Error),
-    #[error("password check was interrupted")]
-    PasswordCheck(#[from] tokio::task::JoinError),
+    #[error("work on another thread was interrupted")]
+    Interrupted(#[from] tokio::task::JoinError),
     #[error("encryption of a secret failed")]
     Sealing(#[from] SealError),
     #[error("signing key is invalid")]
@@ -201,7 +201,7 @@ impl Failure for Error {
             | Self::SigningKey(_)
             | Self::StoredEmail(_)
             | Self::PasswordHash(_)
-            | Self::PasswordCheck(_)
+            | Self::Interrupted(_)
             | Self::Random(_)
             | Self::Json(_) => ErrorKind::Internal,
             Self::Database(error) => error.kind(),

@@ -25,6 +25,7 @@ mod oidc;
 mod passwords;
 mod people;
 mod policy_versions;
+mod policy_warnings;
 mod provider_error;
 mod recovery_codes;
 mod revocations;
@@ -59,7 +60,8 @@ use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::{
     brute_force::BruteForceGuard, client_cache::ClientCache, oidc::Oidc, passwords::Passwords,
-    session_tokens::SessionTokens, settings::Settings, signing_keys::SigningKeys,
+    policy_warnings::PolicyWarnings, session_tokens::SessionTokens, settings::Settings,
+    signing_keys::SigningKeys,
 };
 
 const NAME: &str = "auth";
@@ -80,6 +82,7 @@ pub struct App {
     revocation_limit: PerMinute<String>,
     passwords: Passwords,
     session_tokens: SessionTokens,
+    policy_warnings: PolicyWarnings,
     /// The OpenID provider, if there is one.
     oidc: Option<Oidc>,
     /// The rule for merchants' URLs.
@@ -151,6 +154,7 @@ impl Service for App {
             revocation_limit: PerMinute::new(tokens::MAX_REVOCATIONS_PER_MINUTE),
             passwords: Passwords::new(settings.people.password_hashers),
             session_tokens: SessionTokens::new(),
+            policy_warnings: PolicyWarnings::default(),
             oidc,
             guard,
             tokens_granted,

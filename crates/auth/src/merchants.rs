@@ -57,7 +57,7 @@ pub(crate) struct MerchantView {
     version: i64,
     #[serde(flatten)]
     settings: Settings,
-    pub(crate) endpoints: BTreeMap<String, Endpoint<Redacted>>,
+    endpoints: BTreeMap<String, Endpoint<Redacted>>,
     /// Rules that have no effect as they are.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
@@ -66,22 +66,27 @@ pub(crate) struct MerchantView {
     updated_at: DateTime<Utc>,
 }
 
-impl From<StoredMerchant> for MerchantView {
-    fn from(StoredMerchant { merchant, created_at, updated_at }: StoredMerchant) -> Self {
-        let endpoints = merchant
-            .endpoints
-            .iter()
-            .map(|(interface, endpoint)| (interface.to_string(), redact(endpoint)));
-        Self {
+impl MerchantView {
+    pub(crate) async fn new(
+        app: &App,
+        StoredMerchant { merchant, created_at, updated_at }: StoredMerchant,
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            policy_warnings: app.policy_warnings.of(&merchant).await?,
             identifier: merchant.identifier.to_string(),
             version: merchant.version,
-            endpoints: endpoints.collect(),
-            policy_warnings: merchant.settings.policy.warnings(&merchant.settings.currency),
+            endpoints: redact_all(&merchant),
             settings: merchant.settings,
             created_at,
             updated_at,
-        }
+        })
     }
+}
+
+/// The endpoints of a merchant without their secrets, by interface.
+pub(crate) fn redact_all(merchant: &Merchant) -> BTreeMap<String, Endpoint<Redacted>> {
+    let endpoints = merchant.endpoints.iter();
+    endpoints.map(|(interface, endpoint)| (interface.to_string(), redact(endpoint))).collect()
 }
 
 /// Replaces the secrets of an endpoint by placeholders.
@@ -121,7 +126,7 @@ pub(crate) async fn create(
         Ok::<_, Error>(())
     })
     .await?;
-    Ok(StoredMerchant { merchant, created_at: now, updated_at: now }.into())
+    MerchantView::new(app, StoredMerchant { merchant, created_at: now, updated_at: now }).await
 }
 
 /// The faults of an invalid change together with those that only the stored settings show.
@@ -151,7 +156,7 @@ pub(crate) async fn update(
         Ok(((), request.clone()))
     })
     .await?;
-    Ok(stored.into())
+    MerchantView::new(app, stored).await
 }
 
 /// The condition of a request that creates or replaces a part of a merchant.

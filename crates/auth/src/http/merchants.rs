@@ -116,7 +116,11 @@ pub(crate) async fn list_merchants(
     let mut conn = app.pool.reader(own.map(|merchant| merchant.as_str())).await?;
     let mut found = store::merchants::page(&mut conn, own, words, after, rows).await?;
     let next = query.limit.next(&mut found, |stored| stored.merchant.identifier.to_string());
-    let merchants = found.into_iter().map(MerchantView::from).collect();
+    drop(conn);
+    let mut merchants = Vec::with_capacity(found.len());
+    for stored in found {
+        merchants.push(MerchantView::new(&app, stored).await?);
+    }
     Ok(HttpResponse::Ok().json(MerchantPage { merchants, next }))
 }
 
@@ -156,7 +160,7 @@ pub(crate) async fn show_merchant(
         return Err(Error::MerchantNotFound(merchant.into_inner()).into());
     }
     let stored = store::merchants::find(&mut *app.pool.get().await?, &merchant).await?;
-    Ok(HttpResponse::Ok().json(MerchantView::from(stored)))
+    Ok(HttpResponse::Ok().json(MerchantView::new(&app, stored).await?))
 }
 
 /// Update a merchant
