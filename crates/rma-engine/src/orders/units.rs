@@ -100,6 +100,18 @@ impl OrderUnits {
         Ok(loaded)
     }
 
+    /// Loads the units of these orders that are held by returns.
+    pub(crate) async fn load_returned(
+        &mut self,
+        conn: &AsyncPgConnection,
+        merchant: &MerchantId,
+    ) -> Result<(), DatabaseError> {
+        let keys = self.orders.keys().map(|order| (merchant.as_str(), order.as_str())).collect();
+        let mut returned = store::units::returned(conn, &keys).await?;
+        self.returned = returned.remove(merchant.as_str()).unwrap_or_default();
+        Ok(())
+    }
+
     /// Loads the facts about the shoppers of these orders that the merchant's rules ask for, as [`load_shoppers`] does.
     pub(crate) async fn load_shoppers(
         &mut self,
@@ -271,9 +283,9 @@ async fn load_kept(
     let mut returns = BTreeSet::new();
     for (merchant, order_units) in of_merchants.iter() {
         if merchant.settings.policy.limits_keeping() {
+            let merchant = merchant.identifier.as_str();
             let held = order_units.returned.held.values();
-            let identifiers = held.map(|holder| holder.rma_identifier.as_str());
-            returns.extend(identifiers.map(|it| (merchant.identifier.as_str(), it)));
+            returns.extend(held.map(|holder| (merchant, holder.rma_identifier.as_str())));
         }
     }
     let kept = store::returns::kept(conn, &returns).await?;
