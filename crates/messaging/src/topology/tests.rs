@@ -77,7 +77,7 @@ fn the_exchanges_and_the_bindings_match_the_declared_ones() {
     assert_eq!(bound, declared);
 }
 
-/// What each user may publish to an exchange.
+/// The routing keys that each user may publish to an exchange.
 fn topic_permissions(exchange: &str) -> BTreeMap<String, Value> {
     let permissions =
         rows("topic_permissions", |row| format!("{} {}", text(row, "exchange"), text(row, "user")));
