@@ -27,7 +27,9 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
             if !path.ends_with("tests") {
                 sources(&path, found);
             }
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
+        } else if path.extension().is_some_and(|extension| extension == "rs")
+            && !path.ends_with("tests.rs")
+        {
             found.push(path);
         }
     }
