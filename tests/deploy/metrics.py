@@ -14,7 +14,7 @@ DEFINED = re.compile(r'(?<!\w)(?:(?:u64|i64|f64)_(?:observable_)?)?(counter|gaug
 SUFFIXES = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}
 KEYWORDS = {
     "sum", "max", "min", "by", "rate", "increase", "histogram_quantile", "and", "or", "unless", "on", "time",
-    "count", "label_values", "le", "m", "absent",
+    "count", "label_values", "le", "absent", "offset", "vector", "min_over_time",
 }
 
 
@@ -56,7 +56,7 @@ def metrics_in(expression):
     bare = without_groupings(re.sub(r"\{[^}]*\}", " ", expression))
     bare = re.sub(r"\[[^\]]*\]", " ", bare)
     bare = re.sub(r"label_values\(([^,]+),[^)]*\)", r"\1", bare)
-    return {word for word in re.findall(r"[a-zA-Z_]\w*", bare) if word not in KEYWORDS}
+    return {word for word in re.findall(r"(?<![\w.])[a-zA-Z_]\w*", bare) if word not in KEYWORDS}
 
 
 def without_groupings(expression):
