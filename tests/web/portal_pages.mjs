@@ -100,6 +100,8 @@ async function data(order) {
   return [
     ...variants.flatMap(({ title, sku, attributes }) => [title, sku, ...attributes.map(({ value }) => value)]), ...labels,
     order.identifier, order.email, "help@fern-and-field.example", "Fern & Field",
+    // The merchant's words about its rule.
+    "Items up to 15.00 USD can stay with you.",
   ].toSorted((a, b) => b.length - a.length);
 }
 
