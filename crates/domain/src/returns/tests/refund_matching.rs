@@ -145,6 +145,17 @@ fn a_refund_is_not_matched_with_a_return_that_waits_for_review() {
             refund_exceeds_line: refund R2 exceeds the units left on its line by 1
         "#]],
     );
+    // The rest pays for units in no return, as that of any refund that exceeds its return.
+    check(
+        refunds(),
+        &[waiting.clone()],
+        &["A/L1/2"],
+        expect![[r#"
+            R1 covers A/L1/2 in no return
+            refund_exceeds_return: refund R1 exceeds the units left in return RMA-1 by 1
+            refund_exceeds_line: refund R2 exceeds the units left on its line by 1
+        "#]],
+    );
     waiting.decide(review.by_rule(minute(1))).unwrap();
     assert!(takes_refunds(&waiting));
     check(
