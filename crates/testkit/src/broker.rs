@@ -19,6 +19,9 @@ use crate::{clean_up, test_variable};
 /// The number of times that a queue is deleted until it is gone.
 const MAX_DELETIONS: usize = 10;
 
+/// The time in which a new queue has its leader and its dead-letter worker.
+const QUEUE_START: Duration = Duration::from_millis(250);
+
 /// The URLs of a broker and its management API.
 #[derive(Clone)]
 struct Broker {
@@ -191,22 +194,41 @@ impl Broker {
         response.error_for_status().unwrap().json().await.unwrap()
     }
 
-    /// Deletes the queues, exchanges and policies whose names have a prefix. A busy broker does not delete all
-    /// queues at once.
+    /// Deletes the queues, exchanges and policies whose names have a prefix.
     async fn delete_all(&self, prefix: &str) -> anyhow::Result<()> {
-        for kind in ["queues", "exchanges", "policies"] {
+        self.delete_queues(prefix).await?;
+        for kind in ["exchanges", "policies"] {
             let path = format!("{kind}/{}", self.virtual_host());
-            for _ in 0..MAX_DELETIONS {
-                let names = self.names(&path, prefix).await?;
-                if names.is_empty() {
-                    break;
-                }
-                for name in names {
-                    let deleted = self.request(reqwest::Method::DELETE, &format!("{path}/{name}"));
-                    deleted.send().await?;
-                }
+            for name in self.names(&path, prefix).await? {
+                self.delete(&path, &name).await?;
             }
         }
+        Ok(())
+    }
+
+    /// Deletes queues. A busy broker does not delete all of them at once. If RabbitMQ 3.10 deletes a queue while the
+    /// dead-letter worker of the queue starts, it stops all dead-lettering until it is restarted, and no other queue
+    /// can start. A test may end while its service declares queues, so a queue is deleted only if it was also listed
+    /// some time before.
+    async fn delete_queues(&self, prefix: &str) -> anyhow::Result<()> {
+        let path = format!("queues/{}", self.virtual_host());
+        let mut listed_before = self.names(&path, prefix).await?;
+        for _ in 0..MAX_DELETIONS {
+            if listed_before.is_empty() {
+                break;
+            }
+            tokio::time::sleep(QUEUE_START).await;
+            let listed = self.names(&path, prefix).await?;
+            for name in listed.iter().filter(|name| listed_before.contains(name)) {
+                self.delete(&path, name).await?;
+            }
+            listed_before = self.names(&path, prefix).await?;
+        }
+        Ok(())
+    }
+
+    async fn delete(&self, path: &str, name: &str) -> anyhow::Result<()> {
+        self.request(reqwest::Method::DELETE, &format!("{path}/{name}")).send().await?;
         Ok(())
     }
 
