@@ -10,12 +10,13 @@ use platform::{
     idempotency::{self, IdempotencyKey},
     identity::Caller,
 };
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use self::proof::PasswordVerified;
 pub(crate) use self::proof::Proof;
 use crate::{
     App,
@@ -56,6 +57,16 @@ impl SignedIn {
 pub(crate) struct RecoveryCodes {
     /// Each replaces a TOTP code once.
     recovery_codes: Vec<String>,
+}
+
+/// New recovery codes as they are stored with the key of their request, encrypted.
+#[derive(Serialize, Deserialize)]
+struct StoredCodes {
+    #[serde(flatten)]
+    codes: RecoveryCodes,
+    /// The code of the request. The request used it up, so a repeated request cannot prove more than that it has the
+    /// same one.
+    totp_code: Option<String>,
 }
 
 /// A change of the own password.
@@ -122,7 +133,7 @@ pub(crate) async fn change_password(
         .await
 }
 
-/// Replaces the recovery codes. A request with a key that was used gets the first new codes.
+/// Replaces the recovery codes. A repeated request with the same key, password and code gets the first new codes.
 pub(crate) async fn replace_recovery_codes(
     app: &App,
     signed_in: &SignedIn,
@@ -130,13 +141,11 @@ pub(crate) async fn replace_recovery_codes(
     proof: Proof,
     address: IpAddr,
 ) -> Result<RecoveryCodes, Error> {
-    if let Some(first) = first_codes(app, signed_in, key).await? {
-        return Ok(first);
-    }
-    let verified = match proof.verify(app, signed_in, address, Vec::new()).await {
-        Ok(verified) => verified,
-        // The same request, sent twice at once, has used the code up.
-        Err(error) => return first_codes(app, signed_in, key).await?.ok_or(error),
+    let password_verified = proof.verify_password(app, signed_in, address, Vec::new()).await?;
+    let code = password_verified.code.clone();
+    let verified = match verify_code(app, signed_in, key, password_verified).await? {
+        Verified::New(person) => person,
+        Verified::Repeated(first) => return Ok(first),
     };
     if verified.totp_secret.is_none() {
         return Err(Error::NoTotp(verified.email));
@@ -150,8 +159,7 @@ pub(crate) async fn replace_recovery_codes(
                 let actor = person.email.as_str();
                 let record = people::record(actor, "recovery_codes.replaced", &person, json!({}));
                 audit::insert(conn, record, app.clock.now()).await?;
-                let codes = RecoveryCodes { recovery_codes };
-                sealed_response::seal(app, &codes_context(signed_in), &codes)
+                seal_codes(app, signed_in, recovery_codes, code.as_ref())
             })
             .await
         })
@@ -159,16 +167,60 @@ pub(crate) async fn replace_recovery_codes(
     sealed_response::open(app, &codes_context(signed_in), &stored)
 }
 
-/// The codes of an earlier request with this key.
+/// A request for new codes with the right password and code.
+enum Verified {
+    New(Box<Person>),
+    /// The codes of the first request. It used the code up.
+    Repeated(RecoveryCodes),
+}
+
+/// Verifies the code of a request with the right password.
+async fn verify_code(
+    app: &App,
+    signed_in: &SignedIn,
+    key: Option<&IdempotencyKey<'_>>,
+    password_verified: PasswordVerified<'_>,
+) -> Result<Verified, Error> {
+    let code = password_verified.code.clone();
+    if let Some(first) = first_codes(app, signed_in, key, code.as_ref()).await? {
+        return Ok(Verified::Repeated(first));
+    }
+    match password_verified.verify_code().await {
+        Ok(person) => Ok(Verified::New(Box::new(person))),
+        // The same request, sent twice at once, has used the code up.
+        Err(error) => {
+            let first = first_codes(app, signed_in, key, code.as_ref()).await?;
+            first.map(Verified::Repeated).ok_or(error)
+        }
+    }
+}
+
+/// The codes of an earlier request with this key and this code.
 async fn first_codes(
     app: &App,
     signed_in: &SignedIn,
     key: Option<&IdempotencyKey<'_>>,
+    code: Option<&SecretString>,
 ) -> Result<Option<RecoveryCodes>, Error> {
     let Some(key) = key else { return Ok(None) };
     let stored = idempotency::find::<Error>(&mut *app.pool.get().await?, key).await?;
-    let open = |stored: String| sealed_response::open(app, &codes_context(signed_in), &stored);
-    stored.map(open).transpose()
+    let Some(stored) = stored else { return Ok(None) };
+    let first: StoredCodes = sealed_response::open(app, &codes_context(signed_in), &stored)?;
+    let is_same = first.totp_code.as_deref() == code.map(|code| code.expose_secret());
+    Ok(is_same.then_some(first.codes))
+}
+
+/// Encrypts new codes, and the code of their request, to store them with its key.
+fn seal_codes(
+    app: &App,
+    signed_in: &SignedIn,
+    recovery_codes: Vec<String>,
+    code: Option<&SecretString>,
+) -> Result<String, Error> {
+    let codes = RecoveryCodes { recovery_codes };
+    let totp_code = code.map(|code| code.expose_secret().to_owned());
+    let stored = StoredCodes { codes, totp_code };
+    sealed_response::seal(app, &codes_context(signed_in), &stored)
 }
 
 fn codes_context(signed_in: &SignedIn) -> String {
@@ -197,8 +249,8 @@ pub(crate) async fn show_totp_setup(
     form(app, signed_in).show(setup, is_totp_required(&person))
 }
 
-/// Replaces the authenticator app and the recovery codes, and ends all other sessions. A request with a key that was
-/// used gets the first new codes.
+/// Replaces the authenticator app and the recovery codes, and ends all other sessions. A repeated request with the same
+/// key, password and code gets the first new codes.
 pub(crate) async fn change_totp(
     app: &App,
     signed_in: &SignedIn,
@@ -206,17 +258,15 @@ pub(crate) async fn change_totp(
     change: TotpChange,
     address: IpAddr,
 ) -> Result<RecoveryCodes, Error> {
-    if let Some(first) = first_codes(app, signed_in, key).await? {
-        return Ok(first);
-    }
-    let TotpChange { proof, setup, code } = change;
+    let TotpChange { proof, setup, code: new_code } = change;
     let form = form(app, signed_in);
-    let new = form.verify(setup, "$.new_totp_code", &code, app.clock.now())?;
+    let new = form.verify(setup, "$.new_totp_code", &new_code, app.clock.now())?;
     let faults = new.as_ref().err().cloned().into_iter().collect();
-    let verified = match proof.verify(app, signed_in, address, faults).await {
-        Ok(verified) => verified,
-        // The same request, sent twice at once, has used the code up.
-        Err(error) => return first_codes(app, signed_in, key).await?.ok_or(error),
+    let password_verified = proof.verify_password(app, signed_in, address, faults).await?;
+    let code = password_verified.code.clone();
+    let verified = match verify_code(app, signed_in, key, password_verified).await? {
+        Verified::New(person) => person,
+        Verified::Repeated(first) => return Ok(first),
     };
     let (totp_secret, step) = new?;
     let stored = app
@@ -232,8 +282,7 @@ pub(crate) async fn change_totp(
                 ended_sessions::end_all(app, conn, actor, &person, current).await?;
                 let record = people::record(actor, "totp.changed", &person, json!({}));
                 audit::insert(conn, record, app.clock.now()).await?;
-                let codes = RecoveryCodes { recovery_codes };
-                sealed_response::seal(app, &codes_context(signed_in), &codes)
+                seal_codes(app, signed_in, recovery_codes, code.as_ref())
             })
             .await
         })

@@ -55,9 +55,21 @@ impl Proof {
         app: &App,
         signed_in: &SignedIn,
         address: IpAddr,
-        mut faults: Vec<FieldError>,
+        faults: Vec<FieldError>,
     ) -> Result<Person, Error> {
-        let started_at = Instant::now();
+        let verified = self.verify_password(app, signed_in, address, faults).await?;
+        verified.verify_code().await
+    }
+
+    /// Verifies the password only. [`PasswordVerified::verify_code`] is the second half of [`Self::verify`].
+    pub(super) async fn verify_password<'a>(
+        self,
+        app: &'a App,
+        signed_in: &'a SignedIn,
+        address: IpAddr,
+        mut faults: Vec<FieldError>,
+    ) -> Result<PasswordVerified<'a>, Error> {
+        let attempt = Attempt { app, signed_in, address, started_at: Instant::now() };
         let account = signed_in.email.as_str();
         app.brute_force.check(address, Some(account))?;
         let person = find(app, signed_in).await?;
@@ -71,22 +83,65 @@ impl Proof {
             faults.push(FieldError { field, code: Code::MissingField, detail: None });
         }
         let hash = person.password_hash.as_deref();
-        let is_right = app.passwords.matches(self.password, hash, address).await?;
-        let checked = match is_right {
-            true => check_code(app, &person, self.code.as_ref(), &faults).await?,
-            false => Err("password"),
-        };
-        let reason = match checked {
-            Ok(person) => return Ok(person),
-            Err(reason) => reason,
-        };
+        if app.passwords.matches(self.password, hash, address).await? {
+            Ok(PasswordVerified { attempt, person, code: self.code, faults })
+        } else {
+            let fault = passwords::wrong(self.field);
+            Err(attempt.refuse(&person, "password", fault, faults).await)
+        }
+    }
+}
+
+/// A request of a person with the right password, whose code is not verified yet.
+pub(super) struct PasswordVerified<'a> {
+    attempt: Attempt<'a>,
+    person: Person,
+    /// A TOTP code or a recovery code.
+    pub(super) code: Option<SecretString>,
+    faults: Vec<FieldError>,
+}
+
+impl PasswordVerified<'_> {
+    /// The person, if the code is right and no other field has a fault.
+    pub(super) async fn verify_code(self) -> Result<Person, Error> {
+        let Self { attempt, person, code, faults } = self;
+        match check_code(attempt.app, &person, code.as_ref(), &faults).await? {
+            Ok(verified) => Ok(verified),
+            Err(reason) => {
+                Err(attempt.refuse(&person, reason, totp::wrong_code(CODE), faults).await)
+            }
+        }
+    }
+}
+
+/// An attempt of a signed-in person to prove who they are.
+struct Attempt<'a> {
+    app: &'a App,
+    signed_in: &'a SignedIn,
+    address: IpAddr,
+    started_at: Instant,
+}
+
+impl Attempt<'_> {
+    /// Counts and records a refusal. Returns the error of the request, which has `fault` before the `faults` of other
+    /// fields.
+    async fn refuse(
+        &self,
+        person: &Person,
+        reason: Reason,
+        fault: FieldError,
+        mut faults: Vec<FieldError>,
+    ) -> Error {
+        let Self { app, signed_in, address, started_at } = *self;
+        let account = signed_in.email.as_str();
         app.brute_force.record_person_failure(account);
-        let refused = refuse(app, signed_in, &person, reason, address).await;
+        let recorded = record_refusal(app, signed_in, person, reason, address).await;
         app.brute_force.refuse(address, Some(account), started_at).await;
-        refused?;
-        let fault = if is_right { totp::wrong_code(CODE) } else { passwords::wrong(self.field) };
+        if let Err(error) = recorded {
+            return error;
+        }
         faults.insert(0, fault);
-        Err(ValidationError { errors: faults, omitted: 0 }.into())
+        ValidationError { errors: faults, omitted: 0 }.into()
     }
 }
 
@@ -123,7 +178,7 @@ async fn check_code(
 }
 
 /// Records a refusal. The session ends with the last one that it may have.
-async fn refuse(
+async fn record_refusal(
     app: &App,
     signed_in: &SignedIn,
     person: &Person,

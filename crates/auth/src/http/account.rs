@@ -77,7 +77,7 @@ pub(crate) fn read_setup(body: &Object<'_>) -> Option<ShowTotpSetupRequest> {
 }
 
 /// The key of a request for new codes. The password and the code are not part of the digest, which is stored and not
-/// encrypted; the session is.
+/// encrypted; the session is. Each request is verified.
 fn own_key<'a>(
     header: &'a KeyHeader,
     caller: &'a Caller,
@@ -119,7 +119,7 @@ pub(crate) async fn change_password(
 /// The old codes stop working. Only this response contains the new ones. Needs the token of a person.
 #[utoipa::path(
     tag = "sessions", security(("bearer" = ["read"]), ("bearer" = ["operator"])),
-    params(("Idempotency-Key" = Option<String>, Header, description = "Makes it safe to repeat the request. Optional; 1 to 255 visible ASCII characters, for example a UUID. A repeated request of the same caller with the same key takes effect once and gets the first response with the same codes. A request that failed does not use up its key. Keys are kept for an hour, unless the setting `idempotency.retention` says otherwise.")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes it safe to repeat the request. Optional; 1 to 255 visible ASCII characters, for example a UUID. A repeated request of the same session with the same key takes effect once and gets the first response with the same codes. It needs the password too, and the code of the first request or a new one. A request that failed does not use up its key. Keys are kept for an hour, unless the setting `idempotency.retention` says otherwise.")),
     request_body(content = ReplaceRecoveryCodesRequest, example = json!({ "password": "a-long-password", "totp_code": "287082" })),
     responses(
         (status = 201, body = RecoveryCodes), (status = 401, description = "No valid token, or the session ended after wrong passwords", body = ErrorBody), (status = 403, description = "Not the token of a person", body = ErrorBody),
@@ -172,7 +172,7 @@ pub(crate) async fn show_totp_setup(
 /// code ends the session.
 #[utoipa::path(
     tag = "sessions", security(("bearer" = ["read"]), ("bearer" = ["operator"])),
-    params(("Idempotency-Key" = Option<String>, Header, description = "Makes it safe to repeat the request. Optional; 1 to 255 visible ASCII characters, for example a UUID. A repeated request of the same caller with the same key takes effect once and gets the first response with the same codes. A request that failed does not use up its key. Keys are kept for an hour, unless the setting `idempotency.retention` says otherwise.")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes it safe to repeat the request. Optional; 1 to 255 visible ASCII characters, for example a UUID. A repeated request of the same session with the same key takes effect once and gets the first response with the same codes. It needs the password too, and the code of the first request or a new one. A request that failed does not use up its key. Keys are kept for an hour, unless the setting `idempotency.retention` says otherwise.")),
     request_body(content = ChangeTotpRequest, example = json!({ "password": "a-long-password", "totp_code": "287082", "totp_setup": "k1.c2VhbGVk", "new_totp_code": "081804" })),
     responses(
         (status = 201, body = RecoveryCodes),

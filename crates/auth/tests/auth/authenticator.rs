@@ -36,6 +36,11 @@ impl Account {
     async fn call(&self, path: &str, body: Value) -> (StatusCode, Value) {
         self.app.call_as(&self.token, Method::POST, path, Some(body)).await
     }
+
+    /// A call with the key of an earlier one.
+    async fn repeat(&self, path: &str, body: Value) -> (StatusCode, Value) {
+        self.app.call_with_key(&self.token, "used", path, body).await
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,6 +126,37 @@ async fn a_person_changes_the_authenticator_app() {
     let audited = app.audited().await;
     assert!(audited.contains(&("totp.changed".to_owned(), EMAIL.to_owned())), "{audited:?}");
     account.app.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_with_a_used_key_needs_the_password_and_the_code() {
+    for path in ["/v1/recovery_codes", "/v1/totp"] {
+        let account = Account::start(&[]).await;
+        let mut body = json!({"password": PASSWORD, "totp_code": account.code()});
+        if path == "/v1/totp" {
+            let (_, setup) = account.call("/v1/totp/setup", json!({})).await;
+            let new_code = code_at(&text(&setup, "secret"), account.app.clock.now());
+            body["totp_setup"] = setup["setup"].clone();
+            body["new_totp_code"] = json!(new_code);
+        }
+        let first = account.repeat(path, body.clone()).await;
+        assert_eq!(first.0, StatusCode::CREATED, "{path}: {}", first.1);
+        for (field, wrong, fields) in [
+            ("password", json!("guess"), ["$.password"]),
+            ("totp_code", json!("000000"), ["$.totp_code"]),
+            ("totp_code", Value::Null, ["$.totp_code"]),
+        ] {
+            let mut guess = body.clone();
+            guess[field] = wrong;
+            let (status, refused) = account.repeat(path, guess).await;
+            assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{path}: {refused}");
+            assert_eq!(invalid_fields(&refused), fields, "{path}");
+        }
+        // The codes of the request and of the new app are used up or have expired by now.
+        account.clock.advance(TimeDelta::seconds(120));
+        assert_eq!(account.repeat(path, body).await, first, "{path}");
+        account.app.stop().await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
