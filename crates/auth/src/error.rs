@@ -89,6 +89,8 @@ pub(crate) enum Error {
     NoTotp(Email),
     #[error("the invitation does not exist, was used or has expired")]
     InvitationNotFound,
+    #[error("the invitation was already accepted, with another password")]
+    InvitationAccepted,
     #[error("signing in with a password is switched off")]
     PasswordsDisabled,
     #[error(
@@ -177,6 +179,7 @@ impl Failure for Error {
             | Self::SigningSecretInUse { .. }
             | Self::PersonExists(_)
             | Self::NotInvitable(_)
+            | Self::InvitationAccepted
             | Self::PersonDisabled(_)
             | Self::LastOperator(_)
             | Self::OperatorWithoutTotp(_)

@@ -54,6 +54,10 @@ impl NewPassword {
         check(&field, &self.password, email).err().into_iter().chain(different).collect()
     }
 
+    pub(crate) fn secret(&self) -> &SecretString {
+        &self.password
+    }
+
     pub(crate) fn into_secret(self) -> SecretString {
         self.password
     }

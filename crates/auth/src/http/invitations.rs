@@ -95,11 +95,12 @@ pub(crate) async fn show_invitation(
 /// contains the recovery codes.
 #[utoipa::path(
     tag = "people", security(()),
-    params(("Idempotency-Key" = Option<String>, Header, description = "Makes it safe to repeat the request. Optional; 1 to 255 visible ASCII characters, for example a UUID. A repeated request with the same key and token takes effect once and gets the first response with the same session and codes. A request that failed does not use up its key. Keys are kept for an hour, unless the setting `idempotency.retention` says otherwise.")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes it safe to repeat the request. Optional; 1 to 255 visible ASCII characters, for example a UUID. A repeated request with the same key, token, TOTP setup and password takes effect once and gets the first response with the same session and codes. A request that failed does not use up its key. Keys are kept for an hour, unless the setting `idempotency.retention` says otherwise.")),
     request_body(content = AcceptInvitationRequest, example = json!({ "token": "9rYbEvJ4qUs0cUHD3sG0ncYBF5r0cEI0vGZ2T8xG7oA", "password": "a-long-password", "totp_code": "287082", "totp_setup": "k1.c2VhbGVk" })),
     responses(
         (status = 201, body = AcceptedInvitation), (status = 403, description = "Passwords are switched off", body = ErrorBody),
         (status = 404, description = "The invitation does not exist, was used or replaced, or has expired", body = ErrorBody),
+        (status = 409, description = "An earlier request with the same `Idempotency-Key` accepted the invitation with another password", body = ErrorBody),
         (status = 429, description = "Too many failures from this address, or too many passwords are being checked", body = ErrorBody),
     )
 )]

@@ -10,15 +10,18 @@ use domain::{
 };
 use platform::idempotency::{self, IdempotencyKey, KeyHeader};
 use secrecy::SecretString;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use utoipa::ToSchema;
 
 use super::{check_passwords, find, is_totp_required};
 use crate::{
     App,
     browser::Browser,
-    credentials, ended_sessions,
+    credentials,
+    email::Email,
+    ended_sessions,
     error::Error,
     passwords::NewPassword,
     people, recovery_codes, sealed_response,
@@ -43,6 +46,15 @@ pub(crate) struct AcceptedInvitation {
     started: StartedSession,
     /// Each replaces a TOTP code once. Empty without TOTP. Only this response contains them.
     recovery_codes: Vec<String>,
+}
+
+/// An [`AcceptedInvitation`] as it is stored with the key of its request, encrypted.
+#[derive(Serialize, Deserialize)]
+struct StoredResponse<T> {
+    /// The hash of the password that was set.
+    password_hash: Option<String>,
+    #[serde(flatten)]
+    response: T,
 }
 
 /// The credentials that a person chose.
@@ -75,7 +87,7 @@ impl Acceptance {
 }
 
 /// Sets the password and TOTP of the invited person, ends older sessions and starts a new one. Returns an
-/// [`AcceptedInvitation`]. A request with a key that was used for this invitation gets the first response.
+/// [`AcceptedInvitation`]. A repeated request with the same key, TOTP setup and password gets the first response.
 pub(crate) async fn accept(
     app: &App,
     header: &KeyHeader,
@@ -83,15 +95,20 @@ pub(crate) async fn accept(
 ) -> Result<Value, Error> {
     check_passwords(app, Error::PasswordsDisabled)?;
     let Acceptance { token, password, code, setup, browser } = acceptance;
+    let address = browser.address;
     // The password and the code are not part of the digest, which is stored and not encrypted.
-    let key = header.key_for(None::<&MerchantId>, "acceptances", Digest::of_text(&token));
-    if let Some(first) = first_response(app, key.as_ref()).await? {
+    let request = Digest::of_value(&json!([token, setup]));
+    let key = header.key_for(None::<&MerchantId>, "acceptances", request);
+    let given = password.secret();
+    if let Some(first) = first_response(app, key.as_ref(), given, address).await? {
         return Ok(first);
     }
-    let (_, person) = match find(app, &token, browser.address).await {
+    let (_, person) = match find(app, &token, address).await {
         Ok(found) => found,
         // The same request, sent twice at once, has used the invitation.
-        Err(error) => return first_response(app, key.as_ref()).await?.ok_or(error),
+        Err(error) => {
+            return first_response(app, key.as_ref(), given, address).await?.ok_or(error);
+        }
     };
     let token = credentials::hash(&token);
     let totp = check_code(app, &person, &token, code.as_ref(), setup)?;
@@ -100,24 +117,42 @@ pub(crate) async fn accept(
         return Err(error.into());
     }
     let totp = totp.ok().flatten();
-    let password_hash = app.passwords.hash(password.into_secret(), browser.address).await?;
-    let chosen = Chosen { password_hash, totp };
+    let password_hash = app.passwords.hash(given.clone(), address).await?;
+    let chosen = Chosen { password_hash: password_hash.clone(), totp };
+    let stored = store(app, key.as_ref(), &person.email, &token, chosen, browser).await?;
+    if stored.password_hash == Some(password_hash) {
+        Ok(stored.response)
+    } else {
+        repeat(app, stored, given, address).await
+    }
+}
+
+/// Stores the credentials and uses the invitation up. Returns the stored response of the first request with this key.
+async fn store(
+    app: &App,
+    key: Option<&IdempotencyKey<'_>>,
+    email: &Email,
+    token: &[u8],
+    chosen: Chosen,
+    browser: Browser,
+) -> Result<StoredResponse<Value>, Error> {
     let mut conn = app.pool.get().await?;
     let stored = conn
         .transaction(async |conn| {
-            idempotency::run(conn, key.as_ref(), app.clock.now(), async |conn| {
-                let person = stored_people::lock(conn, &person.email).await?;
+            idempotency::run(conn, key, app.clock.now(), async |conn| {
+                let person = stored_people::lock(conn, email).await?;
                 // Another request may have used or replaced the invitation meanwhile, or changed the rights.
-                if !invitations::take(conn, &token).await? {
+                if !invitations::take(conn, token).await? {
                     return Err(Error::InvitationNotFound);
                 }
                 if is_totp_required(&person) && chosen.totp.is_none() {
                     return Err(missing(TOTP_CODE).into());
                 }
+                let password_hash = Some(chosen.password_hash.clone());
                 let (person, recovery_codes) = set_credentials(app, conn, person, chosen).await?;
                 let started = sessions::start(app, conn, &person, browser).await?;
-                let accepted = AcceptedInvitation { started, recovery_codes };
-                sealed_response::seal(app, CONTEXT, &accepted)
+                let response = AcceptedInvitation { started, recovery_codes };
+                sealed_response::seal(app, CONTEXT, &StoredResponse { password_hash, response })
             })
             .await
         })
@@ -129,10 +164,33 @@ pub(crate) async fn accept(
 async fn first_response(
     app: &App,
     key: Option<&IdempotencyKey<'_>>,
+    password: &SecretString,
+    address: IpAddr,
 ) -> Result<Option<Value>, Error> {
     let Some(key) = key else { return Ok(None) };
     let stored = idempotency::find::<Error>(&mut *app.pool.get().await?, key).await?;
-    stored.map(|stored| sealed_response::open(app, CONTEXT, &stored)).transpose()
+    let Some(stored) = stored else { return Ok(None) };
+    let stored = sealed_response::open(app, CONTEXT, &stored)?;
+    repeat(app, stored, password, address).await.map(Some)
+}
+
+/// Repeats a response, unless the request has another password than the one that was set: its sender would believe that
+/// this one was set.
+async fn repeat(
+    app: &App,
+    stored: StoredResponse<Value>,
+    password: &SecretString,
+    address: IpAddr,
+) -> Result<Value, Error> {
+    let started_at = Instant::now();
+    let StoredResponse { password_hash, response } = stored;
+    let account = response.pointer("/person/email").and_then(Value::as_str);
+    app.brute_force.check(address, account)?;
+    if app.passwords.matches(password.clone(), password_hash.as_deref(), address).await? {
+        return Ok(response);
+    }
+    app.brute_force.refuse(address, account, started_at).await;
+    Err(Error::InvitationAccepted)
 }
 
 fn missing(field: &str) -> FieldError {

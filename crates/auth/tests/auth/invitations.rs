@@ -58,10 +58,7 @@ async fn a_request_with_a_used_key_is_the_same_acceptance() {
     let body = json!({"token": token, "password": PASSWORD,
         "totp_code": code_at(&text(&shown["totp"], "secret"), app.clock.now()),
         "totp_setup": shown["totp"]["setup"]});
-    let accept = async |key: &str| {
-        let request = app.request(Method::POST, "/v1/invitations/accept");
-        send(request.header("idempotency-key", app.service.own(key)).json(&body)).await
-    };
+    let accept = async |key: &str| accept_with_key(&app, key, &body).await;
     let (first, second) = tokio::join!(accept("accept"), accept("accept"));
     assert_eq!(first.0, StatusCode::CREATED, "{}", first.1);
     assert_eq!(first.1["recovery_codes"].as_array().unwrap().len(), 10);
@@ -69,6 +66,41 @@ async fn a_request_with_a_used_key_is_the_same_acceptance() {
     assert_eq!(accept("accept").await, first);
     assert_eq!(accept("other").await.0, StatusCode::NOT_FOUND);
     assert!(app.is_signed_in(&text(&first.1, "session")).await);
+    // With the setup of another page, the authenticator app has another secret than the one that was set.
+    let mut other_page = body.clone();
+    other_page["totp_setup"] = json!("another");
+    let (status, refused) = accept_with_key(&app, "accept", &other_page).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{refused}");
+}
+
+async fn accept_with_key(app: &TestApp, key: &str, body: &Value) -> (StatusCode, Value) {
+    let request = app.request(Method::POST, "/v1/invitations/accept");
+    send(request.header("idempotency-key", app.service.own(key)).json(body)).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeated_acceptance_with_another_password_says_that_the_invitation_was_accepted() {
+    const OTHER: &str = "another long password";
+    let app = TestApp::start().await;
+    let token = app.invite("ada@example.com", "support", None).await;
+    let accept = async |password: &str| {
+        let body = json!({"token": token, "password": password});
+        accept_with_key(&app, "accept", &body).await
+    };
+    let (one, two) = tokio::join!(accept(PASSWORD), accept(OTHER));
+    let mut statuses = [one.0, two.0];
+    statuses.sort();
+    assert_eq!(statuses, [StatusCode::CREATED, StatusCode::CONFLICT], "{} {}", one.1, two.1);
+    let is_one = one.0 == StatusCode::CREATED;
+    let (first, password, other) =
+        if is_one { (one, PASSWORD, OTHER) } else { (two, OTHER, PASSWORD) };
+    assert_eq!(accept(password).await, first);
+    let (status, refused) = accept(other).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    assert_eq!(refused["message"], "the invitation was already accepted, with another password");
+    let sign_in = async |password: &str| app.sign_in("ada@example.com", password, None).await.0;
+    assert_eq!(sign_in(other).await, StatusCode::UNAUTHORIZED);
+    assert_eq!(sign_in(password).await, StatusCode::CREATED);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -10,23 +10,37 @@ use crate::{PageError, PageResult, error::Bare, html_with};
 #[template(path = "invitation_over.html")]
 pub(super) struct OverPage {
     page: Bare,
-    /// Whether nobody can have a password, so that no invitation works.
-    passwords_off: bool,
+    reason: Reason,
+}
+
+/// The reason why a link does not work.
+enum Reason {
+    /// Nobody can have a password, so no invitation works.
+    PasswordsOff,
+    /// The same form was sent before, with another password.
+    Accepted,
+    /// The invitation was used or replaced, or has expired.
+    Ended,
 }
 
 impl OverPage {
     pub(super) fn show(&self) -> PageResult {
-        let status = if self.passwords_off { StatusCode::FORBIDDEN } else { StatusCode::NOT_FOUND };
+        let status = match self.reason {
+            Reason::PasswordsOff => StatusCode::FORBIDDEN,
+            Reason::Accepted => StatusCode::CONFLICT,
+            Reason::Ended => StatusCode::NOT_FOUND,
+        };
         html_with(status, self)
     }
 }
 
 /// The page about a link that does not work any more.
 pub(super) fn over(error: ApiError) -> Result<OverPage, PageError> {
-    let passwords_off = match error {
-        ApiError::NotFound | ApiError::Invalid(_) => false,
-        ApiError::Denied(_) => true,
+    let reason = match error {
+        ApiError::NotFound | ApiError::Invalid(_) => Reason::Ended,
+        ApiError::Conflict(_) => Reason::Accepted,
+        ApiError::Denied(_) => Reason::PasswordsOff,
         error => return Err(error.into()),
     };
-    Ok(OverPage { page: Bare::new(), passwords_off })
+    Ok(OverPage { page: Bare::new(), reason })
 }

@@ -43,6 +43,8 @@ fn a_link_without_a_use_says_why() {
     assert!(text(ApiError::NotFound).contains("This link does not work any more"));
     let off = text(ApiError::Denied(ErrorBody::default()));
     assert!(off.contains("You do not need this link"), "{off}");
+    let accepted = text(ApiError::Conflict(ErrorBody::default()));
+    assert!(accepted.contains("The invitation was already accepted"), "{accepted}");
     assert!(over(ApiError::Unavailable { service: Service::Auth }).is_err());
 }
 
