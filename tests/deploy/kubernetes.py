@@ -146,6 +146,8 @@ def check_references(each, names):
             assert not public_private_paths(rule["http"]["paths"]), f"{rule['host']}: metrics and empty API documents must not be public"
         hosts = {rule["host"] for rule in each["spec"]["rules"]}
         assert hosts == {host for tls in each["spec"]["tls"] for host in tls["hosts"]}, "a host has no TLS"
+        limit = each["metadata"]["annotations"].get("nginx.ingress.kubernetes.io/limit-connections")
+        assert limit, "services do not limit the connections of an ingress, so it must limit those of each address"
         hashed = each["metadata"]["annotations"].get("nginx.ingress.kubernetes.io/upstream-hash-by")
         assert hashed == "$remote_addr", "replicas count rate limits separately, so an address must always reach the same replica"
 

@@ -1,4 +1,7 @@
-//! The connections of a server: closes idle ones, and counts those without a request.
+//! The connections of a server: limits those of one network, closes idle ones, and counts those without a request.
+//!
+//! actix-web calls [`Connections::add`] after it has accepted a connection, and the client may have sent a request by
+//! then. A connection beyond the share of its network is closed for reading, and the middleware rejects the request.
 //!
 //! A client has `header_timeout` for its first request. Bytes that a busy worker has not read yet are not the
 //! client's delay: such a connection stays open.
@@ -25,8 +28,14 @@ use actix_web::{dev::Extensions, rt};
 use tokio::time::Instant;
 
 use super::Settings;
-use crate::{Tasks, limits::PerAddress};
+use crate::{
+    ErrorKind, Failure, Tasks,
+    limits::{PerAddress, network},
+    shares::{Share, Shares},
+};
 
+/// One network has at most this part of the connections.
+const NETWORK_PART: usize = 8;
 const CLOSE_INTERVAL: Duration = Duration::from_secs(1);
 const REQUEST_TIMEOUT: &[u8] =
     b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
@@ -36,6 +45,9 @@ const REQUEST_TIMEOUT: &[u8] =
 pub(super) struct Connections {
     all: Arc<Mutex<Vec<Weak<Connection>>>>,
     limits: Arc<PerAddress>,
+    /// The connections of each network that is no trusted proxy.
+    shares: Arc<Shares<IpAddr>>,
+    settings: Settings,
 }
 
 /// One connection. actix-web drops it when the connection ends.
@@ -43,8 +55,22 @@ pub(super) struct Connection {
     socket: TcpStream,
     is_tls: bool,
     peer: IpAddr,
+    /// `None` for a trusted proxy, and beyond the share of the network.
+    _share: Option<Share<IpAddr>>,
+    is_beyond_share: bool,
     usage: Mutex<Usage>,
     limits: Arc<PerAddress>,
+}
+
+/// A connection was refused, because its network has its share of the connections.
+#[derive(Debug, thiserror::Error)]
+#[error("too many connections from this network")]
+pub(super) struct TooManyConnections;
+
+impl Failure for TooManyConnections {
+    fn kind(&self) -> ErrorKind {
+        ErrorKind::Limited
+    }
 }
 
 struct Usage {
@@ -56,7 +82,10 @@ struct Usage {
 impl Connections {
     /// Starts closing connections that had no request for too long.
     pub(super) fn start(settings: &Settings, limits: Arc<PerAddress>, tasks: &Tasks) -> Self {
-        let connections = Self { all: Arc::default(), limits };
+        // actix-web limits the connections of all networks together.
+        let share = settings.max_connections.div_ceil(NETWORK_PART);
+        let shares = Shares::new(share, usize::MAX);
+        let connections = Self { all: Arc::default(), limits, shares, settings: settings.clone() };
         let same = connections.clone();
         let keep_alive = settings.keep_alive;
         let header_timeout = settings.header_timeout;
@@ -73,16 +102,29 @@ impl Connections {
         let tls = io.downcast_ref::<TlsStream<Plain>>().map(|tls| tls.get_ref().0);
         let Some(stream) = tls.or_else(|| io.downcast_ref::<Plain>()) else { return };
         let Ok(peer) = stream.peer_addr() else { return };
+        let peer = peer.ip().to_canonical();
         let Ok(socket) = stream.as_fd().try_clone_to_owned() else { return };
         let usage =
             Usage { has_had_request: false, active_requests: 0, idle_since: Instant::now() };
+        let is_proxy = self.settings.is_trusted_proxy(peer);
+        let share = if is_proxy { None } else { self.shares.try_acquire(&network(peer)) };
         let connection = Arc::new(Connection {
             socket: socket.into(),
             is_tls: tls.is_some(),
-            peer: peer.ip().to_canonical(),
+            peer,
+            is_beyond_share: !is_proxy && share.is_none(),
+            _share: share,
             usage: Mutex::new(usage),
             limits: self.limits.clone(),
         });
+        if connection.is_beyond_share {
+            tracing::info!(
+                remote_address = %peer,
+                "connection closed: its network has too many connections"
+            );
+            // The connection may already be closed.
+            connection.socket.shutdown(Shutdown::Read).ok();
+        }
         lock(&self.all).push(Arc::downgrade(&connection));
         data.insert(connection);
     }
@@ -109,6 +151,11 @@ impl Connections {
 }
 
 impl Connection {
+    /// Rejects a request that arrived before the connection was closed.
+    pub(super) fn check_share(&self) -> Result<(), TooManyConnections> {
+        if self.is_beyond_share { Err(TooManyConnections) } else { Ok(()) }
+    }
+
     /// Whether the client had no request for so long.
     fn is_idle(&self, timeout: Duration) -> bool {
         let usage = lock(&self.usage);

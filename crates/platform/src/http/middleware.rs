@@ -1,6 +1,9 @@
 //! The middleware of every request: rate limit, token check, request id, span, timeout, metrics.
 
-use std::{sync::OnceLock, time::Duration};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use actix_web::{
     Error, HttpMessage as _, HttpRequest, ResponseError,
@@ -23,7 +26,7 @@ use uuid::Uuid;
 
 use super::{
     ClientIp, RequestMemory, Settings,
-    connections::ActiveRequest,
+    connections::{ActiveRequest, Connection},
     operations::Operations,
     request_error::{BadQuery, NoSuchPath, RepeatedHeader, RequestTimeout},
 };
@@ -174,6 +177,9 @@ async fn admit(request: &HttpRequest, route: &str) -> Result<(), Problem> {
         limits
             .count(ClientIp::of(request).0)
             .inspect_err(|_| rejections::record(request, Reason::RateLimited, None, None))?;
+    }
+    if let Some(connection) = request.conn_data::<Arc<Connection>>() {
+        connection.check_share()?;
     }
     check_url(request)?;
     if request.headers().get_all(AUTHORIZATION).count() > 1 {

@@ -1,8 +1,11 @@
-//! Rate limits of client addresses.
+//! Rate limits of client addresses, and the connections of their networks.
+
+use std::time::Duration;
 
 use reqwest::{StatusCode, header};
 use rustls::version::TLS12;
 use serde_json::Value;
+use testkit::eventually;
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
     net::TcpStream,
@@ -13,6 +16,9 @@ use crate::{client, start, tls};
 
 const LIMIT: (&str, &str) = ("LIMITS__REQUESTS_PER_MINUTE", "40");
 const GOOD: &str = "GET /address HTTP/1.1\r\nHost: x\r\n\r\n";
+/// The last request of its connection.
+const LAST: &str = "GET /address HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+const TIMEOUT: Duration = Duration::from_secs(300);
 const MALFORMED: [&str; 2] =
     ["GET /address HTTP/9.9\r\n\r\n", "GET / HTTP/1.1\r\nbad header\r\n\r\n"];
 
@@ -67,6 +73,50 @@ async fn an_address_has_a_limit_of_requests_per_minute() {
     assert!(limited.json::<Value>().await.unwrap()["request_id"].is_string());
     assert_eq!(send("/healthz", "192.0.2.1").await.status(), StatusCode::OK);
     assert_eq!(send("/address", "192.0.2.2").await.status(), StatusCode::OK);
+    assert!(service.stop().await);
+}
+
+/// The response on a connection that the server may have closed already.
+async fn response_until_closed(url: &str) -> String {
+    let mut stream = connect(url).await;
+    stream.write_all(LAST.as_bytes()).await.ok();
+    let mut response = Vec::new();
+    stream.read_to_end(&mut response).await.ok();
+    String::from_utf8(response).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_network_has_a_share_of_the_connections() {
+    // The share is one connection of eight.
+    let service = start(&[("HTTP__MAX_CONNECTIONS", "8")]).await;
+    let mut own = connect(&service.url).await;
+    own.write_all(GOOD.as_bytes()).await.unwrap();
+    assert!(read_response(&mut own).await.starts_with("HTTP/1.1 200"));
+    // A request that arrives after the connection was closed gets no response.
+    let response = response_until_closed(&service.url).await;
+    assert!(response.is_empty() || response.starts_with("HTTP/1.1 429"), "{response}");
+    own.write_all(GOOD.as_bytes()).await.unwrap();
+    assert!(read_response(&mut own).await.starts_with("HTTP/1.1 200"));
+    drop(own);
+    eventually("the network has a connection again", TIMEOUT, async || {
+        response_until_closed(&service.url).await.starts_with("HTTP/1.1 200").then_some(())
+    })
+    .await;
+    assert!(service.stop().await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trusted_proxy_can_have_more_connections_than_a_network() {
+    let service =
+        start(&[("HTTP__MAX_CONNECTIONS", "8"), ("HTTP__TRUSTED_PROXIES", "127.0.0.1")]).await;
+    let mut open = Vec::new();
+    for _ in 0..4 {
+        let mut stream = connect(&service.url).await;
+        stream.write_all(GOOD.as_bytes()).await.unwrap();
+        assert!(read_response(&mut stream).await.starts_with("HTTP/1.1 200"));
+        open.push(stream);
+    }
+    drop(open);
     assert!(service.stop().await);
 }
 
