@@ -1,5 +1,6 @@
 //! Pages while no service responds. `with_engine` has pages while rma-engine responds.
 
+mod browser;
 mod with_engine;
 
 use actix_web::{
