@@ -183,10 +183,6 @@ mod tests {
 
     #[test]
     fn a_refusal_of_the_database_names_the_limit() {
-        for limit in [DatabaseError::TooManyReaders, DatabaseError::Contended] {
-            let message = limit.to_string();
-            let error = Error::from(limit);
-            assert_eq!((error.kind(), error.to_string()), (ErrorKind::Limited, message));
-        }
+        testkit::check_database_refusals::<Error>();
     }
 }
