@@ -7,7 +7,6 @@ use domain::returns::Rma;
 use pages::{
     api::{ApiError, Service},
     form::Fields,
-    path,
     text::count,
 };
 
@@ -16,9 +15,9 @@ use crate::{
     filter::{Condition, Filter},
     html,
     list::List,
-    markup::{Markup, button, link, text},
+    markup::{button, link, text},
     record_list::{Listed, amount, load, merchant_filter, query_string},
-    returns::{currency, due_units},
+    returns::{CONDITIONS, currency, due_units, return_table, return_url},
     table::Table,
 };
 
@@ -44,13 +43,9 @@ static LIST: List = List {
     )
 };
 
-const CONDITIONS: &[Condition] =
-    &[Condition::MERCHANT, Condition::text("order_identifier", "Order")];
-
-/// The number of units that are due, and their amount.
-fn due(rma: &Rma) -> (usize, i64) {
-    let amounts: Vec<_> = due_units(rma).map(|(_, guarantee)| guarantee.amount_cents).collect();
-    (amounts.len(), amounts.iter().sum())
+/// The amount of the units that are due.
+fn due_cents(rma: &Rma) -> i64 {
+    due_units(rma).map(|(_, guarantee)| guarantee.amount_cents).sum()
 }
 
 #[get("/overdue")]
@@ -62,31 +57,15 @@ async fn list_overdue(signed_in: SignedIn, query: web::Query<Fields>) -> PageRes
 }
 
 fn overdue_table(returns: &[Rma], page: &Page) -> Table {
-    let url = |it: &Rma| {
-        format!("/{}", path!("merchants", it.merchant.as_str(), "returns", it.rma_identifier))
-    };
-    Table::of(LIST.title, returns)
-        .head("Return", |it| link(url(it), &it.rma_identifier))
-        .cell_if(page.person.is_staff(), "Merchant", |it| text(&it.merchant))
-        .wrapped("Order", |it| {
-            let mut orders: Vec<_> =
-                due_units(it).map(|(unit, _)| unit.id.order_identifier.as_str()).collect();
-            orders.dedup();
-            let order = |order: &&str| {
-                let url = path!("merchants", it.merchant.as_str(), "orders", order);
-                link(format!("/{url}"), order)
-            };
-            orders.iter().map(order).reduce(Markup::and).unwrap_or_default()
-        })
-        .number("Units", |it| text(due(it).0))
-        .classed("number nowrap", "Amount", |it| text(amount(due(it).1, currency(it))))
+    return_table(LIST.title, returns, page, |it| due_units(it).map(|(unit, _)| unit).collect())
+        .classed("number nowrap", "Amount", |it| text(amount(due_cents(it), currency(it))))
         .cell("Due since", |it| {
             let since = due_units(it).filter_map(|(_, guarantee)| guarantee.unreturned_at).min();
             page.time_or(since, "–")
         })
         .cell_if(page.person.may_manage(), "Actions", |it| {
             let about = format!(" units of return {}", it.rma_identifier);
-            button(format!("{}/waive", url(it)), "Waive …", about)
+            button(format!("{}/waive", return_url(it)), "Waive …", about)
         })
         .table()
 }
@@ -177,7 +156,8 @@ mod tests {
     fn only_units_that_are_due_count() {
         let unit = |state: &str| json!({ "guarantee": { "state": state, "started_at": "2026-11-16T08:00:00Z", "amount_cents": 500 } });
         let units = [unit("due"), unit("due"), unit("met"), json!({})];
-        assert_eq!(due(&fixtures::rma("CREATED", &units)), (2, 1000));
+        let rma = fixtures::rma("CREATED", &units);
+        assert_eq!((due_units(&rma).count(), due_cents(&rma)), (2, 1000));
     }
 
     #[test]

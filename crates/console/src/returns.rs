@@ -2,6 +2,7 @@
 
 mod cancel;
 mod review;
+mod table;
 mod timeline;
 mod units;
 mod waiting;
@@ -29,6 +30,7 @@ use crate::{
     table::Table,
 };
 use review::{ReviewForm, decision_text};
+pub(crate) use table::{CONDITIONS, return_table, return_url};
 use timeline::{Deliveries, Step};
 use units::{parcel_table, unit_table};
 

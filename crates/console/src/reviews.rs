@@ -2,13 +2,13 @@
 
 use actix_web::{get, web};
 use domain::returns::{Rma, RmaStatus};
-use pages::{api::Service, form::Fields, path};
+use pages::{api::Service, form::Fields};
 
 use crate::{
     Page, PageResult, Section, SignedIn,
-    filter::Condition,
     list::List,
-    markup::{Markup, button, link, text},
+    markup::{Markup, button, text},
+    returns::{CONDITIONS, return_table, return_url},
     table::Table,
 };
 
@@ -29,9 +29,6 @@ static LIST: List = List {
     )
 };
 
-const CONDITIONS: &[Condition] =
-    &[Condition::MERCHANT, Condition::text("order_identifier", "Order")];
-
 #[get("/reviews")]
 async fn list_reviews(signed_in: SignedIn, query: web::Query<Fields>) -> PageResult {
     let in_review = [("status", RmaStatus::Requested.as_str())];
@@ -42,23 +39,7 @@ async fn list_reviews(signed_in: SignedIn, query: web::Query<Fields>) -> PageRes
 }
 
 fn review_table(returns: &[Rma], page: &Page) -> Table {
-    let url = |it: &Rma| {
-        format!("/{}", path!("merchants", it.merchant.as_str(), "returns", it.rma_identifier))
-    };
-    Table::of(LIST.title, returns)
-        .head("Return", |it| link(url(it), &it.rma_identifier))
-        .cell_if(page.person.is_staff(), "Merchant", |it| text(&it.merchant))
-        .wrapped("Order", |it| {
-            let mut orders: Vec<_> =
-                it.active_units().map(|unit| unit.id.order_identifier.as_str()).collect();
-            orders.dedup();
-            let order = |order: &&str| {
-                let url = path!("merchants", it.merchant.as_str(), "orders", order);
-                link(format!("/{url}"), order)
-            };
-            orders.iter().map(order).reduce(Markup::and).unwrap_or_default()
-        })
-        .number("Units", |it| text(it.active_units().count()))
+    return_table(LIST.title, returns, page, |it| it.active_units().collect())
         .wrapped("The shopper says", |it| {
             let mut comments: Vec<_> =
                 it.active_units().filter_map(|unit| unit.comment.as_ref()).collect();
@@ -72,7 +53,7 @@ fn review_table(returns: &[Rma], page: &Page) -> Table {
         .cell("Decide until", |it| page.time_or(it.review.as_ref().map(|it| it.due_at), "–"))
         .cell_if(page.person.may_manage(), "Actions", |it| {
             let about = format!(" return {}", it.rma_identifier);
-            button(format!("{}/review", url(it)), "Review …", about)
+            button(format!("{}/review", return_url(it)), "Review …", about)
         })
         .table()
 }
