@@ -8,7 +8,7 @@ use std::{
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use messaging::{Envelope, HandleError, Handler};
 
-use crate::test_app::{CountingHandler, NoteWritten, QUEUE, Rejected, TestApp};
+use crate::test_app::{CountingHandler, NoteWritten, QUEUE, Rejected, TestApp, watched};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unreadable_event_is_dead_lettered_and_later_events_are_handled() {
@@ -26,30 +26,15 @@ async fn an_unreadable_event_is_dead_lettered_and_later_events_are_handled() {
     app.stop().await;
 }
 
-/// Records when it was called with note 7, which it rejects.
-struct RecordingHandler(Arc<Mutex<Vec<Instant>>>);
-
-impl Handler for RecordingHandler {
-    type Event = NoteWritten;
-
-    async fn handle(
-        &self,
-        _: &mut AsyncPgConnection,
-        events: &[&Envelope<NoteWritten>],
-    ) -> Result<(), HandleError> {
-        if events.iter().any(|event| event.data.number == 7) {
-            self.0.lock().unwrap().push(Instant::now());
-            return Err(Rejected(7).into());
-        }
-        Ok(())
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn a_failed_event_is_retried_with_back_off() {
     let app = TestApp::new().await;
     let calls = Arc::new(Mutex::new(Vec::new()));
-    app.consume(RecordingHandler(calls.clone()));
+    let recorded = calls.clone();
+    app.consume(watched(move |_| {
+        recorded.lock().unwrap().push(Instant::now());
+        Err(Rejected(7).into())
+    }));
     app.append([7]).await;
     app.wait_for_dead_letters().await;
     let calls = calls.lock().unwrap().clone();

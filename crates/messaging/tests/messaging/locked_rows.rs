@@ -14,28 +14,10 @@ use testkit::eventually;
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use crate::test_app::{CountingHandler, NoteWritten, TIMEOUT, TestApp, stop};
+use crate::test_app::{CountingHandler, NoteWritten, TIMEOUT, TestApp, stop, watched};
 
 /// Handlings after which the broker would have dead-lettered a failed event.
 const DELIVERY_LIMIT: usize = 6;
-
-/// Records the events of note 7 that it begins to handle.
-#[derive(Clone, Default)]
-struct AttemptRecorder(Arc<Mutex<Vec<Uuid>>>);
-
-impl Handler for AttemptRecorder {
-    type Event = NoteWritten;
-
-    async fn handle(
-        &self,
-        conn: &mut AsyncPgConnection,
-        events: &[&Envelope<NoteWritten>],
-    ) -> Result<(), HandleError> {
-        let sevens = events.iter().filter(|event| event.data.number == 7).map(|event| event.id);
-        self.0.lock().unwrap().extend(sevens);
-        CountingHandler::default().handle(conn, events).await
-    }
-}
 
 /// Locks the row of note 7 until the connection rolls back.
 async fn lock_seven(app: &TestApp) -> Connection {
@@ -45,78 +27,73 @@ async fn lock_seven(app: &TestApp) -> Connection {
     holder
 }
 
-async fn sevens_are_handled(app: &TestApp, times: i64) {
-    eventually("all events about the row are handled", TIMEOUT, async || {
-        let handled = "SELECT times::bigint AS n FROM handled WHERE number = 7";
-        (app.count(handled).await == times).then_some(())
+/// Rolls back, so that rows are free again. Then all events about the rows with this condition are handled.
+async fn release(app: TestApp, mut holder: Connection, condition: &str, events: i64) {
+    holder.batch_execute("ROLLBACK").await.unwrap();
+    eventually("all events about the rows are handled", TIMEOUT, async || {
+        let handled = format!("SELECT sum(times)::bigint AS n FROM handled WHERE {condition}");
+        (app.count(&handled).await == events).then_some(())
     })
     .await;
     assert!(app.peek_dead_letters().await.is_empty());
+    app.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_event_with_a_locked_row_delays_no_other_and_is_never_dead_lettered() {
     let app = TestApp::new().await;
-    let mut holder = lock_seven(&app).await;
-    let recorder = AttemptRecorder::default();
+    let holder = lock_seven(&app).await;
+    let attempts: Arc<Mutex<Vec<Uuid>>> = Arc::default();
+    let recorded = attempts.clone();
     app.append(0..20).await;
-    app.consume(recorder.clone());
+    app.consume(watched(move |events| {
+        let sevens = events.iter().filter(|event| event.data.number == 7).map(|event| event.id);
+        recorded.lock().unwrap().extend(sevens);
+        Ok(())
+    }));
     app.wait_for_handled(19).await;
     // The second event about note 7 waits behind the first.
     app.append([7]).await;
     app.append(20..40).await;
     app.wait_for_handled(39).await;
     eventually("the event is tried more often than a failed one", TIMEOUT, async || {
-        (recorder.0.lock().unwrap().len() > DELIVERY_LIMIT + 2).then_some(())
+        (attempts.lock().unwrap().len() > DELIVERY_LIMIT + 2).then_some(())
     })
     .await;
-    let first = recorder.0.lock().unwrap()[0];
-    assert!(recorder.0.lock().unwrap().iter().all(|id| *id == first), "a later event overtook");
-    holder.batch_execute("ROLLBACK").await.unwrap();
-    sevens_are_handled(&app, 2).await;
-    app.stop().await;
+    let first = attempts.lock().unwrap()[0];
+    assert!(attempts.lock().unwrap().iter().all(|id| *id == first), "a later event overtook");
+    release(app, holder, "number = 7", 2).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn more_events_of_a_locked_row_than_the_prefetch_count_delay_no_other() {
     let app = TestApp::new().await;
-    let mut holder = lock_seven(&app).await;
+    let holder = lock_seven(&app).await;
     let events = i64::from(app.broker.settings.prefetch.get()) + 50;
     app.append((0..events).map(|_| 7)).await;
     app.append(20..40).await;
     app.consume(CountingHandler::default());
     app.wait_for_handled(20).await;
-    holder.batch_execute("ROLLBACK").await.unwrap();
-    sevens_are_handled(&app, events).await;
-    app.stop().await;
+    release(app, holder, "number = 7", events).await;
 }
 
-/// Records when it begins to handle events of notes from 1,000 on.
+/// When notes from 1,000 on were tried.
 #[derive(Clone, Default)]
-struct TryRecorder(Arc<Mutex<HashMap<i64, Vec<Instant>>>>);
+struct Tries(Arc<Mutex<HashMap<i64, Vec<Instant>>>>);
 
-impl TryRecorder {
-    /// The tries of each note, fewest first.
-    fn tries(&self) -> Vec<Vec<Instant>> {
-        let mut tries: Vec<_> = self.0.lock().unwrap().values().cloned().collect();
-        tries.sort_by_key(Vec::len);
-        tries
-    }
-}
-
-impl Handler for TryRecorder {
-    type Event = NoteWritten;
-
-    async fn handle(
-        &self,
-        conn: &mut AsyncPgConnection,
-        events: &[&Envelope<NoteWritten>],
-    ) -> Result<(), HandleError> {
+impl Tries {
+    fn record(&self, events: &[&Envelope<NoteWritten>]) {
         let locked: HashSet<_> = events.iter().map(|event| event.data.number).collect();
         for number in locked.into_iter().filter(|number| *number >= 1000) {
             self.0.lock().unwrap().entry(number).or_default().push(Instant::now());
         }
-        CountingHandler::default().handle(conn, events).await
+    }
+
+    /// The tries of each note, fewest first.
+    fn of_notes(&self) -> Vec<Vec<Instant>> {
+        let mut tries: Vec<_> = self.0.lock().unwrap().values().cloned().collect();
+        tries.sort_by_key(Vec::len);
+        tries
     }
 }
 
@@ -131,45 +108,40 @@ async fn many_events_of_many_locked_rows_are_rarely_tried() {
     for _ in 0..EVENTS {
         app.append(1000..1000 + ROWS).await;
     }
-    let recorder = TryRecorder::default();
-    app.consume(recorder.clone());
+    let tries = Tries::default();
+    let recorded = tries.clone();
+    app.consume(watched(move |events| {
+        recorded.record(events);
+        Ok(())
+    }));
     // Most events return from the waiting queue again and again. A few rows are tried more often, by the consumer.
     eventually("the rows are tried again after a pause", TIMEOUT, async || {
-        let tries = recorder.tries();
-        (tries.iter().filter(|tries| tries.len() > 3).count() > 50).then_some(())
+        let often = tries.of_notes().iter().filter(|tries| tries.len() > 3).count();
+        (often > 50).then_some(())
     })
     .await;
     app.append(0..20).await;
     app.wait_for_handled(20).await;
-    for tries in recorder.tries().iter().take(80) {
+    for tries in tries.of_notes().iter().take(80) {
         let pauses = tries.windows(2).map(|pair| pair[1] - pair[0]);
         let short = pauses.filter(|pause| *pause < Duration::from_secs(4)).count();
         // The first try is that of the batch, the second that of the event alone.
         assert!(short <= 2, "{short} tries of a row without a pause");
     }
-    holder.batch_execute("ROLLBACK").await.unwrap();
-    eventually("all events about the rows are handled", TIMEOUT, async || {
-        let handled = "SELECT sum(times)::bigint AS n FROM handled WHERE number >= 1000";
-        (app.count(handled).await == ROWS * EVENTS).then_some(())
-    })
-    .await;
-    assert!(app.peek_dead_letters().await.is_empty());
-    app.stop().await;
+    release(app, holder, "number >= 1000", ROWS * EVENTS).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_that_the_waiting_queue_rejects_stay_with_the_consumer() {
     let app = TestApp::new().await;
-    let mut holder = lock_seven(&app).await;
+    let holder = lock_seven(&app).await;
     let events = i64::from(app.broker.settings.prefetch.get()) - 50;
     app.append((0..events).map(|_| 7)).await;
     app.append(20..40).await;
     app.namespace.limit_to_one_message("backhaul.waiting").await;
     app.consume(CountingHandler::default());
     app.wait_for_handled(20).await;
-    holder.batch_execute("ROLLBACK").await.unwrap();
-    sevens_are_handled(&app, events).await;
-    app.stop().await;
+    release(app, holder, "number = 7", events).await;
 }
 
 /// Waits for an advisory lock of each note from 1,000 on, and for the gate at note 0. While a note is in `failing`, the

@@ -62,6 +62,33 @@ impl Handler for CountingHandler {
     }
 }
 
+/// Counts events as [`CountingHandler`] does, after a function has seen them.
+pub(crate) struct WatchedHandler<W>(W);
+
+/// A handler that counts events. `watch` sees the events of each transaction first, and can fail it.
+pub(crate) fn watched<W>(watch: W) -> WatchedHandler<W>
+where
+    W: Fn(&[&Envelope<NoteWritten>]) -> Result<(), HandleError>,
+{
+    WatchedHandler(watch)
+}
+
+impl<W> Handler for WatchedHandler<W>
+where
+    W: Fn(&[&Envelope<NoteWritten>]) -> Result<(), HandleError> + Send + Sync + 'static,
+{
+    type Event = NoteWritten;
+
+    async fn handle(
+        &self,
+        conn: &mut AsyncPgConnection,
+        events: &[&Envelope<NoteWritten>],
+    ) -> Result<(), HandleError> {
+        (self.0)(events)?;
+        CountingHandler::default().handle(conn, events).await
+    }
+}
+
 pub(crate) async fn count_handled(
     conn: &mut AsyncPgConnection,
     note: &NoteWritten,
