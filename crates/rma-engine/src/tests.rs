@@ -40,6 +40,7 @@ use domain::event::Event;
 use domain::merchant::Merchant;
 use domain::order::{Order, OrderStored, OrderStoredInBulk};
 use messaging::Envelope;
+use platform::database::Connection;
 use platform::{Clock, Service as _};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -140,6 +141,15 @@ impl TestApp {
             })
             .await;
         }
+    }
+
+    /// Publishes a later version of acme.
+    async fn change_acme(&self, version: i64, change: impl FnOnce(&mut Merchant)) {
+        let mut acme = merchant("acme");
+        acme.version = version;
+        acme.settings.base_url = Some(self.sandbox.url("/acme"));
+        change(&mut acme);
+        self.service.publish_merchant(acme).await;
     }
 
     async fn get(&self, path: &str, merchant: &str) -> (StatusCode, Value) {
@@ -250,6 +260,15 @@ impl TestApp {
     async fn number(&self, query: &str) -> i64 {
         let query = self.service.own_query(query);
         testkit::count(&mut self.pool.get().await.unwrap(), &query).await
+    }
+
+    /// Locks a return until the connection commits.
+    async fn lock_return(&self, rma: &str) -> Connection {
+        let mut holder = self.pool.get().await.unwrap();
+        let lock =
+            format!("BEGIN; SELECT FROM returns WHERE rma_identifier = '{rma}' FOR NO KEY UPDATE");
+        holder.batch_execute(&lock).await.unwrap();
+        holder
     }
 
     /// Executes statements about acme that the service never does.

@@ -104,12 +104,7 @@ async fn merchants_share_batches_and_nothing_else() {
 async fn a_locked_return_delays_no_other() {
     let app = TestApp::start().await;
     let returns = start_returns(&app, 2).await;
-    let mut locker = app.pool.get().await.unwrap();
-    let lock = format!(
-        "BEGIN; SELECT FROM returns WHERE rma_identifier = '{}' FOR NO KEY UPDATE",
-        returns[0]
-    );
-    locker.batch_execute(&lock).await.unwrap();
+    let mut lock = app.lock_return(&returns[0]).await;
     let locked = report("locked", "in_transit", &returns[0]);
     let free = report("free", "in_transit", &returns[1]);
     let waiting = app.carrier(&locked);
@@ -119,7 +114,7 @@ async fn a_locked_return_delays_no_other() {
             body["event_identifier"] = json!(format!("free {index}"));
             assert_eq!(app.carrier(&body).await.0, StatusCode::OK);
         }
-        locker.batch_execute("COMMIT").await.unwrap();
+        lock.batch_execute("COMMIT").await.unwrap();
     };
     let ((status, response), ()) = join(waiting, others).await;
     assert_eq!(status, StatusCode::OK, "{response}");

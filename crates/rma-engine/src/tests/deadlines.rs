@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use domain::erasure::ShopperErased;
-
+use super::erasing::erased;
 use super::moving::report;
 use super::projecting::{order, refunded};
 use super::*;
@@ -43,12 +42,8 @@ impl TestApp {
     }
 
     /// Publishes acme with another number of days.
-    async fn set_days(&self, days: u16) {
-        let mut acme = merchant("acme");
-        acme.version = 1_000 + i64::from(days);
-        acme.settings.base_url = Some(self.sandbox.url("/acme"));
-        acme.settings.returns.send_within_days = days;
-        self.service.publish_merchant(acme).await;
+    async fn set_days(&self, version: i64, days: u16) {
+        self.change_acme(version, |acme| acme.settings.returns.send_within_days = days).await;
     }
 }
 
@@ -117,12 +112,7 @@ async fn a_scan_and_an_expiry_at_the_same_time_have_one_effect_each() {
     let rma = app.start_return(&refund_of("A", &[1])).await;
     let other = app.start_return(&refund_of("A", &[2])).await;
     app.carrier(&report("label", "label", Some(&rma), Some("1Z"))).await;
-    let mut lock = app.pool.get().await.unwrap();
-    lock.batch_execute(&format!(
-        "BEGIN; SELECT 1 FROM returns WHERE rma_identifier = '{rma}' FOR NO KEY UPDATE"
-    ))
-    .await
-    .unwrap();
+    let mut lock = app.lock_return(&rma).await;
     // The scan waits for the lock; the expiry does not, and expires the other return.
     let scan = report("scan", "in_transit", Some(&rma), Some("1Z"));
     let scanned = app.carrier(&scan);
@@ -266,7 +256,7 @@ async fn open_returns_follow_the_merchants_days() {
     app.store("acme", &order("A", 2)).await;
     let old = app.start_return(&refund_of("A", &[1])).await;
     // The return was started 40 days ago, and its deadline was the 60th day.
-    app.set_days(60).await;
+    app.set_days(1_000, 60).await;
     app.change_rows(
         "UPDATE return_deadlines SET started_at = started_at - interval '40 days', days = 60, \
              due_at = due_at - interval '10 days' WHERE merchant = 'acme'",
@@ -286,8 +276,8 @@ async fn open_returns_follow_the_merchants_days() {
         (app.number(late).await == 2).then_some(())
     })
     .await;
-    app.set_days(61).await;
-    app.set_days(100).await;
+    app.set_days(1_001, 61).await;
+    app.set_days(1_002, 100).await;
     eventually("the deadlines are later", SOON, || async {
         let late = "SELECT count(*) AS n FROM return_deadlines \
                     WHERE merchant = 'acme' AND days = 100 AND due_at > now() + interval '50 days'";
@@ -295,11 +285,7 @@ async fn open_returns_follow_the_merchants_days() {
     })
     .await;
     assert_eq!(app.show(&old).await["status"], "CREATED");
-    let mut acme = merchant("acme");
-    acme.version = 10_000;
-    acme.settings.base_url = Some(app.sandbox.url("/acme"));
-    acme.settings.returns.send_within_days = 39;
-    app.service.publish_merchant(acme).await;
+    app.set_days(1_003, 39).await;
     app.until_status(&old, "CANCELED").await;
     assert_eq!(app.show(&new).await["status"], "CREATED");
 }
@@ -310,11 +296,7 @@ async fn open_returns_follow_the_merchants_time_zone() {
     app.store("acme", &order("A", 1)).await;
     app.start_return(&refund_of("A", &[1])).await;
     for (version, zone) in [(5_000, "Asia/Tokyo"), (5_001, "America/New_York"), (5_002, "UTC")] {
-        let mut acme = merchant("acme");
-        acme.version = version;
-        acme.settings.base_url = Some(app.sandbox.url("/acme"));
-        acme.settings.time_zone = zone.to_owned();
-        app.service.publish_merchant(acme).await;
+        app.change_acme(version, |acme| acme.settings.time_zone = zone.to_owned()).await;
         eventually("the return is due at midnight in the time zone", SOON, || async {
             let at_midnight = format!(
                 "SELECT count(*) AS n FROM return_deadlines WHERE merchant = 'acme' \
@@ -333,19 +315,7 @@ async fn an_erased_return_expires_without_personal_data() {
     order.customer.first_name = Some("PLANTED".to_owned());
     app.store("acme", &order).await;
     let rma = app.start_return(&refund_of("A", &[1])).await;
-    app.publish_event_at(
-        ShopperErased {
-            erasure_id: uuid::Uuid::now_v7(),
-            batch: 1,
-            merchant: "acme".parse().unwrap(),
-            order_identifiers: vec!["A".to_owned()],
-            email_sha256: None,
-            force: true,
-            force_before: None,
-        },
-        Some(i64::MAX),
-    )
-    .await;
+    app.publish_event_at(erased(&["A"], true), Some(i64::MAX)).await;
     eventually("the return is erased", SOON, || async {
         let erased =
             "SELECT count(*) AS n FROM returns WHERE merchant = 'acme' AND erased_at IS NOT NULL";

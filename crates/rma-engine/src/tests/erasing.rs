@@ -23,7 +23,7 @@ fn bodies_order(order: &str) -> Order {
     projecting::order(order, 2)
 }
 
-fn erased(orders: &[&str], force: bool) -> ShopperErased {
+pub(super) fn erased(orders: &[&str], force: bool) -> ShopperErased {
     ShopperErased {
         erasure_id: Uuid::now_v7(),
         batch: 1,

@@ -60,12 +60,7 @@ async fn a_scan_and_a_deadline_at_the_same_time_leave_no_unit_due() {
     let app = TestApp::alone().await;
     let rma = app.exchanged_return("A", &[1]).await;
     let other = app.exchanged_return("B", &[1]).await;
-    let mut lock = app.pool.get().await.unwrap();
-    lock.batch_execute(&format!(
-        "BEGIN; SELECT 1 FROM returns WHERE rma_identifier = '{rma}' FOR NO KEY UPDATE"
-    ))
-    .await
-    .unwrap();
+    let mut lock = app.lock_return(&rma).await;
     // The scan waits for the lock; the deadline does not, and the other unit is due.
     let scan = report("scan", "in_transit", Some(&rma), Some("1Z"));
     let due = async {
@@ -127,11 +122,8 @@ async fn open_exchanges_follow_the_merchants_days() {
     let app = TestApp::start().await;
     let rma = app.exchanged_return("A", &[1]).await;
     let set_days = async |days: u16| {
-        let mut acme = merchant("acme");
-        acme.version = 1_000 + i64::from(days % 50);
-        acme.settings.base_url = Some(app.sandbox.url("/acme"));
-        acme.settings.returns.exchange_deadline_days = days;
-        app.service.publish_merchant(acme).await;
+        let version = 1_000 + i64::from(days % 50);
+        app.change_acme(version, |acme| acme.settings.returns.exchange_deadline_days = days).await;
         eventually("the deadline has the days of the merchant", SOON, || async {
             let others = format!(
                 "SELECT count(*) AS n FROM return_deadlines \

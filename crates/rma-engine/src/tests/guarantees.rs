@@ -1,9 +1,9 @@
 //! Exchanged units, and those that do not come back.
 
-use domain::erasure::ShopperErased;
 use domain::merchant::Interface;
 use domain::message_kind::{MessageKind, MessageVersion};
 
+use super::erasing::erased;
 use super::exchanging::{exchange_of, placed, until_progress};
 use super::moving::report;
 use super::projecting::{order, refunded};
@@ -174,16 +174,7 @@ async fn the_note_of_a_waiver_is_erased_with_the_shopper() {
     let notes = "SELECT (SELECT count(*) FROM returns WHERE merchant = 'acme' AND document LIKE '%PLANTED%') \
                      + (SELECT count(*) FROM timeline WHERE merchant = 'acme' AND detail::text LIKE '%PLANTED%') AS n";
     assert_eq!(app.number(notes).await, 2);
-    let erased = ShopperErased {
-        erasure_id: uuid::Uuid::now_v7(),
-        batch: 1,
-        merchant: "acme".parse().unwrap(),
-        order_identifiers: vec!["A".to_owned()],
-        email_sha256: None,
-        force: true,
-        force_before: None,
-    };
-    app.publish_event_at(erased, Some(i64::MAX)).await;
+    app.publish_event_at(erased(&["A"], true), Some(i64::MAX)).await;
     eventually("the notes are erased", SOON, || async {
         (app.number(notes).await == 0).then_some(())
     })

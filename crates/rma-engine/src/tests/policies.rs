@@ -126,33 +126,9 @@ async fn returns_of_a_shopper_are_counted() {
     app.start_return(&refund_of("C", &[1])).await;
 }
 
-#[tokio::test]
-async fn rules_give_a_bonus_in_per_cent_of_the_amount_paid() {
-    let app = app_with(json!({ "rules": [
-        { "id": "plus", "when": { "reasons": ["TOO_SMALL"] },
-          "then": { "gift_card_bonus_percent": 10, "exchange_bonus_percent": 5 } },
-    ] }))
-    .await;
-    app.store("acme", &order("A", 3)).await;
-    let card = json!({ "resolution": "gift_card" });
-    let variant = json!({ "sku": "TEE-M", "title": "Tee, M", "unit_price_amount_cents": 3000 });
-    let exchange = json!({ "resolution": "exchange", "variant": variant });
-    let mut other = choice("A", 2, &card);
-    other["return_reason"] = json!("OTHER");
-    let units = [choice("A", 1, &card), other, choice("A", 3, &exchange)];
-    let body = json!({ "return_method": "mail-back", "units": units });
-    let quoted = quote(&app, &body).await;
-    let bonus = |unit: usize| quoted["units"][unit]["bonus_amount_cents"].clone();
-    assert_eq!([bonus(0), bonus(1), bonus(2)], [json!(216), Value::Null, json!(108)]);
-    app.start_return(&body).await;
-    let confirmed = app.events("exchange.return.confirmed.v1", 1).await.remove(0);
-    // The unit without a bonus by a rule has that of the settings.
-    assert_eq!(confirmed["gift_card"]["bonus_credit_amount_cents"], 716);
-    assert_eq!(confirmed["units"][2]["bonus_amount_cents"], 108);
-}
-
-#[tokio::test]
-async fn a_return_with_another_bonus_than_quoted_is_rejected() {
+/// A merchant whose rule gives bonuses, and a return of three units: a gift card and an exchange by the rule, and a
+/// gift card for another reason.
+async fn app_with_bonuses() -> (TestApp, Value) {
     let app = app_with(json!({ "rules": [
         { "id": "plus", "when": { "reasons": ["TOO_SMALL"] },
           "then": { "gift_card_bonus_percent": 10, "exchange_bonus_percent": 5 } },
@@ -165,17 +141,33 @@ async fn a_return_with_another_bonus_than_quoted_is_rejected() {
     other["return_reason"] = json!("OTHER");
     let exchange = choice("A", 3, &json!({ "resolution": "exchange", "variant": variant }));
     let units = [choice("A", 1, &card), other, exchange];
-    let mut body = json!({ "return_method": "mail-back", "units": units });
+    (app, json!({ "return_method": "mail-back", "units": units }))
+}
+
+#[tokio::test]
+async fn rules_give_a_bonus_in_per_cent_of_the_amount_paid() {
+    let (app, body) = app_with_bonuses().await;
+    let quoted = quote(&app, &body).await;
+    let bonus = |unit: usize| quoted["units"][unit]["bonus_amount_cents"].clone();
+    assert_eq!([bonus(0), bonus(1), bonus(2)], [json!(216), Value::Null, json!(108)]);
+    app.start_return(&body).await;
+    let confirmed = app.events("exchange.return.confirmed.v1", 1).await.remove(0);
+    // The unit without a bonus by a rule has that of the settings.
+    assert_eq!(confirmed["gift_card"]["bonus_credit_amount_cents"], 716);
+    assert_eq!(confirmed["units"][2]["bonus_amount_cents"], 108);
+}
+
+#[tokio::test]
+async fn a_return_with_another_bonus_than_quoted_is_rejected() {
+    let (app, mut body) = app_with_bonuses().await;
     let quoted = quote(&app, &body).await;
     assert_eq!(quoted["gift_card_bonus_amount_cents"], 500);
-
-    let mut lower = merchant("acme");
-    lower.version = 2;
-    adjust(&mut lower, json!({}));
-    let card = lower.settings.returns.gift_card.as_mut().unwrap();
-    card.bonus_credit_amount_cents = 100;
-    lower.settings.base_url = Some(app.sandbox.url("/acme"));
-    app.service.publish_merchant(lower).await;
+    app.change_acme(2, |acme| {
+        adjust(acme, json!({}));
+        let card = acme.settings.returns.gift_card.as_mut().unwrap();
+        card.bonus_credit_amount_cents = 100;
+    })
+    .await;
     eventually("the bonus is known", SOON, || async {
         let quoted = quote(&app, &body).await;
         (quoted["gift_card_bonus_amount_cents"] == 100).then_some(())

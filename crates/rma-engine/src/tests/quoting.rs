@@ -27,13 +27,9 @@ async fn a_stale_quote_is_rejected_with_its_changes() {
     assert_eq!(refusal["changes"], json!([change]));
     assert_eq!(refusal["quote"]["possible"], false);
 
-    let mut higher_cost = merchant("acme");
-    higher_cost.version = 2;
-    higher_cost.settings.returns.methods[0].shipping_cost_cents = 300;
     let mut body = refund_of("A", &[2]);
     body["quote"] = quote(&app, &body).await["quote"].clone();
-    higher_cost.settings.base_url = Some(app.sandbox.url("/acme"));
-    app.service.publish_merchant(higher_cost).await;
+    app.change_acme(2, |acme| acme.settings.returns.methods[0].shipping_cost_cents = 300).await;
     eventually("the price is known", SOON, || async {
         let quote = quote(&app, &refund_of("A", &[2])).await;
         (quote["return_shipping_cost_cents"] == 300).then_some(())

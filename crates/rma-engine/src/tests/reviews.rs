@@ -115,11 +115,7 @@ async fn an_approval_gives_the_bonus_of_the_request() {
     let body = json!({ "return_method": "mail-back", "units": [card] });
     let rma = app.start_return(&body).await;
     assert_eq!(app.show(&rma).await["gift_card_bonus_amount_cents"], 500);
-    let mut lower = merchant("acme");
-    lower.version = 2;
-    with_bonus(&mut lower, 100);
-    lower.settings.base_url = Some(app.sandbox.url("/acme"));
-    app.service.publish_merchant(lower).await;
+    app.change_acme(2, |acme| with_bonus(acme, 100)).await;
     eventually("the bonus is known", SOON, || async {
         let quoted = quote(&app, &body).await;
         (quoted["gift_card_bonus_amount_cents"] == 100).then_some(())
@@ -245,11 +241,7 @@ async fn the_rule_declines_when_nobody_decides_in_time() {
 async fn a_later_rule_does_not_change_a_review_that_waits() {
     let app = start("decline").await;
     let rma = app.start_return(&refund_of("A", &[1])).await;
-    let mut acme = merchant("acme");
-    acme.version = 1_000;
-    acme.settings.base_url = Some(app.sandbox.url("/acme"));
-    acme.settings.returns.send_within_days = 7;
-    app.service.publish_merchant(acme).await;
+    app.change_acme(1_000, |acme| acme.settings.returns.send_within_days = 7).await;
     let rules = "SELECT count(*) AS n FROM return_deadlines WHERE merchant = 'acme' AND days = 3";
     eventually("the settings are known", SOON, || async {
         (quote(&app, &refund_of("A", &[2])).await.get("review_rule").is_none()).then_some(())
@@ -268,12 +260,7 @@ async fn a_decision_and_its_deadline_at_the_same_time_have_one_effect() {
     app.store("acme", &order("A", 2)).await;
     let rma = app.start_return(&refund_of("A", &[1])).await;
     let other = app.start_return(&refund_of("A", &[2])).await;
-    let mut lock = app.pool.get().await.unwrap();
-    lock.batch_execute(&format!(
-        "BEGIN; SELECT 1 FROM returns WHERE rma_identifier = '{rma}' FOR NO KEY UPDATE"
-    ))
-    .await
-    .unwrap();
+    let mut lock = app.lock_return(&rma).await;
     // Neither gets the return: the deadline is tried again, and the decision waits.
     let due = async {
         app.pass_deadlines().await;
