@@ -21,6 +21,8 @@ REASONS = {"SMALL": True, "DAMAGED": True, "OTHER": False}
 TAGS = ["sale", "Sale ", "bulky", "vip", "FinalSale", " GRÖẞE", "ΟΔΟΣ"]
 EMAILS = ["ada@shop.example", "Eve@shop.example", None]
 ZONES = ["UTC", "America/New_York", "Asia/Tokyo"]
+ADDRESS = {"name": "Dock 7", "street": "7 Dock Street", "city": "Reno", "state": "NV", "zip": "89501"}
+WAREHOUSES = {"reno": {"address": ADDRESS}, "west": {"address": ADDRESS}}
 CASES_OF_A_POLICY = 20
 BUILT_IN_TAGS = ["finalsale", "gift-card", "thirdparty"]
 
@@ -84,6 +86,7 @@ def random_effects(rng):
         "gift_card_bonus_percent": lambda: rng.choice([0, 10]),
         "exchange_bonus_percent": lambda: rng.choice([0, 5]),
         "review": lambda: rng.choice([{"required": False}, {"within_days": rng.choice([1, 3]), "then": rng.choice(["approve", "decline"])}]),
+        "return_to": lambda: rng.choice([*WAREHOUSES]),
     }
     return {name: makers[name]() for name in rng.sample([*makers], rng.choice([1, 1, 2, 4]))}
 
@@ -266,12 +269,14 @@ class Decider:
         percent, bonus_rule = self.first(matching, bonus)
         review, review_rule = self.first(matching, "review")
         keep, _ = self.first(matching, "keep")
+        warehouse, warehouse_rule = self.first(matching, "return_to")
         code, rule = self.refusal(unit, line, matching, method, outcome, paid, end, window_rule)
         return {
             "code": code, "rule": rule, "window_ends_at": int(end.timestamp()), "cost": cost,
             "keep_up_to": keep["up_to_cents"] if keep and method == "customer-keep" else None,
             "bonus": [percent, bonus_rule] if bonus_rule else None,
             "review": [review["within_days"], review["then"], review_rule] if review and "then" in review else None,
+            "return_to": {"warehouse": warehouse, "rule": warehouse_rule} if warehouse and method != "customer-keep" else None,
         }
 
     def refusal(self, unit, line, matching, method, outcome, paid, end, window_rule):
@@ -323,13 +328,24 @@ class Decider:
         reviews = [review for review in (unit.pop("review") for unit in decided) if review]
         for unit in decided:
             unit.pop("keep_up_to")
+        return_to = self.destination(decided)
         # The first rule with the highest cost.
         rule = next((rule for cents, rule in costs if cents == highest and rule), None)
         for own, unit in zip(decided, units):
             own["choices"] = self.choices(unit)
             own["is_returnable"] = any(it["ineligible"] is None for it in own["choices"].values())
         return {"cost": [highest, rule], "review": min(reviews, key=lambda it: order.index(it[2]), default=None),
-                "units": decided}
+                "return_to": return_to, "units": decided}
+
+    def destination(self, decided):
+        """The place of the first unit that can be returned. Refuses the units that go elsewhere."""
+        places = [unit.pop("return_to") for unit in decided]
+        possible = [(unit, place) for unit, place in zip(decided, places) if unit["code"] is None]
+        first = possible[0][1] if possible else None
+        for unit, place in possible:
+            if (place or {}).get("warehouse") != (first or {}).get("warehouse"):
+                unit["code"], unit["rule"] = "other_warehouse", (place or first)["rule"]
+        return first
 
     def choices(self, unit):
         """By reason, outcome and method: the terms if the unit is returned alone."""
@@ -347,6 +363,7 @@ class Decider:
                         "ineligible": (one["code"], one["rule"]) if one["code"] else None, "cost": [cents, rule],
                         "bonus": one["bonus"] and one["bonus"][0],
                         "keep_up_to": None if one["keep_up_to"] is None else max(0, one["keep_up_to"] - kept),
+                        "return_to": one["return_to"],
                     }
         return choices
 
@@ -367,6 +384,7 @@ def expand(unit, has_rules):
                     "ineligible": (refusal["code"], refusal.get("rule")) if refusal else None,
                     "cost": [option["return_shipping_cost_cents"], option.get("cost_rule")],
                     "bonus": option.get("bonus_percent"), "keep_up_to": option.get("keep_up_to_cents"),
+                    "return_to": option.get("return_to"),
                 }
     return choices
 
@@ -388,7 +406,7 @@ def main(program, cases="2000", seed="1"):
     refused = decided = 0
     groups = []
     for _ in range(max(1, int(cases) // CASES_OF_A_POLICY)):
-        groups.append({"settings": random_settings(rng), "cases": [random_case(rng) for _ in range(CASES_OF_A_POLICY)]})
+        groups.append({"settings": random_settings(rng), "warehouses": WAREHOUSES, "cases": [random_case(rng) for _ in range(CASES_OF_A_POLICY)]})
     lines = "\n".join(json.dumps(group) for group in groups)
     process = subprocess.run([program], input=lines, capture_output=True, text=True, check=False)
     if process.returncode:

@@ -65,6 +65,9 @@ pub(crate) enum Error {
     WarehouseExists(MerchantId, String),
     #[error("merchant {0} has no warehouse {1}")]
     WarehouseNotFound(MerchantId, String),
+    /// A rule of the merchant's policy returns units to the warehouse.
+    #[error("rule {2} returns units to warehouse {1} of merchant {0}: change the rule first")]
+    WarehouseInUse(MerchantId, String, String),
     #[error("merchant {0} has the maximum number of warehouses")]
     TooManyWarehouses(MerchantId),
     #[error("merchant {0} has no base_url: set it, or give the endpoint a url")]
@@ -185,6 +188,7 @@ impl Failure for Error {
             | Self::OperatorWithoutTotp(_)
             | Self::NoTotp(_)
             | Self::TooManyWarehouses(_)
+            | Self::WarehouseInUse(..)
             | Self::NoBaseUrl(_) => ErrorKind::Conflict,
             Self::MerchantChanged(_) | Self::EndpointExists(..) | Self::WarehouseExists(..) => {
                 ErrorKind::Changed

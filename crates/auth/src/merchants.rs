@@ -137,7 +137,8 @@ pub(crate) async fn faults(
     invalid: ValidationError,
 ) -> Result<ValidationError, Error> {
     let StoredMerchant { merchant, .. } = merchants::find(&mut *app.pool.get().await?, id).await?;
-    let read = object(|body| SettingsChange::read_for(body, &app.guard, &merchant.settings));
+    let Merchant { settings, warehouses, .. } = &merchant;
+    let read = object(|body| SettingsChange::read_for(body, &app.guard, settings, warehouses));
     Ok(Document::from(request).read(read).err().unwrap_or(invalid))
 }
 
@@ -152,7 +153,7 @@ pub(crate) async fn update(
 ) -> Result<MerchantView, Error> {
     let (stored, ()) = update_with(app, actor, id, "merchant.updated", |merchant, _| {
         check_version(merchant, expected)?;
-        change.clone().apply(&mut merchant.settings)?;
+        change.clone().apply(&mut merchant.settings, &merchant.warehouses)?;
         Ok(((), request.clone()))
     })
     .await?;

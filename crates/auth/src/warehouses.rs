@@ -2,7 +2,8 @@
 //!
 //! See docs/decisions/merchant-warehouses.md.
 
-use domain::merchant::Merchant;
+use domain::json::FieldError;
+use domain::merchant::{Merchant, Rule};
 use domain::warehouse::{MAX_WAREHOUSES, Warehouse};
 use serde::Serialize;
 use serde_json::json;
@@ -67,6 +68,13 @@ pub(crate) async fn set(
         if !exists && merchant.warehouses.len() >= MAX_WAREHOUSES {
             return Err(Error::TooManyWarehouses(merchant.identifier.clone()));
         }
+        if warehouse.address.is_none()
+            && let Some(Rule { id, .. }) = merchant.settings.policy.rule_to(&identifier)
+        {
+            let detail =
+                format!("rule {id} returns units to the warehouse, so it needs an address");
+            return Err(FieldError::invalid("$.address", detail).into());
+        }
         let detail = json!({ "identifier": identifier, "warehouse": warehouse });
         merchant.warehouses.insert(identifier.clone(), warehouse.clone());
         Ok(((), detail))
@@ -87,6 +95,10 @@ pub(crate) async fn delete(
             return Err(not_found(merchant, identifier));
         }
         check_version(merchant, expected)?;
+        if let Some(Rule { id, .. }) = merchant.settings.policy.rule_to(identifier) {
+            let merchant = merchant.identifier.clone();
+            return Err(Error::WarehouseInUse(merchant, identifier.to_owned(), id.clone()));
+        }
         merchant.warehouses.remove(identifier);
         Ok(((), json!({ "identifier": identifier })))
     })

@@ -155,3 +155,43 @@ async fn load_return(
     let path = path!("v1", "returns", identifier);
     load(signed_in, Service::RmaEngine, Some(merchant), &path, &[]).await
 }
+
+#[cfg(test)]
+mod tests {
+    use actix_web::{HttpResponse, http::StatusCode};
+    use serde_json::json;
+
+    use super::*;
+    use crate::fixtures;
+
+    async fn nothing() -> HttpResponse {
+        HttpResponse::Ok().json(json!({ "records": [] }))
+    }
+
+    /// A return to a warehouse that a rule names, without a timeline.
+    fn engine(services: &mut web::ServiceConfig) {
+        let show = async || {
+            let return_to = json!({ "warehouse": "reno", "rule": "outlet",
+                                    "address_lines": ["Dock <7>", "Reno, NV 89501"] });
+            let mut rma = fixtures::rma("CREATED", &[json!({})]);
+            rma.return_to = serde_json::from_value(return_to).ok();
+            HttpResponse::Ok().json(rma)
+        };
+        services
+            .route("/v1/returns/RMA-1", web::get().to(show))
+            .route("/v1/returns/RMA-1/timeline", web::get().to(nothing))
+            .route("/v1/discrepancies", web::get().to(nothing));
+    }
+
+    #[actix_web::test]
+    async fn a_return_shows_the_warehouse_that_a_rule_names() {
+        let app = fixtures::app_with_services(engine);
+        let path = "/merchants/acme/returns/RMA-1";
+        let (status, page) = fixtures::get_page(app, routes, path).await;
+        assert_eq!(status, StatusCode::OK, "{page}");
+        assert!(
+            page.contains("reno (rule outlet)<br>Dock &#60;7&#62;<br>Reno, NV 89501"),
+            "{page}"
+        );
+    }
+}

@@ -1,6 +1,6 @@
 //! `backhaul policy`: the rules of a merchant for returns.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -250,7 +250,10 @@ fn describe(merchant: &Value) -> String {
 fn describe_order(preview: &Value) -> String {
     let units = items(preview, "/current/units").iter().zip(items(preview, "/draft/units"));
     let state = |unit: &Value| match unit.get("ineligible") {
-        None => format!("can be returned until {}", text_at(unit, "/returnable_until")),
+        None => {
+            let until = text_at(unit, "/returnable_until");
+            format!("can be returned until {until}{}", warehouses(unit))
+        }
         Some(ineligible) => refusal(ineligible),
     };
     let rows: Vec<_> = units
@@ -320,7 +323,24 @@ fn decision(decided: &Value) -> String {
     if let Some(rule) = decided.get("review_rule").and_then(Value::as_str) {
         words += &format!(", review (rule {rule})");
     }
+    if let Some(return_to) = decided.get("return_to") {
+        words += &format!(", {}", warehouse(return_to));
+    }
     words
+}
+
+/// The warehouse to which units go.
+fn warehouse(return_to: &Value) -> String {
+    format!("to {} (rule {})", text_at(return_to, "/warehouse"), text_at(return_to, "/rule"))
+}
+
+/// The warehouses to which a unit goes, by the choices that are possible.
+fn warehouses(unit: &Value) -> String {
+    let options = items(unit, "/choices").iter().flat_map(|choices| items(choices, "/options"));
+    let possible = options.filter(|option| option.get("ineligible").is_none());
+    let named = possible.filter_map(|option| Some(warehouse(option.get("return_to")?)));
+    let named: BTreeSet<_> = named.collect();
+    named.into_iter().map(|warehouse| format!(", {warehouse}")).collect()
 }
 
 #[cfg(test)]
@@ -357,5 +377,24 @@ mod tests {
             RMA-2  costs 700  the unit cannot be returned (rule no)
         "#]]
         .assert_eq(&describe_history(&sum));
+    }
+
+    #[test]
+    fn decisions_name_the_warehouse() {
+        let to = |warehouse: &str, rule: &str| json!({ "warehouse": warehouse, "rule": rule });
+        let decided = json!({ "return_shipping_cost_cents": 700, "review_rule": "look", "return_to": to("reno", "all") });
+        assert_eq!(decision(&decided), "costs 700, review (rule look), to reno (rule all)");
+        let refused = json!({ "code": "window_expired" });
+        let unit = |options: Value| {
+            json!({ "order_line_item_identifier": "1", "unit": 1, "returnable_until": "2026-12-01T00:00:00Z",
+                    "choices": [{ "options": options }] })
+        };
+        let both = unit(json!([{ "return_to": to("west", "b") }, { "return_to": to("reno", "a") },
+                               { "return_to": to("reno", "a") }, { "return_to": to("gone", "c"), "ineligible": refused }]));
+        expect![[r#"
+            LINE  UNIT  NOW                                         WITH THE DRAFT
+            1     1     can be returned until 2026-12-01T00:00:00Z  can be returned until 2026-12-01T00:00:00Z, to reno (rule a), to west (rule b)
+        "#]]
+        .assert_eq(&describe_order(&json!({ "current": { "units": [unit(json!([{}]))] }, "draft": { "units": [both] } })));
     }
 }

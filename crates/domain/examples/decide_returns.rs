@@ -12,14 +12,16 @@ use domain::merchant::guard::Guard;
 use domain::merchant::{Outcome, ReturnMethod, Settings, SettingsChange};
 use domain::order::Order;
 use domain::policy::{
-    PolicyAt, ReturnDecision, ShopperFacts, UnitFacts, UnitRequest, decide_return,
+    PolicyAt, ReturnDecision, ReturnTo, ShopperFacts, UnitFacts, UnitRequest, decide_return,
 };
+use domain::warehouse::Warehouses;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 #[derive(Deserialize)]
 struct Input {
     settings: Value,
+    warehouses: Warehouses,
     cases: Vec<Case>,
 }
 
@@ -50,8 +52,8 @@ struct CaseUnit {
 fn main() -> Result<(), Box<dyn Error>> {
     let mut output = stdout().lock();
     for line in stdin().lock().lines() {
-        let Input { settings, cases } = serde_json::from_str(&line?)?;
-        let settings = read(&settings)?;
+        let Input { settings, warehouses, cases } = serde_json::from_str(&line?)?;
+        let settings = read(&settings, &warehouses)?;
         let decided: Result<Vec<_>, _> = cases.iter().map(|case| decide(&settings, case)).collect();
         writeln!(output, "{}", json!(decided?))?;
     }
@@ -59,11 +61,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// The settings as the API reads them.
-fn read(change: &Value) -> Result<Settings, Box<dyn Error>> {
+fn read(change: &Value, warehouses: &Warehouses) -> Result<Settings, Box<dyn Error>> {
     let guard = Guard::new(false, &[]);
     let change = Document::from(change).read(object(|body| SettingsChange::read(body, &guard)))?;
     let mut settings = Settings::new("Acme");
-    change.apply(&mut settings)?;
+    change.apply(&mut settings, warehouses)?;
     Ok(settings)
 }
 
@@ -92,7 +94,7 @@ fn decide(settings: &Settings, case: &Case) -> Result<Value, Box<dyn Error>> {
         })
         .collect();
     let policy = PolicyAt::new(settings, case.now);
-    let ReturnDecision { units, cost, review } =
+    let ReturnDecision { units, cost, review, return_to } =
         decide_return(&policy, case.method, &requests, None);
     let units = units.iter().zip(&requests).zip(&case.units).map(|((decided, request), unit)| {
         let refusal = decided.eligibility.as_ref().err();
@@ -109,6 +111,7 @@ fn decide(settings: &Settings, case: &Case) -> Result<Value, Box<dyn Error>> {
     });
     Ok(json!({
         "cost": [cost.cents, cost.rule.map(|rule| &rule.id)],
+        "return_to": return_to.map(ReturnTo::from),
         "review": review.map(|(terms, rule)| json!([terms.within_days, terms.then, rule.id])),
         "units": units.collect::<Vec<_>>(),
     }))

@@ -29,7 +29,7 @@ use crate::returns::Resolution;
 
 pub use decide::{NON_RETURNABLE_TAGS, ReturnCost, UnitDecision};
 pub use lines::LinePolicies;
-pub use offers::{ChoiceOption, Offers, ReasonChoices, UnavailableMethod};
+pub use offers::{ChoiceOption, Offers, ReasonChoices, ReturnTo, UnavailableMethod};
 pub use prepared::PreparedPolicy;
 pub use return_decision::{DecidedUnit, ReturnDecision, UnitRequest, decide_return};
 

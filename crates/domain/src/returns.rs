@@ -7,6 +7,7 @@
 mod carrier_report;
 mod confirmed;
 mod deadline;
+mod destination;
 mod discrepancy;
 mod eligibility;
 mod email;
@@ -31,6 +32,7 @@ pub use crate::merchant::{GiftCardOffer, ReturnMethod};
 pub use carrier_report::CarrierReport;
 pub use confirmed::{ConfirmedUnit, Replacement, ReturnConfirmed, Variant};
 pub use deadline::{Deadline, DeadlineKind, Period};
+pub use destination::ReturnDestination;
 pub use discrepancy::Discrepancy;
 pub use eligibility::{Ineligible, IneligibleCode, StaffOverride};
 pub use guarantee::{Guarantee, GuaranteeChange, Waiver};

@@ -22,10 +22,13 @@ pub(crate) fn last_day(until: DateTime<Utc>) -> DateTime<Utc> {
 /// The sentence for a refusal: the merchant's words about the rule, or ours. `until` is the end of the unit's time for
 /// returns.
 pub(crate) fn sentence(page: &Page, refusal: &Refusal, until: Option<DateTime<Utc>>) -> String {
-    if let Some(text) = page.portal.rule_text(refusal.rule.as_deref(), page.language) {
+    let code: Option<IneligibleCode> = refusal.code.parse().ok();
+    // The words about a rule that names a warehouse do not say that another unit of the return goes elsewhere.
+    let by_rule = code != Some(IneligibleCode::OtherWarehouse);
+    let rule = refusal.rule.as_deref().filter(|_| by_rule);
+    if let Some(text) = page.portal.rule_text(rule, page.language) {
         return text.to_owned();
     }
-    let code = refusal.code.parse().ok();
     match (code, until) {
         (Some(IneligibleCode::WindowExpired), Some(until)) => {
             page.t1("ineligible-window-expired-on", "date", page.date(&last_day(until)))
@@ -48,6 +51,7 @@ fn text_id(code: IneligibleCode) -> &'static str {
         IneligibleCode::OutcomeNotOffered => "ineligible-outcome-not-offered",
         IneligibleCode::MethodNotOffered => "ineligible-method-not-offered",
         IneligibleCode::KeepNotAllowed => "ineligible-keep-not-allowed",
+        IneligibleCode::OtherWarehouse => "ineligible-other-warehouse",
     }
 }
 
@@ -87,6 +91,8 @@ mod tests {
         let mut page = crate::basket::tests::page();
         let refusal = Refusal { code: "not_returnable".to_owned(), rule: Some("sale".to_owned()) };
         assert_eq!(sentence(&page, &refusal, None), "Sale items stay yours.");
+        let elsewhere = Refusal { code: "other_warehouse".to_owned(), ..refusal.clone() };
+        assert_eq!(sentence(&page, &elsewhere, None), page.t("ineligible-other-warehouse"));
         page.language = Language::De;
         assert_eq!(sentence(&page, &refusal, None), page.t("ineligible-not-returnable"));
     }

@@ -10,6 +10,7 @@ use platform::sealing::SealError;
 use platform::{ErrorKind, Failure};
 use uuid::Uuid;
 
+use crate::quotes::AssessmentError;
 use crate::quotes::conflict::ReturnConflict;
 use crate::store::return_rows::InsertError;
 
@@ -74,6 +75,15 @@ pub(crate) enum Error {
     Submit(#[from] SubmitError),
     #[error(transparent)]
     Database(#[from] DatabaseError),
+}
+
+impl From<AssessmentError> for Error {
+    fn from(error: AssessmentError) -> Self {
+        match error {
+            AssessmentError::Invalid(invalid) => Self::Invalid(invalid),
+            missing @ AssessmentError::NoAddress { .. } => Self::Internal(missing.to_string()),
+        }
+    }
 }
 
 impl From<InsertError> for Error {

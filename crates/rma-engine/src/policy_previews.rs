@@ -17,7 +17,7 @@ use std::sync::Arc;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::merchant::{Merchant, Outcome, Settings};
 use domain::policy::{
-    PolicyAt, PreparedPolicy, ReturnDecision, UnitFacts, UnitRequest, decide_return,
+    PolicyAt, PreparedPolicy, ReturnDecision, ReturnTo, UnitFacts, UnitRequest, decide_return,
 };
 use domain::returns::{Ineligible, Rma};
 use platform::Timestamp;
@@ -111,6 +111,10 @@ pub(crate) struct PreviewedReturn {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     review_rule: Option<String>,
+    /// The warehouse to which the units go; absent if no rule names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    return_to: Option<ReturnTo>,
 }
 
 /// Previews the draft about one order.
@@ -341,13 +345,14 @@ impl PreviewedReturn {
         // The moment before, so that the return itself does not count among the shopper's.
         let before = rma.created_at - TimeDelta::microseconds(1);
         let policy = PolicyAt::prepared(&merchant.settings, &merchant.policy, before);
-        let ReturnDecision { units, cost, review } =
+        let ReturnDecision { units, cost, review, return_to } =
             decide_return(&policy, rma.return_method, &requests, None);
         Self {
             ineligible: units.iter().find_map(|unit| unit.eligibility.clone().err()),
             return_shipping_cost_cents: cost.cents,
             cost_rule: cost.rule.map(|rule| rule.id.clone()),
             review_rule: review.map(|(_, rule)| rule.id.clone()),
+            return_to: return_to.map(ReturnTo::from),
         }
     }
 }

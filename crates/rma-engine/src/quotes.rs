@@ -6,12 +6,13 @@ pub(crate) mod terms;
 
 use std::collections::BTreeSet;
 
+use domain::access::MerchantId;
 use domain::json::{FieldError, ValidationError};
-use domain::merchant::{Merchant, Outcome};
+use domain::merchant::{Merchant, Outcome, Rule};
 use domain::policy::{PolicyAt, UnitRequest, decide_return};
 use domain::returns::{
-    Ineligible, IneligibleCode, RefundFinancials, RefundType, RequestedUnit, ReturnMethod,
-    ReturnRequest, ReturnReview, RmaUnit, UnitId,
+    Ineligible, IneligibleCode, RefundFinancials, RefundType, RequestedUnit, ReturnDestination,
+    ReturnMethod, ReturnRequest, ReturnReview, RmaUnit, UnitId,
 };
 use platform::Timestamp;
 use serde::Serialize;
@@ -37,6 +38,10 @@ pub(crate) struct Quote {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     review_rule: Option<String>,
+    /// The warehouse to which the units go; absent if no rule names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    return_to: Option<ReturnDestination>,
     /// The sum over the units.
     estimated_refund_amount_cents: i64,
     /// The bonus of the merchant's settings: once for each order with a gift card for which no rule gives one.
@@ -93,6 +98,8 @@ pub(crate) struct Assessment {
     pub(crate) bonus_of_order_cents: i64,
     /// The review that a rule asks for.
     review: Option<ReturnReview>,
+    /// The warehouse that a rule names.
+    pub(crate) return_to: Option<ReturnDestination>,
     /// Whether staff decided in place of the policy.
     is_overridden: bool,
     return_method: ReturnMethod,
@@ -109,13 +116,25 @@ pub(crate) struct AssessedUnit {
     pub(crate) eligibility: Result<Option<Ineligible>, Ineligible>,
 }
 
+/// Why a request cannot be assessed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AssessmentError {
+    #[error(transparent)]
+    Invalid(#[from] ValidationError),
+    /// Auth keeps a warehouse with its address as long as a rule names it.
+    #[error(
+        "warehouse {warehouse} of merchant {merchant}, which rule {rule} names, has no address"
+    )]
+    NoAddress { merchant: MerchantId, warehouse: String, rule: String },
+}
+
 /// Checks a request against its orders. Unknown orders, lines and units are validation errors.
 pub(crate) fn assess<'a>(
     order_units: &'a OrderUnits,
     request: &'a ReturnRequest,
     merchant: &'a Merchant,
     now: Timestamp,
-) -> Result<Assessment, ValidationError> {
+) -> Result<Assessment, AssessmentError> {
     let mut errors = Vec::new();
     let mut found = Vec::new();
     for (index, requested) in request.units.iter().enumerate() {
@@ -128,7 +147,7 @@ pub(crate) fn assess<'a>(
     errors
         .extend(request.exchange_errors(|id| order_units.unit(id).map(|unit| unit.has_variants())));
     if !errors.is_empty() {
-        return Err(ValidationError { errors, omitted: 0 });
+        return Err(ValidationError { errors, omitted: 0 }.into());
     }
     let currency = found.first().map(|(_, _, unit)| unit.projected.order.currency);
     let currency = currency.map_or_else(String::new, |it| it.code().to_owned());
@@ -153,6 +172,7 @@ pub(crate) fn assess<'a>(
             eligibility: decided.eligibility,
         });
     let units: Vec<_> = units.collect();
+    let return_to = decision.return_to.map(|to| destination(to, merchant)).transpose()?;
     Ok(Assessment {
         return_shipping_cost_cents: decision.cost.cents,
         cost_rule: decision.cost.rule.map(|rule| rule.id.clone()),
@@ -160,12 +180,26 @@ pub(crate) fn assess<'a>(
         review: decision
             .review
             .map(|(terms, rule)| ReturnReview::new(terms, &rule.id, now, &merchant.settings)),
+        return_to,
         is_overridden: staff.is_some(),
         return_method: request.return_method,
         currency,
         units,
         is_for_giftee: false,
     })
+}
+
+/// The warehouse that a rule names.
+fn destination(
+    (warehouse, rule): (&str, &Rule),
+    merchant: &Merchant,
+) -> Result<ReturnDestination, AssessmentError> {
+    let no_address = || AssessmentError::NoAddress {
+        merchant: merchant.identifier.clone(),
+        warehouse: warehouse.to_owned(),
+        rule: rule.id.clone(),
+    };
+    ReturnDestination::new((warehouse, rule), &merchant.warehouses).ok_or_else(no_address)
 }
 
 /// The error of a requested unit that does not exist: its order, its line or its number is wrong.
@@ -236,6 +270,7 @@ impl Assessment {
             return_shipping_cost_cents: self.return_shipping_cost_cents,
             cost_rule: self.cost_rule.clone(),
             review_rule: self.review().map(|review| review.rule.clone()),
+            return_to: self.return_to.clone(),
             estimated_refund_amount_cents: sum(|it| it.estimated_refund_amount_cents),
             gift_card_bonus_amount_cents: self.gift_card_bonus_amount_cents(),
             shopper_refund_amount_cents: sum(|it| it.shopper_refund_amount_cents),

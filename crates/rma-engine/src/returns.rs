@@ -93,6 +93,7 @@ pub(crate) fn assess_and_create(
         currency: &assessment.currency,
         managed_receiving: merchant.settings.managed_receiving,
         review: assessment.review(),
+        return_to: assessment.return_to.as_ref(),
     };
     let id = merchant.identifier.clone();
     let rma = Rma::create(id, new_identifier(), request, units, terms, now);

@@ -3,6 +3,7 @@ mod bodies;
 mod canceling;
 mod contract;
 mod deadlines;
+mod destinations;
 mod discrepancies;
 mod erasing;
 mod exchange_deadlines;

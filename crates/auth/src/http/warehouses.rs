@@ -58,7 +58,8 @@ pub(crate) async fn show_warehouse(
 
 /// Create or replace a warehouse
 ///
-/// Reports of shipments can name the warehouse, and then take its identifiers and its address.
+/// Reports of shipments can name the warehouse, and then take its identifiers and its address. Rules can return units to
+/// a warehouse with an address.
 #[utoipa::path(
     tag = "warehouses", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
     params(("merchant" = String, Path), ("identifier" = String, Path, example = "reno"), ("If-Match" = Option<String>, Header, description = "The `version` of the merchant that the caller has read"), ("If-None-Match" = Option<String>, Header, description = "`*` creates only: a warehouse that exists is not replaced")),
@@ -93,12 +94,13 @@ pub(crate) async fn set_warehouse(
 
 /// Delete a warehouse
 ///
-/// Shipments that were reported keep their identifiers and addresses.
+/// Shipments that were reported keep their identifiers and addresses, and returns that were started their address.
 #[utoipa::path(
     tag = "warehouses", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
     params(("merchant" = String, Path), ("identifier" = String, Path), ("If-Match" = Option<String>, Header, description = "The `version` of the merchant that the caller has read")),
     responses(
         (status = 204),
+        (status = 409, description = "A rule of the merchant returns units to the warehouse", body = ErrorBody),
         (status = 412, description = "The merchant has another version than `If-Match`", body = ErrorBody),
     )
 )]

@@ -69,3 +69,42 @@ async fn invalid_warehouses_are_rejected() {
     let unknown = "/v1/merchants/nova/warehouses/reno";
     assert_eq!(app.call(Method::PUT, unknown, Some(reno())).await.0, StatusCode::NOT_FOUND);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_warehouse_that_a_rule_names_stays_with_its_address() {
+    let app = TestApp::start().await;
+    app.create_merchant("acme").await;
+    let save_rules = async |rules: Value| {
+        let change = json!({ "policy": { "rules": rules } });
+        app.call(Method::PATCH, "/v1/merchants/acme", Some(change)).await
+    };
+    let to_reno = json!([{ "id": "outlet", "then": { "return_to": "reno" } }]);
+    let return_to = ["$.policy.rules[0].then.return_to"];
+    let (status, refused) = save_rules(to_reno.clone()).await;
+    assert_eq!(
+        (status, invalid_fields(&refused)),
+        (StatusCode::UNPROCESSABLE_ENTITY, return_to.to_vec())
+    );
+    assert_eq!(refused["errors"][0]["detail"], "the merchant has no warehouse reno");
+    let bare = json!({ "external_identifier": "DC-7" });
+    assert_eq!(app.call(Method::PUT, RENO, Some(bare.clone())).await.0, StatusCode::OK);
+    let (_, refused) = save_rules(to_reno.clone()).await;
+    assert_eq!(refused["errors"][0]["detail"], "warehouse reno has no address");
+    assert_eq!(app.call(Method::PUT, RENO, Some(reno())).await.0, StatusCode::OK);
+    let (status, saved) = save_rules(to_reno).await;
+    assert_eq!(status, StatusCode::OK, "{saved}");
+    assert_eq!(saved["policy"]["rules"][0]["then"]["return_to"], "reno");
+
+    let (status, refused) = app.call(Method::PUT, RENO, Some(bare)).await;
+    assert_eq!(
+        (status, invalid_fields(&refused)),
+        (StatusCode::UNPROCESSABLE_ENTITY, vec!["$.address"])
+    );
+    let (status, refused) = app.call(Method::DELETE, RENO, None).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    let message =
+        "rule outlet returns units to warehouse reno of merchant acme: change the rule first";
+    assert_eq!(refused["message"], message);
+    assert_eq!(save_rules(json!([])).await.0, StatusCode::OK);
+    assert_eq!(app.call(Method::DELETE, RENO, None).await.0, StatusCode::NO_CONTENT);
+}

@@ -195,7 +195,13 @@ async fn set_warehouse(posted: Posted<Fields>, merchant: web::Path<String>) -> P
         Err(ApiError::Conflict(body)) if body.code == "exists" => {
             form.reject("identifier", sentence(&body.message));
         }
-        Err(ApiError::Invalid(body) | ApiError::Conflict(body)) => form.reject_all(&body),
+        Err(ApiError::Invalid(body) | ApiError::Conflict(body)) => {
+            form.reject_all(&body);
+            // A rule needs the address, which has no input of its own.
+            if let Some(error) = body.field("$.address") {
+                form.reject("name", sentence(&error));
+            }
+        }
         Err(error) => return Err(error.into()),
     }
     let shown = form_page(&signed_in, id, is_set, form).await?;
@@ -236,7 +242,7 @@ async fn confirm_deletion(
     signed_in: &SignedIn,
     id: &str,
     warehouse: &str,
-    problem: Option<&'static str>,
+    problem: Option<String>,
 ) -> PageResult {
     require_manage(signed_in)?;
     let found = Merchant::load(signed_in, id).await?;
@@ -245,13 +251,13 @@ async fn confirm_deletion(
         title: format!("Delete the warehouse {warehouse} of {id}?"),
         effects: vec![
             "Reports of shipments that name it are rejected.".to_owned(),
-            "Reported shipments stay as they are.".to_owned(),
+            "Reported shipments and started returns stay as they are.".to_owned(),
         ],
         button: "Delete",
         key: None,
         rotation: None,
         version: Some(Version::of(&found).to_string()),
-        problem: problem.map(str::to_owned),
+        problem,
         back: list_url(id),
     }
     .show()
@@ -269,7 +275,10 @@ async fn delete_warehouse(posted: Posted<Fields>, path: WarehousePath) -> PageRe
     match deleted {
         Ok(_) => Ok(Notice::WarehouseDeleted.redirect(&list_url(id))),
         Err(error) if is_outdated(&error) => {
-            confirm_deletion(&signed_in, id, &path.1, Some(NOT_DELETED)).await
+            confirm_deletion(&signed_in, id, &path.1, Some(NOT_DELETED.to_owned())).await
+        }
+        Err(ApiError::Conflict(body)) => {
+            confirm_deletion(&signed_in, id, &path.1, Some(sentence(&body.message))).await
         }
         Err(error) => Err(error.into()),
     }
@@ -338,6 +347,35 @@ mod tests {
         let fields = [("version", "2"), ("identifier", "lyon"), ("is_set", "true")];
         let (status, _, page) = post(app_with_services(auth), routes, path, &fields).await;
         assert_eq!(status, StatusCode::SEE_OTHER, "{page}");
+    }
+
+    /// An auth in which a rule names the warehouse `lyon`.
+    fn auth_with_rule(app: &mut web::ServiceConfig) {
+        let put = async || {
+            let error = json!({ "field": "$.address", "code": "invalid",
+                "detail": "rule outlet returns units to the warehouse, so it needs an address" });
+            HttpResponse::UnprocessableEntity()
+                .json(json!({ "message": "1 field is not valid", "errors": [error] }))
+        };
+        let delete = async || {
+            let message = "rule outlet returns units to warehouse lyon of merchant acme: change the rule first";
+            HttpResponse::Conflict().json(json!({ "message": message }))
+        };
+        let lyon = web::resource("/v1/merchants/acme/warehouses/lyon");
+        app.service(lyon.route(web::put().to(put)).route(web::delete().to(delete)));
+    }
+
+    #[actix_web::test]
+    async fn a_warehouse_that_a_rule_names_says_so() {
+        let fields = [("version", "2"), ("identifier", "lyon"), ("is_set", "true")];
+        let app = || app_with_services(auth_with_rule);
+        let (status, _, page) = post(app(), routes, "/merchants/acme/warehouses", &fields).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{page}");
+        assert!(page.contains("Rule outlet returns units to the warehouse"), "{page}");
+        let path = "/merchants/acme/warehouses/lyon/delete";
+        let (status, _, page) = post(app(), routes, path, &[("version", "2")]).await;
+        assert_eq!(status, StatusCode::CONFLICT, "{page}");
+        assert!(page.contains("change the rule first."), "{page}");
     }
 
     #[actix_web::test]

@@ -45,6 +45,13 @@ const FIELDS: &[Column] = &[
     time("send by", "/send_by"),
 ];
 
+/// The fields of a return that goes to a warehouse that a rule names.
+const WAREHOUSE_FIELDS: &[Column] = &[
+    value("to warehouse", "/return_to/warehouse"),
+    value("warehouse by rule", "/return_to/rule"),
+    value("address", "/return_to/address_lines"),
+];
+
 /// The fields of a return that waits or waited for review.
 const REVIEW_FIELDS: &[Column] = &[
     value("review by rule", "/review/rule"),
@@ -114,7 +121,8 @@ pub(super) fn describe(rma: &Value) -> String {
     let columns =
         if is_received { UNIT_COLUMNS.to_vec() } else { without(UNIT_COLUMNS, "received") };
     let review = if rma.get("review").is_some() { REVIEW_FIELDS } else { &[] };
-    let fields = [FIELDS, review].concat();
+    let warehouse = if rma.get("return_to").is_some() { WAREHOUSE_FIELDS } else { &[] };
+    let fields = [FIELDS, warehouse, review].concat();
     let units = table(active_units(rma), &columns);
     format!("{}\n{units}{}", details(rma, &fields), describe_comments(rma))
 }
@@ -208,6 +216,25 @@ mod tests {
             1001/L-1:1  BELT  CHANGED_MIND  REFUND  4325   -
         "#]]
         .assert_eq(units);
+    }
+
+    #[test]
+    fn the_warehouse_that_a_rule_names_is_shown() {
+        let return_to = json!({ "warehouse": "reno", "rule": "outlet",
+                                "address_lines": ["Dock 7", "7 Dock Street", "Reno, NV 89501"] });
+        let shown = |rma: Value| {
+            let text = describe(&rma);
+            let lines =
+                text.lines().filter(|line| line.contains("warehouse") || line.contains("address"));
+            lines.map(|line| format!("{line}\n")).collect::<String>()
+        };
+        expect![[r#"
+            to warehouse       reno
+            warehouse by rule  outlet
+            address            Dock 7, 7 Dock Street, Reno, NV 89501
+        "#]]
+        .assert_eq(&shown(json!({ "units": [], "return_to": return_to })));
+        assert_eq!(shown(json!({ "units": [] })), "");
     }
 
     #[test]

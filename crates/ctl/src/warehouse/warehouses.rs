@@ -49,7 +49,7 @@ Example:
       --stock-transfer-identifier STO-7 --name 'Dock 7' \\
       --street '7 Dock Street' --city Reno --state NV --zip 89501")]
     Set(Box<Set>),
-    /// Delete a warehouse; reported shipments stay as they are
+    /// Delete a warehouse; reported shipments and started returns stay as they are
     #[command(after_help = "\
 Example:
   backhaul warehouse delete acme reno")]

@@ -134,7 +134,7 @@ async fn the_secrets_before_a_failure_are_shown() {
         stdout.starts_with("+ merchant acme\n") && !stdout.contains("endpoint rma"),
         "{stdout}"
     );
-    assert!(stdout.contains("\n4 changes made, 2 not made.\n"), "{stdout}");
+    assert!(stdout.contains("\n5 changes made, 1 not made.\n"), "{stdout}");
     assert!(stdout.contains(" (Acme shop): bhs_"), "{stdout}");
     assert!(stdout.contains("\nendpoint exchange-order: whsec_"), "{stdout}");
 
@@ -143,6 +143,26 @@ async fn the_secrets_before_a_failure_are_shown() {
     assert!(output.stdout.is_empty(), "the second time nothing is made before the failure");
     app.write("acme.yaml", FILE);
     let applied = app.json("merchant apply acme.yaml --json").await;
-    assert_eq!(applied["changes"].as_array().unwrap().len(), 2, "{applied}");
+    assert_eq!(applied["changes"].as_array().unwrap().len(), 1, "{applied}");
     assert!(applied["secrets"]["endpoint rma"].is_string(), "{applied}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_name_the_warehouses_of_their_file() {
+    let app = TestApp::start().await;
+    app.write("password.txt", "s3cret\n");
+    let rules = "  policy: {rules: [{id: outlet, then: {return_to: reno}}]}\nclients:\n";
+    let file = FILE.replace("clients:\n", rules);
+    app.write("acme.yaml", &file.replace("return_to: reno", "return_to: elko"));
+    let stderr = app.error("merchant apply acme.yaml", 1).await;
+    let expected = "error: acme.yaml: settings.policy.rules[0].then.return_to: the merchant has no warehouse elko\n";
+    assert_eq!(stderr, expected);
+    app.write("acme.yaml", &file);
+    let applied = app.json("merchant apply acme.yaml --json").await;
+    assert_eq!(applied["changes"].as_array().unwrap().len(), 7, "{applied}");
+    let acme = app.json("merchant show acme --json").await;
+    assert_eq!(acme["policy"]["rules"][0]["then"]["return_to"], json!("reno"));
+    assert_eq!(app.text("merchant apply acme.yaml").await, "acme is up to date.\n");
+    let stderr = app.error("warehouse delete acme reno", 1).await;
+    assert!(stderr.contains("rule outlet returns units to warehouse reno"), "{stderr}");
 }

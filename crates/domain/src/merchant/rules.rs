@@ -207,6 +207,9 @@ pub struct Effects {
     /// Whether the return waits for a review before it starts.
     #[schema(nullable = false)]
     pub review: Option<Review>,
+    /// Our identifier of the warehouse of the merchant to which the unit goes. The warehouse has an address.
+    #[schema(nullable = false, min_length = 1, max_length = 63, example = "reno")]
+    pub return_to: Option<String>,
 }
 
 /// The time in which a unit can be returned, in days, until a day, or until the later of both.
@@ -330,6 +333,11 @@ impl Policy {
     /// Whether a rule names a list of shoppers.
     pub fn names_shoppers(&self) -> bool {
         self.rules.iter().any(|rule| rule.when.shoppers.is_some())
+    }
+
+    /// The first rule that returns units to a warehouse.
+    pub fn rule_to(&self, warehouse: &str) -> Option<&Rule> {
+        self.rules.iter().find(|rule| rule.then.return_to.as_deref() == Some(warehouse))
     }
 
     /// The rule with an id.

@@ -15,6 +15,7 @@ use crate::json::{
     Field, Object, ValidationError, array, boolean, currency, integer, number, object, parsed,
     printable_text, read_fields, text,
 };
+use crate::warehouse::Warehouses;
 
 const SETTINGS: [&str; 15] = [
     "name",
@@ -45,18 +46,19 @@ fn new_identifier(text: &str) -> Result<MerchantId, String> {
     text.parse().map_err(|error: InvalidMerchantId| error.to_string())
 }
 
-/// Reads a new merchant: `identifier`, `name` and any of the settings.
+/// Reads a new merchant: `identifier`, `name` and any of the settings. It has no warehouses yet.
 pub fn read_new_merchant(document: &Object<'_>, guard: &Guard) -> Option<(MerchantId, Settings)> {
     document.reject_unknown(&[&SETTINGS[..], &["identifier"]].concat());
     let identifier = document.required("identifier", parsed(1..=63, new_identifier));
     let name = document.required("name", printable_text(1..=200));
     let change = SettingsChange::read_fields(document, guard);
     let mut settings = Settings::new(name.clone().unwrap_or_default());
+    let warehouses = Warehouses::new();
     let Some(change) = change else {
-        report_conflicts(document, guard, settings);
+        report_conflicts(document, guard, settings, &warehouses);
         return None;
     };
-    if let Err(invalid) = change.apply(&mut settings) {
+    if let Err(invalid) = change.apply(&mut settings, &warehouses) {
         invalid.errors.into_iter().for_each(|error| document.report(error));
         return None;
     }
@@ -64,7 +66,12 @@ pub fn read_new_merchant(document: &Object<'_>, guard: &Guard) -> Option<(Mercha
 }
 
 /// Reports what a change with faults would break between settings, as far as the change can be read.
-fn report_conflicts(document: &Object<'_>, guard: &Guard, mut settings: Settings) {
+fn report_conflicts(
+    document: &Object<'_>,
+    guard: &Guard,
+    mut settings: Settings,
+    warehouses: &Warehouses,
+) {
     // Without the reasons and methods nothing can be said about their names.
     let Some(returns) = document.optional("returns", object(PolicyChange::read)) else { return };
     returns.unwrap_or_default().apply(&mut settings.returns);
@@ -72,10 +79,10 @@ fn report_conflicts(document: &Object<'_>, guard: &Guard, mut settings: Settings
         document.clearable("appearance", object(|it| AppearanceChange::read(it, guard)));
     apply_appearance(appearance.flatten(), &mut settings);
     let Settings { appearance, policy, returns, .. } = &settings;
-    let errors_of_draft = object(|draft| Some(policy.errors_of_draft(draft, returns)));
+    let errors_of_draft = object(|draft| Some(policy.errors_of_draft(draft, returns, warehouses)));
     let of_policy = match document.clearable("policy", errors_of_draft) {
         Some(Some(Some(errors))) => errors,
-        Some(None) => policy.errors(returns),
+        Some(None) => policy.errors(returns, warehouses),
         Some(Some(None)) | None => Vec::new(),
     };
     let of_appearance = appearance.errors(&returns.reasons);
@@ -131,14 +138,19 @@ impl SettingsChange {
         Self::read_fields(document, guard)
     }
 
-    /// Reads a change of these settings. Reports also what it would break between settings, so that one response has every
-    /// fault.
-    pub fn read_for(document: &Object<'_>, guard: &Guard, settings: &Settings) -> Option<Self> {
+    /// Reads a change of the settings of a merchant with these warehouses. Reports also what it would break between
+    /// settings, so that one response has every fault.
+    pub fn read_for(
+        document: &Object<'_>,
+        guard: &Guard,
+        settings: &Settings,
+        warehouses: &Warehouses,
+    ) -> Option<Self> {
         let Some(change) = Self::read(document, guard) else {
-            report_conflicts(document, guard, settings.clone());
+            report_conflicts(document, guard, settings.clone(), warehouses);
             return None;
         };
-        if let Err(invalid) = change.clone().apply(&mut settings.clone()) {
+        if let Err(invalid) = change.clone().apply(&mut settings.clone(), warehouses) {
             invalid.errors.into_iter().for_each(|error| document.report(error));
             return None;
         }
@@ -169,9 +181,13 @@ impl SettingsChange {
         })
     }
 
-    /// Changes `settings`. An error means that the result breaks a rule that spans several settings and
-    /// must not be stored.
-    pub fn apply(self, settings: &mut Settings) -> Result<(), ValidationError> {
+    /// Changes the settings of a merchant with these warehouses. An error means that the result breaks a rule that spans
+    /// several settings and must not be stored.
+    pub fn apply(
+        self,
+        settings: &mut Settings,
+        warehouses: &Warehouses,
+    ) -> Result<(), ValidationError> {
         self.returns.unwrap_or_default().apply(&mut settings.returns);
         match self.policy {
             Some(Some(change)) => change.apply(&mut settings.policy),
@@ -192,7 +208,8 @@ impl SettingsChange {
         replace(&mut settings.support_contact, self.support_contact);
         replace(&mut settings.base_url, self.base_url);
         let errors = settings.appearance.errors(&settings.returns.reasons);
-        let errors = errors.into_iter().chain(settings.policy.errors(&settings.returns));
+        let of_policy = settings.policy.errors(&settings.returns, warehouses);
+        let errors = errors.into_iter().chain(of_policy);
         ValidationError::from_errors(errors).map_or(Ok(()), Err)
     }
 }

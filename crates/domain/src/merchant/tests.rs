@@ -11,6 +11,7 @@ use super::{
 use crate::access::MerchantId;
 use crate::json::{Document, Object, object};
 use crate::message_kind::{MessageKind, MessageVersion};
+use crate::warehouse::Warehouses;
 
 #[track_caller]
 fn check_rejected<T: std::fmt::Debug>(
@@ -102,9 +103,10 @@ fn null_clears_a_setting_that_can_be_empty() {
     let read = |json: &str| {
         Document::parse(json.as_bytes()).unwrap().read(object(settings_change)).unwrap()
     };
-    read("{}").apply(&mut settings).unwrap();
+    let warehouses = Warehouses::new();
+    read("{}").apply(&mut settings, &warehouses).unwrap();
     assert!(settings.base_url.is_some());
-    read(r#"{"base_url": null, "name": null}"#).apply(&mut settings).unwrap();
+    read(r#"{"base_url": null, "name": null}"#).apply(&mut settings, &warehouses).unwrap();
     assert_eq!((settings.base_url, settings.name.as_str()), (None, "Acme"));
 }
 
@@ -130,12 +132,13 @@ fn return_options_change_part_by_part() {
         r#"{"returns": {"gift_card": {"sku": "GIFT"},
             "methods": [{"method": "mail-back", "shipping_cost_cents": 500}]}}"#,
     )
-    .apply(&mut settings)
+    .apply(&mut settings, &Warehouses::new())
     .unwrap();
     assert_eq!(settings.returns.reasons, ReturnPolicy::default().reasons);
     assert_eq!(settings.returns.methods.len(), 1);
     assert_eq!(settings.returns.gift_card.as_ref().map(|card| card.sku.as_str()), Some("GIFT"));
-    read(r#"{"returns": {"gift_card": null}}"#).apply(&mut settings).unwrap();
+    let no_card = read(r#"{"returns": {"gift_card": null}}"#);
+    no_card.apply(&mut settings, &Warehouses::new()).unwrap();
     assert_eq!((settings.returns.gift_card, settings.returns.methods.len()), (None, 1));
     check_rejected(
         r#"{"returns": {"reasons": [{"code": "A", "label": "a"}, {"code": "A"}], "colour": 1,

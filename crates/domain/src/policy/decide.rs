@@ -25,6 +25,9 @@ pub struct UnitDecision<'a> {
     pub bonus: Option<(i64, &'a Rule)>,
     /// The review that the return needs, and the rule that asks for it.
     pub review: Option<(ReviewTerms, &'a Rule)>,
+    /// The warehouse to which the unit goes, and the rule that names it. `None` if no rule does, or if the shopper keeps
+    /// the unit.
+    pub return_to: Option<(&'a str, &'a Rule)>,
 }
 
 /// The return shipping cost.
@@ -47,6 +50,7 @@ struct Deciding<'a> {
     gift_card_bonus: Option<&'a Rule>,
     exchange_bonus: Option<&'a Rule>,
     review: Option<&'a Rule>,
+    return_to: Option<&'a Rule>,
 }
 
 impl<'a> UnitPolicy<'a> {
@@ -75,6 +79,8 @@ impl<'a> UnitPolicy<'a> {
                 .map(|keep| keep.up_to_cents),
             bonus,
             review: with(deciding.review, |rule| rule.then.review?.terms()),
+            return_to: with(deciding.return_to, |rule| rule.then.return_to.as_deref())
+                .filter(|_| choice.method != ReturnMethod::CustomerKeep),
         }
     }
 
@@ -101,6 +107,7 @@ impl<'a> UnitPolicy<'a> {
                 (&mut deciding.gift_card_bonus, then.gift_card_bonus_percent.is_some()),
                 (&mut deciding.exchange_bonus, then.exchange_bonus_percent.is_some()),
                 (&mut deciding.review, then.review.is_some()),
+                (&mut deciding.return_to, then.return_to.is_some()),
             ];
             for (decided, is_named) in effects {
                 if is_named {

@@ -8,7 +8,7 @@ use serde_with::skip_serializing_none;
 use utoipa::ToSchema;
 
 use super::{Choice, UnitDecision, UnitPolicy};
-use crate::merchant::{Outcome, ReturnMethod, WITHDRAWAL};
+use crate::merchant::{Outcome, ReturnMethod, Rule, WITHDRAWAL};
 use crate::returns::{Ineligible, IneligibleCode};
 
 /// The choices that a shopper has for a unit.
@@ -63,6 +63,27 @@ pub struct ChoiceOption {
     /// The bonus for a gift card or a variant of another price, in per cent of the amount paid.
     #[schema(nullable = false)]
     pub bonus_percent: Option<i64>,
+    /// Absent if no rule names a warehouse, and with `customer-keep`. Units that go to different warehouses need a return
+    /// each.
+    #[schema(nullable = false)]
+    pub return_to: Option<ReturnTo>,
+}
+
+/// The warehouse to which a unit goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ReturnTo {
+    /// Our identifier of the warehouse of the merchant.
+    #[schema(example = "reno")]
+    pub warehouse: String,
+    /// The rule that names it.
+    #[schema(example = "outlet")]
+    pub rule: String,
+}
+
+impl From<(&str, &Rule)> for ReturnTo {
+    fn from((warehouse, rule): (&str, &Rule)) -> Self {
+        Self { warehouse: warehouse.to_owned(), rule: rule.id.clone() }
+    }
 }
 
 impl UnitPolicy<'_> {
@@ -173,6 +194,7 @@ impl UnitPolicy<'_> {
             cost_rule: cost.rule.map(|rule| rule.id.clone()),
             keep_up_to_cents: decision.keep_up_to_cents.map(left_to_keep),
             bonus_percent: decision.bonus.map(|(percent, _)| percent),
+            return_to: decision.return_to.map(ReturnTo::from),
         }
     }
 }

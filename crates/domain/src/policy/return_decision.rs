@@ -1,10 +1,14 @@
 //! The decision about a whole return, for quotes and new returns.
+//!
+//! One warehouse receives a return, and a receipt that closes it is about all of its units. So units that go to different
+//! warehouses need a return each. Withdrawals from the contract, which a refusal must not stop, and returns for which staff
+//! override the policy go where their first unit goes.
 
 use std::collections::BTreeMap;
 
 use super::{Choice, LinePolicies, PolicyAt, ReturnCost, UnitDecision, UnitFacts};
-use crate::merchant::{Outcome, ReturnMethod, ReviewTerms, Rule};
-use crate::returns::{Ineligible, StaffOverride};
+use crate::merchant::{Outcome, ReturnMethod, ReviewTerms, Rule, WITHDRAWAL};
+use crate::returns::{Ineligible, IneligibleCode, StaffOverride};
 
 /// A unit that a shopper wants to return.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +28,9 @@ pub struct ReturnDecision<'a> {
     pub cost: ReturnCost<'a>,
     /// The review that the return needs, and the first rule that asks for it for a unit.
     pub review: Option<(ReviewTerms, &'a Rule)>,
+    /// The warehouse to which the units go, and the rule that names it for the first unit that can be returned. `None` if
+    /// no rule does, or if the shopper keeps the units.
+    pub return_to: Option<(&'a str, &'a Rule)>,
 }
 
 /// The terms of a unit of a return.
@@ -31,6 +38,7 @@ pub struct ReturnDecision<'a> {
 pub struct DecidedUnit<'a> {
     /// The reason that staff overrode, if there was one, or the reason why the unit cannot be returned.
     pub eligibility: Result<Option<Ineligible>, Ineligible>,
+    /// As if the unit were returned alone, apart from amounts that count for the whole return.
     pub decision: UnitDecision<'a>,
 }
 
@@ -61,7 +69,13 @@ pub fn decide_return<'a>(
         };
         DecidedUnit { eligibility, decision }
     };
-    let decided: Vec<_> = units.iter().map(decide).collect();
+    let mut decided: Vec<_> = units.iter().map(decide).collect();
+    let first = decided.iter().find(|unit| unit.eligibility.is_ok());
+    let return_to = first.and_then(|unit| unit.decision.return_to);
+    let is_withdrawal = units.iter().all(|unit| unit.reason == WITHDRAWAL);
+    if !is_withdrawal {
+        refuse_other_warehouses(&mut decided, return_to, staff.is_some());
+    }
     let is_exchanged = units.iter().all(|unit| unit.outcome != Outcome::Refund);
     let is_free = is_exchanged && policy.settings.returns.free_exchange_shipping;
     let highest = |highest: ReturnCost<'a>, unit: &DecidedUnit<'a>| {
@@ -78,7 +92,32 @@ pub fn decide_return<'a>(
     ReturnDecision {
         cost: decided.iter().fold(none, highest),
         review: reviews.min_by_key(|(_, rule)| place(rule)),
+        return_to,
         units: decided,
+    }
+}
+
+/// Refuses units that do not go where the return goes. Units without a warehouse go where the merchant usually receives
+/// units, which is another place.
+fn refuse_other_warehouses<'a>(
+    decided: &mut [DecidedUnit<'a>],
+    return_to: Option<(&'a str, &'a Rule)>,
+    is_overridden: bool,
+) {
+    let warehouse = return_to.map(|(warehouse, _)| warehouse);
+    for DecidedUnit { eligibility, decision } in decided {
+        let is_elsewhere = decision.return_to.map(|(own, _)| own) != warehouse;
+        if !is_elsewhere || *eligibility != Ok(None) {
+            continue;
+        }
+        let detail = "the unit goes to another warehouse than the first one: return it separately";
+        let refusal = Ineligible::new(IneligibleCode::OtherWarehouse, detail);
+        // One of the two places is that of a rule.
+        let refusal = match decision.return_to.or(return_to) {
+            Some((_, rule)) => refusal.by(rule),
+            None => refusal,
+        };
+        *eligibility = if is_overridden { Ok(Some(refusal)) } else { Err(refusal) };
     }
 }
 

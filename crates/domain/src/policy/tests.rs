@@ -1,5 +1,6 @@
 mod agreement;
 mod cost;
+mod destinations;
 mod guide;
 mod rules;
 mod settings;
@@ -13,6 +14,7 @@ use crate::merchant::guard::Guard;
 use crate::merchant::{SettingsChange, WITHDRAWAL};
 use crate::order::sample::Orders;
 use crate::returns::{Ineligible, IneligibleCode, StaffOverride};
+use crate::warehouse::Warehouses;
 
 const NOW: &str = "2026-02-20T10:00:00Z";
 
@@ -60,13 +62,23 @@ const BY_MAIL: Choice<'static> = Choice {
     return_paid_cents: 1_000,
 };
 
+/// Warehouses, each in a city of its name.
+fn warehouses() -> Warehouses {
+    let at = |city: &str| {
+        let address = json!({ "name": "Dock 7", "street": "7 Dock Street", "city": city, "state": "NV", "zip": "89501" });
+        (city.to_owned(), json!({ "address": address }))
+    };
+    let all = ["reno", "west", "main", "repair", "toronto", "outlet"].map(at);
+    serde_json::from_value(Value::from_iter(all)).unwrap()
+}
+
 /// Changes settings as the API does.
 fn changed(change: &Value) -> Settings {
     let guard = Guard::new(false, &[]);
     let document = Document::from(change);
     let change = document.read(object(|body| SettingsChange::read(body, &guard)));
     let mut settings = Settings::new("Acme");
-    change.unwrap().apply(&mut settings).unwrap();
+    change.unwrap().apply(&mut settings, &warehouses()).unwrap();
     settings
 }
 

@@ -29,6 +29,8 @@ crate::words! {
         MethodNotOffered,
         /// The shopper cannot keep the unit: no rule allows it, or the return costs too much.
         KeepNotAllowed,
+        /// The unit goes to another warehouse than the first unit of the return. It can be returned separately.
+        OtherWarehouse,
     }
 }
 
@@ -49,7 +51,8 @@ impl IneligibleCode {
             | Self::WindowExpired
             | Self::OutcomeNotOffered
             | Self::MethodNotOffered
-            | Self::KeepNotAllowed => true,
+            | Self::KeepNotAllowed
+            | Self::OtherWarehouse => true,
         }
     }
 

@@ -21,9 +21,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{
-    Discrepancy, GUARANTEES_SINCE, GuaranteeChange, ReceivingStatus, ReturnMethod, ReturnRequest,
-    ReturnReview, RmaMessage, RmaStatus, ServiceEvent, StatusEvent, Transition, TransitionError,
-    UnitId, Withdrawal,
+    Discrepancy, GUARANTEES_SINCE, GuaranteeChange, ReceivingStatus, ReturnDestination,
+    ReturnMethod, ReturnRequest, ReturnReview, RmaMessage, RmaStatus, ServiceEvent, StatusEvent,
+    Transition, TransitionError, UnitId, Withdrawal,
 };
 use crate::access::MerchantId;
 use crate::message_kind::MessageVersion;
@@ -71,6 +71,10 @@ pub struct Rma {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub review: Option<ReturnReview>,
+    /// Present only if a rule of the merchant names a warehouse.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub return_to: Option<ReturnDestination>,
     /// In the order of the request, including canceled units.
     pub units: Vec<RmaUnit>,
 }
@@ -110,6 +114,8 @@ pub struct ReturnTerms<'a> {
     pub managed_receiving: bool,
     /// The review that a rule asks for.
     pub review: Option<&'a ReturnReview>,
+    /// The warehouse that a rule names.
+    pub return_to: Option<&'a ReturnDestination>,
 }
 
 impl Rma {
@@ -148,6 +154,7 @@ impl Rma {
             receiving_closed_at: None,
             canceled_at: None,
             review: terms.review.cloned(),
+            return_to: terms.return_to.cloned(),
             units,
         };
         if rma.review.is_some() {

@@ -161,6 +161,7 @@ fn rma_in_review(
         currency: "USD",
         managed_receiving: settings.managed_receiving,
         review,
+        return_to: None,
     };
     Rma::create(merchant, identifier, &request, units, terms, minute(0))
 }

@@ -27,6 +27,15 @@ pub struct ReceiverAddress {
 }
 
 impl ReceiverAddress {
+    /// The lines of a label.
+    pub fn lines(&self) -> Vec<String> {
+        let Self { name, company, street, street2, city, state, zip } = self;
+        let place = format!("{city}, {state} {zip}");
+        let lines = [Some(name), company.as_ref(), Some(street), street2.as_ref(), Some(&place)];
+        // Some senders write an empty string for an absent text.
+        lines.into_iter().flatten().filter(|line| !line.is_empty()).cloned().collect()
+    }
+
     pub(super) fn read(address: &Object<'_>) -> Option<Self> {
         read_fields!(Self {
             name: address.required("name", text(IDENTIFIER)),

@@ -3,7 +3,7 @@
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use domain::{
     printable::{self, printable},
-    returns::{ExchangeStatus, Label, RmaStatus, TrackingStatus, Withdrawal},
+    returns::{ExchangeStatus, Label, ReturnDestination, RmaStatus, TrackingStatus, Withdrawal},
 };
 use pages::{
     api::{ApiError, Service},
@@ -32,6 +32,8 @@ pub(crate) struct Return {
     pub(crate) send_by: Option<DateTime<Utc>>,
     /// Present if the shop looks or looked at the return before it started.
     pub(crate) review: Option<Review>,
+    /// Present if a rule of the merchant names the warehouse.
+    pub(crate) return_to: Option<ReturnDestination>,
     #[serde(default)]
     pub(crate) units: Vec<Unit>,
 }
@@ -173,6 +175,13 @@ impl Return {
         self.is_started() && !self.is_kept() && is_waiting
     }
 
+    /// The lines of the address on the parcel, if the merchant's rules name it. A drop-off point needs none.
+    pub(crate) fn address(&self) -> Vec<String> {
+        let return_to = self.return_to.as_ref().filter(|_| self.return_method == "mail-back");
+        let lines = return_to.into_iter().flat_map(|to| &to.address_lines);
+        lines.map(|line| printable(line)).collect()
+    }
+
     /// The last day on which the shopper can drop off the parcel, if there is one.
     pub(crate) fn drop_off_day(&self, portal: &Portal) -> Option<NaiveDate> {
         // The time is midnight after the day.
@@ -284,6 +293,18 @@ pub(crate) mod tests {
         }
         rma.review = Some(serde_json::from_value(fields).unwrap());
         rma
+    }
+
+    #[test]
+    fn a_parcel_by_mail_has_the_address_of_the_warehouse() {
+        let mut sent = rma(&[json!({})]);
+        assert!(sent.address().is_empty());
+        let lines = json!(["Dock 7\u{202e}", "Reno, NV 89501"]);
+        let return_to = json!({ "warehouse": "reno", "rule": "outlet", "address_lines": lines });
+        sent.return_to = serde_json::from_value(return_to).unwrap();
+        assert_eq!(sent.address(), ["Dock 7\u{fffd}", "Reno, NV 89501"]);
+        "express-returns".clone_into(&mut sent.return_method);
+        assert!(sent.address().is_empty());
     }
 
     #[test]

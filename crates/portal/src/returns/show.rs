@@ -43,6 +43,8 @@ struct ReturnPage {
     code: Option<String>,
     /// A service of an earlier version names none.
     drop_off_day: Option<NaiveDate>,
+    /// The lines of the address on the parcel.
+    address: Vec<String>,
     /// The last day on which the shop decides about the return.
     review_day: Option<NaiveDate>,
     /// Why the shop declined the return.
@@ -107,6 +109,7 @@ impl ReturnPage {
             needs_drop_off,
             code: needs_drop_off.then(|| qr::svg(&rma.rma_identifier, &title)).flatten(),
             drop_off_day: rma.drop_off_day(&page.portal),
+            address: rma.address(),
             review_day: rma.review_day(&page.portal),
             decline_reason: rma.decline_reason(&page),
             labels: labels(&rma),
@@ -195,6 +198,27 @@ mod tests {
         assert!(!page.contains("<b>Tee"), "{page}");
         // The script says so when the page cannot be refreshed.
         assert!(page.contains("data-stale=\"Not refreshed since {time} UTC.\""), "{page}");
+    }
+
+    #[test]
+    fn a_new_return_shows_the_address_of_the_parcel() {
+        let address = "The parcel goes to this address:";
+        assert!(!rendered(rma(&[json!({})]), true).contains(address));
+        let to_reno = |status: &str| {
+            let mut rma = json!({
+                "rma_identifier": "RMA-1", "status": status, "created_at": "2026-11-16T09:30:00Z",
+                "return_method": "mail-back",
+                "units": [{ "order_identifier": "A-1", "order_line_item_identifier": "10" }],
+            });
+            rma["return_to"] = json!({ "warehouse": "reno", "rule": "outlet",
+                                       "address_lines": ["Dock <7>", "Reno, NV 89501"] });
+            rendered(serde_json::from_value(rma).unwrap(), true)
+        };
+        let page = to_reno("CREATED");
+        assert!(page.contains(address), "{page}");
+        assert!(page.contains("Dock &#60;7&#62;<br>Reno, NV 89501"), "{page}");
+        // A parcel is sent only after the approval.
+        assert!(!to_reno("REQUESTED").contains("Reno"));
     }
 
     #[test]

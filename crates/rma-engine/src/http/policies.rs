@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use actix_web::{HttpRequest, HttpResponse, post, web};
 use domain::json::{Object, object, parsed, text};
-use domain::merchant::{Policy, Settings};
+use domain::merchant::{Merchant, Policy, Settings};
 use platform::Problem;
 use platform::http::{ErrorBody, Json, Sequential};
 use platform::identity::Caller;
@@ -61,7 +61,7 @@ pub(crate) async fn preview_policy(
 ) -> Result<HttpResponse, Problem> {
     let merchant = readable_merchant(&app, &caller)?;
     let owner = Arc::clone(&merchant);
-    let read = object(move |body| read_preview(body, &owner.settings));
+    let read = object(move |body| read_preview(body, &owner));
     let (draft, order, after) = body.read(read).await?;
     let preview = match order {
         Some(order) => {
@@ -75,9 +75,10 @@ pub(crate) async fn preview_policy(
 
 pub(crate) type Read = (Settings, Option<String>, Option<(platform::Timestamp, String)>);
 
-pub(crate) fn read_preview(body: &Object<'_>, settings: &Settings) -> Option<Read> {
+pub(crate) fn read_preview(body: &Object<'_>, merchant: &Merchant) -> Option<Read> {
     body.reject_unknown(&["policy", "order_identifier", "after"]);
-    let draft = body.required("policy", object(|policy| settings.with_policy(policy)));
+    let Merchant { settings, warehouses, .. } = merchant;
+    let draft = body.required("policy", object(|it| settings.with_policy(it, warehouses)));
     let order = body.optional("order_identifier", text(1..=255));
     let after = body.optional("after", parsed(1..=1_000, read_cursor));
     if body.has("order_identifier") && body.has("after") {

@@ -4,8 +4,8 @@ use api::returns::Return;
 use chrono::{DateTime, Utc};
 use domain::merchant::{Merchant, ReviewDecision};
 use domain::returns::{
-    ExchangeStatus, Label, RefundFinancials, RefundType, Resolution, ReturnMethod, ReturnReview,
-    Rma, RmaStatus, RmaUnit, TrackingStatus, UnitId, Withdrawal,
+    ExchangeStatus, Label, RefundFinancials, RefundType, Resolution, ReturnDestination,
+    ReturnMethod, ReturnReview, Rma, RmaStatus, RmaUnit, TrackingStatus, UnitId, Withdrawal,
 };
 use platform::shopper_proof::ProvenOrders;
 use serde::Serialize;
@@ -45,6 +45,10 @@ pub(crate) struct ShopperReturn {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     review: Option<ShopperReview>,
+    /// The warehouse to which the units go. Present only if a rule of the merchant names one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    return_to: Option<ReturnDestination>,
     /// In the order of the request, including canceled units.
     units: Vec<ShopperUnit>,
 }
@@ -138,6 +142,7 @@ impl ShopperReturn {
             is_gift,
             withdrawal: rma.withdrawal,
             review: rma.review.map(ShopperReview::new),
+            return_to: rma.return_to,
             units: rma.units.into_iter().map(|unit| ShopperUnit::new(unit, is_gift)).collect(),
         }
     }

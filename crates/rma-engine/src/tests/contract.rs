@@ -1,7 +1,7 @@
 //! The OpenAPI file in the repository matches the code.
 
 use domain::json::{Document, object};
-use domain::merchant::{ReturnPolicy, Settings};
+use domain::merchant::ReturnPolicy;
 use domain::returns::ReturnRequest;
 use testkit::check_contract;
 
@@ -49,9 +49,9 @@ fn the_api_document_and_the_readers_agree_on_request_bodies() {
     // The kind of a finding decides which fields it has.
     let by_kind = ["$.findings", ".note", ".sku", ".found_sku", ".quantity", "identifier", ".unit"];
     bodies.check(receive, &by_kind, |body| body.read(object(receipts::read)));
-    let settings = Settings::new("Acme");
+    let acme = merchant("acme");
     let read_preview =
-        |body: &Document| body.read(object(|body| policies::read_preview(body, &settings)));
+        |body: &Document| body.read(object(|body| policies::read_preview(body, &acme)));
     // The types of rules are those of settings, which ignore the fields of later versions. Fields of a rule depend on
     // each other, and the schema has no limits of the values in lists.
     let of_rules = [

@@ -1,6 +1,7 @@
 use domain::{
     json::{Document, object},
     merchant::{Settings, SettingsChange, guard::Guard},
+    warehouse::Warehouses,
 };
 
 use pages::form::Field;
@@ -49,7 +50,7 @@ fn auth_accepts_the_request() {
     let read = object(|document| SettingsChange::read(document, &Guard::default()));
     let change = Document::from(body).read(read).unwrap();
     let mut settings = Settings::new("Acme");
-    change.apply(&mut settings).unwrap();
+    change.apply(&mut settings, &Warehouses::new()).unwrap();
     let stored = serde_json::to_value(&settings.appearance).unwrap();
     assert_eq!(serde_json::from_value::<Appearance>(stored).unwrap(), appearance());
 }

@@ -102,6 +102,15 @@ struct Decision {
     cost_rule: Option<String>,
     #[serde(default)]
     review_rule: Option<String>,
+    #[serde(default)]
+    return_to: Option<ReturnTo>,
+}
+
+/// The warehouse to which units go.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+struct ReturnTo {
+    warehouse: String,
+    rule: String,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -131,6 +140,23 @@ struct Unit {
     #[serde(default)]
     ineligible: Option<Refusal>,
     returnable_until: DateTime<Utc>,
+    #[serde(default)]
+    choices: Vec<Choices>,
+}
+
+/// The choices of a shopper with some reasons.
+#[derive(Debug, Deserialize)]
+struct Choices {
+    #[serde(default)]
+    options: Vec<ChoiceOption>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ChoiceOption {
+    #[serde(default)]
+    ineligible: Option<Refusal>,
+    #[serde(default)]
+    return_to: Option<ReturnTo>,
 }
 
 /// Previews the draft about one order.
@@ -296,7 +322,16 @@ impl Unit {
             return refusal.in_words();
         }
         let last = (self.returnable_until - TimeDelta::seconds(1)).with_timezone(&settings.zone());
-        format!("can be returned until {}", last.format("%-d %B %Y"))
+        let until = format!("can be returned until {}", last.format("%-d %B %Y"));
+        let warehouses = self.warehouses().into_iter().map(ReturnTo::in_words);
+        [until].into_iter().chain(warehouses).collect::<Vec<_>>().join("; ")
+    }
+
+    /// The warehouses to which the unit goes, by the choices that are possible.
+    fn warehouses(&self) -> BTreeSet<&ReturnTo> {
+        let options = self.choices.iter().flat_map(|choices| &choices.options);
+        let possible = options.filter(|option| option.ineligible.is_none());
+        possible.filter_map(|option| option.return_to.as_ref()).collect()
     }
 }
 
@@ -308,10 +343,16 @@ impl Decision {
         let cost =
             format!("return shipping costs {} cents", grouped(self.return_shipping_cost_cents));
         let cost = with_rule(&cost, self.cost_rule.as_deref());
-        match &self.review_rule {
-            Some(rule) => with_rule(&format!("{cost}; waits for a review"), Some(rule)),
-            None => cost,
-        }
+        let review = self.review_rule.as_deref();
+        let review = review.map(|rule| with_rule("waits for a review", Some(rule)));
+        let warehouse = self.return_to.as_ref().map(ReturnTo::in_words);
+        [Some(cost), review, warehouse].into_iter().flatten().collect::<Vec<_>>().join("; ")
+    }
+}
+
+impl ReturnTo {
+    fn in_words(&self) -> String {
+        with_rule(&format!("goes to the warehouse {}", self.warehouse), Some(self.rule.as_str()))
     }
 }
 

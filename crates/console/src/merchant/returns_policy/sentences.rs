@@ -121,6 +121,7 @@ fn effects(then: &Effects, currency: &str) -> Vec<String> {
         gift_card_bonus_percent,
         exchange_bonus_percent,
         review,
+        return_to,
     } = then;
     let percent = |start: &str, noun: &str, percent: Option<i64>| {
         percent.map(|percent| match percent {
@@ -143,6 +144,7 @@ fn effects(then: &Effects, currency: &str) -> Vec<String> {
         percent("a gift card", "bonus", *gift_card_bonus_percent),
         percent("a variant of another price", "discount", *exchange_bonus_percent),
         review.map(review_in_words),
+        return_to.as_ref().map(|warehouse| format!("the unit goes to the warehouse {warehouse}")),
     ];
     before_costs.into_iter().chain(costs).chain(after_costs).flatten().collect()
 }

@@ -82,7 +82,20 @@ impl Plan {
         update_secrets: bool,
     ) -> anyhow::Result<Self> {
         let mut plan = Self::default();
-        plan.plan_settings(file, merchant);
+        let name = file.merchant.to_string();
+        let mut settings = file.settings.clone();
+        settings.insert("name".to_owned(), file.name.clone().into());
+        if merchant.is_none() {
+            let later = take_rules_about_warehouses(&mut settings);
+            plan.create_merchant(name.clone(), settings);
+            settings = later;
+        }
+        // Before the rules that name them.
+        for (identifier, warehouse) in &file.warehouses {
+            let current = merchant.and_then(|it| it.get("warehouses")?.get(identifier));
+            plan.plan_warehouse(identifier, warehouse, current)?;
+        }
+        plan.update_merchant(name, settings, merchant);
         for client in &file.clients {
             plan.plan_client(file, client, clients)?;
         }
@@ -90,23 +103,24 @@ impl Plan {
             let current = merchant.and_then(|it| it.get("endpoints")?.get(interface));
             plan.plan_endpoint(interface, endpoint, current, update_secrets);
         }
-        for (identifier, warehouse) in &file.warehouses {
-            let current = merchant.and_then(|it| it.get("warehouses")?.get(identifier));
-            plan.plan_warehouse(identifier, warehouse, current)?;
-        }
         Ok(plan)
     }
 
-    fn plan_settings(&mut self, file: &MerchantFile, merchant: Option<&Value>) {
-        let name = file.merchant.to_string();
-        let mut wanted = file.settings.clone();
-        wanted.insert("name".to_owned(), file.name.clone().into());
-        let fields = differences(&wanted, merchant);
-        if merchant.is_none() {
-            wanted.insert("identifier".to_owned(), name.clone().into());
-            self.changes.push(Change::CreateMerchant { name, fields, body: wanted.into() });
-        } else if !fields.is_empty() {
-            self.changes.push(Change::UpdateMerchant { name, fields, body: wanted.into() });
+    fn create_merchant(&mut self, name: String, mut settings: Map<String, Value>) {
+        let fields = differences(&settings, None);
+        settings.insert("identifier".to_owned(), name.clone().into());
+        self.changes.push(Change::CreateMerchant { name, fields, body: settings.into() });
+    }
+
+    fn update_merchant(
+        &mut self,
+        name: String,
+        settings: Map<String, Value>,
+        merchant: Option<&Value>,
+    ) {
+        let fields = differences(&settings, merchant);
+        if !fields.is_empty() {
+            self.changes.push(Change::UpdateMerchant { name, fields, body: settings.into() });
         }
     }
 
@@ -177,6 +191,17 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+/// Takes the policy out of the settings, if its rules name warehouses.
+fn take_rules_about_warehouses(settings: &mut Map<String, Value>) -> Map<String, Value> {
+    let rules = settings.get("policy").and_then(|policy| policy.get("rules")?.as_array());
+    let names_warehouse =
+        |rule: &Value| rule.pointer("/then/return_to").is_some_and(|it| !it.is_null());
+    if !rules.into_iter().flatten().any(names_warehouse) {
+        return Map::new();
+    }
+    settings.remove_entry("policy").into_iter().collect()
 }
 
 impl EndpointEntry {

@@ -8,6 +8,7 @@ use domain::json::{Document, FieldError, Object, ValidationError, array, object,
 use domain::merchant::guard::Guard;
 use domain::merchant::{Endpoint, Interface, Settings, SettingsChange, read_new_merchant};
 use domain::printable::one_line;
+use domain::warehouse::{Warehouse, Warehouses};
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -18,8 +19,10 @@ use super::plan::{Change, Plan};
 pub(super) fn check(plan: &Plan, merchant: Option<&Value>) -> anyhow::Result<()> {
     let guard = Guard::new(false, &["0.0.0.0/0".parse()?, "::/0".parse()?]);
     // Settings that this version cannot read are checked by the service only.
-    let current = merchant.and_then(|merchant| Settings::deserialize(merchant).ok());
-    let mut validation = Validation { guard, settings: current, errors: Vec::new() };
+    let settings = merchant.and_then(|merchant| Settings::deserialize(merchant).ok());
+    let warehouses = merchant.and_then(|merchant| merchant.get("warehouses"));
+    let warehouses = warehouses.and_then(|it| Warehouses::deserialize(it).ok()).unwrap_or_default();
+    let mut validation = Validation { guard, settings, warehouses, errors: Vec::new() };
     for change in &plan.changes {
         validation.check(change);
     }
@@ -33,6 +36,8 @@ struct Validation {
     guard: Guard,
     /// The settings after the changes so far, if they are valid.
     settings: Option<Settings>,
+    /// The warehouses after the changes so far.
+    warehouses: Warehouses,
     errors: Vec<String>,
 }
 
@@ -43,8 +48,13 @@ impl Validation {
             Change::UpdateMerchant { body, .. } => self.update_merchant(body),
             Change::CreateClient { body, .. } => Document::from(body).read(object(read_client)),
             Change::SetEndpoint { interface, body, .. } => self.set_endpoint(interface, body),
-            // The file reads its warehouses as the service does.
-            Change::PauseEndpoint { .. } | Change::SetWarehouse { .. } => Ok(()),
+            Change::SetWarehouse { identifier, body, .. } => {
+                // The file reads its warehouses as the service does.
+                let warehouse = Warehouse::deserialize(body).unwrap_or_default();
+                self.warehouses.insert(identifier.clone(), warehouse);
+                Ok(())
+            }
+            Change::PauseEndpoint { .. } => Ok(()),
         };
         if let Err(invalid) = checked {
             self.errors.extend(invalid.errors.iter().map(|error| describe(change, error)));
@@ -60,11 +70,14 @@ impl Validation {
 
     fn update_merchant(&mut self, body: &Value) -> Result<(), ValidationError> {
         let read = object(|body| match &self.settings {
-            Some(settings) => SettingsChange::read_for(body, &self.guard, settings),
+            Some(settings) => {
+                SettingsChange::read_for(body, &self.guard, settings, &self.warehouses)
+            }
             None => SettingsChange::read(body, &self.guard),
         });
         let change = Document::from(body).read(read)?;
-        self.settings.as_mut().map_or(Ok(()), |settings| change.apply(settings))
+        let Self { settings, warehouses, .. } = self;
+        settings.as_mut().map_or(Ok(()), |settings| change.apply(settings, warehouses))
     }
 
     fn set_endpoint(&self, interface: &str, body: &Value) -> Result<(), ValidationError> {
@@ -143,6 +156,31 @@ endpoints:
                   endpoints.exchange-order.authentication.token: is required
                   endpoints.rma.url: must be an http or https URL without credentials or fragment"]],
         );
+    }
+
+    #[test]
+    fn a_rule_names_a_warehouse_of_the_merchant_or_of_the_file() {
+        let rules = "settings: {policy: {rules: [{id: outlet, then: {return_to: reno}}]}}\n";
+        let address = "{name: Dock 7, street: 7 Dock Street, city: Reno, state: NV, zip: '89501'}";
+        let place = "settings.policy.rules[0].then.return_to";
+        let check = |warehouses: &str, merchant: Option<&Value>, expected: &str| {
+            let file = format!("merchant: acme\nname: Acme\n{rules}{warehouses}");
+            let file = MerchantFile::parse(&file, Path::new("")).unwrap();
+            let plan = Plan::new(&file, merchant, &[], false).unwrap();
+            let error = super::check(&plan, merchant).err().map(|error| error.to_string());
+            assert_eq!(error.unwrap_or_default(), expected);
+        };
+        let unknown = format!("{place}: the merchant has no warehouse reno");
+        check("", None, &unknown);
+        check("warehouses: {reno: {}}\n", None, &format!("{place}: warehouse reno has no address"));
+        let with_reno = format!("warehouses: {{reno: {{address: {address}}}}}\n");
+        check(&with_reno, None, "");
+        let mut acme = serde_json::to_value(Settings::new("Acme")).unwrap();
+        check("", Some(&acme), &unknown);
+        check(&with_reno, Some(&acme), "");
+        let stored = json!({ "name": "Dock 7", "street": "7 Dock Street", "city": "Reno", "state": "NV", "zip": "89501" });
+        acme["warehouses"] = json!({ "reno": { "identifier": "reno", "address": stored } });
+        check("", Some(&acme), "");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::{Appearance, Color, Colors, Language, LookupKey};
 use crate::json::{Document, ValidationError, object};
 use crate::merchant::guard::{Guard, Transport};
 use crate::merchant::{Settings, SettingsChange, read_new_merchant};
+use crate::warehouse::Warehouses;
 
 /// Changes the appearance as `PATCH /v1/merchants/{merchant}` does.
 fn patch(settings: &mut Settings, appearance: &Value) -> Result<(), ValidationError> {
@@ -13,7 +14,7 @@ fn patch(settings: &mut Settings, appearance: &Value) -> Result<(), ValidationEr
 
 fn patch_settings(settings: &mut Settings, change: Value) -> Result<(), ValidationError> {
     let read = object(|document| SettingsChange::read(document, &Guard::default()));
-    Document::from(change).read(read)?.apply(settings)
+    Document::from(change).read(read)?.apply(settings, &Warehouses::new())
 }
 
 #[track_caller]

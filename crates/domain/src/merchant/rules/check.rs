@@ -11,6 +11,7 @@ use super::shadowed::{ComparedRule, Numbers};
 use super::{Outcome, Policy};
 use crate::json::{FieldError, JsonValue, Object};
 use crate::merchant::policy::{ReturnPolicy, WITHDRAWAL};
+use crate::warehouse::Warehouses;
 
 /// A rule that has no effect as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -24,9 +25,14 @@ pub struct PolicyWarning {
 }
 
 impl Policy {
-    /// Errors of names that the merchant's other settings do not have. Such a condition can never hold.
-    pub(in crate::merchant) fn errors(&self, returns: &ReturnPolicy) -> Vec<FieldError> {
-        unknown_names(self.rules.iter().map(Names::from), &self.list_names(), returns)
+    /// Errors of names that the merchant's other settings and its warehouses do not have. Such a condition can never
+    /// hold.
+    pub(in crate::merchant) fn errors(
+        &self,
+        returns: &ReturnPolicy,
+        warehouses: &Warehouses,
+    ) -> Vec<FieldError> {
+        unknown_names(self.rules.iter().map(Names::from), &self.list_names(), returns, warehouses)
     }
 
     /// The same errors of a draft that may have faults. A part that it does not have stays as it is.
@@ -34,6 +40,7 @@ impl Policy {
         &self,
         draft: &Object<'_>,
         returns: &ReturnPolicy,
+        warehouses: &Warehouses,
     ) -> Vec<FieldError> {
         let rules = draft.optional("rules", |rules| {
             let rules = rules.value().elements().take(MAX_RULES);
@@ -51,6 +58,7 @@ impl Policy {
             rules.unwrap_or_else(|| self.rules.iter().map(Names::from).collect()),
             &lists,
             returns,
+            warehouses,
         )
     }
 
@@ -76,11 +84,12 @@ impl Policy {
     }
 }
 
-/// Errors of names that are neither those of lists nor in the return policy.
+/// Errors of names that are neither those of lists nor of warehouses nor in the return policy.
 fn unknown_names(
     rules: impl IntoIterator<Item = Names>,
     lists: &BTreeSet<String>,
     returns: &ReturnPolicy,
+    warehouses: &Warehouses,
 ) -> Vec<FieldError> {
     let mut errors = Vec::new();
     for (index, rule) in rules.into_iter().enumerate() {
@@ -113,8 +122,24 @@ fn unknown_names(
             let detail = format!("can never hold: policy.shoppers has no list {name}");
             check("when.shoppers", place, lists.contains(name), detail);
         }
+        let return_to = rule.return_to.as_deref();
+        if let Some(detail) = return_to.and_then(|name| fault_of_warehouse(name, warehouses)) {
+            let field = format!("$.policy.rules[{index}].then.return_to");
+            errors.push(FieldError::invalid(field, detail));
+        }
     }
     errors
+}
+
+/// Why no unit can go to a warehouse.
+fn fault_of_warehouse(identifier: &str, warehouses: &Warehouses) -> Option<String> {
+    match warehouses.get(identifier) {
+        None => Some(format!("the merchant has no warehouse {identifier}")),
+        Some(warehouse) if warehouse.address.is_none() => {
+            Some(format!("warehouse {identifier} has no address"))
+        }
+        Some(_) => None,
+    }
 }
 
 /// The names that can be read, with their places.

@@ -15,6 +15,8 @@ pub(super) struct Names {
     /// Those of the conditions, then those of the effects.
     pub(super) outcomes: [Vec<Option<Outcome>>; 2],
     pub(super) shoppers: Vec<Option<String>>,
+    /// `None` also if it cannot be read.
+    pub(super) return_to: Option<String>,
 }
 
 impl From<&Rule> for Names {
@@ -24,6 +26,7 @@ impl From<&Rule> for Names {
             methods: [&when.methods, &then.methods].map(|it| named(it.as_ref())),
             outcomes: [&when.outcomes, &then.outcomes].map(|it| named(it.as_ref())),
             shoppers: named(when.shoppers.as_ref()),
+            return_to: then.return_to.clone(),
         }
     }
 }
@@ -36,11 +39,13 @@ impl Names {
     /// The names in a rule that may have faults.
     pub(super) fn readable(rule: JsonValue<'_>) -> Self {
         let parts = ["when", "then"];
+        let return_to = rule.get("then").and_then(|then| then.get("return_to")?.as_str());
         Self {
             reasons: texts(rule, "when", "reasons"),
             methods: parts.map(|part| words(rule, part, "methods")),
             outcomes: parts.map(|part| words(rule, part, "outcomes")),
             shoppers: texts(rule, "when", "shoppers"),
+            return_to: return_to.map(str::to_owned),
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::json::{
 use crate::merchant::Settings;
 use crate::merchant::appearance::{Language, distinct, entries};
 use crate::merchant::patch::replace;
+use crate::warehouse::Warehouses;
 
 pub(super) const MAX_RULES: usize = 100;
 const MAX_LISTS: usize = 10;
@@ -63,16 +64,17 @@ impl RulesChange {
 }
 
 impl Settings {
-    /// The settings with a draft of the policy, which is a field `policy`. Reports every fault of the draft.
-    pub fn with_policy(&self, draft: &Object<'_>) -> Option<Self> {
+    /// The settings with a draft of the policy, which is a field `policy`. Reports every fault of the draft. Rules can
+    /// name these warehouses of the merchant.
+    pub fn with_policy(&self, draft: &Object<'_>, warehouses: &Warehouses) -> Option<Self> {
         let Some(change) = RulesChange::read(draft) else {
-            let errors = self.policy.errors_of_draft(draft, &self.returns);
+            let errors = self.policy.errors_of_draft(draft, &self.returns, warehouses);
             errors.into_iter().for_each(|error| draft.report(error));
             return None;
         };
         let mut settings = self.clone();
         change.apply(&mut settings.policy);
-        let errors = settings.policy.errors(&settings.returns);
+        let errors = settings.policy.errors(&settings.returns, warehouses);
         let is_valid = errors.is_empty();
         errors.into_iter().for_each(|error| draft.report(error));
         is_valid.then_some(settings)
@@ -242,6 +244,7 @@ fn read_effects(field: Field<'_>) -> Option<Effects> {
             gift_card_bonus_percent: percent("gift_card_bonus_percent"),
             exchange_bonus_percent: percent("exchange_bonus_percent"),
             review: then.optional("review", object(read_review)),
+            return_to: then.optional("return_to", text(1..=63)),
         })
     })(field)
 }

@@ -108,7 +108,7 @@ impl<'a> ComparedRule<'a> {
 }
 
 /// Whether effects name an effect, for every effect but costs.
-const NAMED: [fn(&Effects) -> bool; 8] = [
+const NAMED: [fn(&Effects) -> bool; 9] = [
     |then| then.returnable.is_some(),
     |then| then.window.is_some(),
     |then| then.methods.is_some(),
@@ -117,6 +117,7 @@ const NAMED: [fn(&Effects) -> bool; 8] = [
     |then| then.gift_card_bonus_percent.is_some(),
     |then| then.exchange_bonus_percent.is_some(),
     |then| then.review.is_some(),
+    |then| then.return_to.is_some(),
 ];
 
 impl Cost {

@@ -4,6 +4,13 @@ use serde_json::{Value, json};
 use crate::json::{Document, ValidationError, object};
 use crate::merchant::guard::Guard;
 use crate::merchant::{Settings, SettingsChange, read_new_merchant};
+use crate::warehouse::Warehouses;
+
+/// A warehouse with an address, and one without.
+fn warehouses() -> Warehouses {
+    let address = json!({ "name": "Dock 7", "street": "7 Dock Street", "city": "Reno", "state": "NV", "zip": "89501" });
+    serde_json::from_value(json!({ "reno": { "address": address }, "bare": {} })).unwrap()
+}
 
 /// The settings after a change, as the API makes it.
 fn changed(change: &Value) -> Result<Settings, ValidationError> {
@@ -11,7 +18,7 @@ fn changed(change: &Value) -> Result<Settings, ValidationError> {
     let document = Document::from(change);
     let change = document.read(object(|body| SettingsChange::read(body, &guard)))?;
     let mut settings = Settings::new("Acme");
-    change.apply(&mut settings)?;
+    change.apply(&mut settings, &warehouses())?;
     Ok(settings)
 }
 
@@ -51,7 +58,7 @@ fn a_policy_is_stored_as_it_is_read() {
                           { "method": "mail-back", "currency": "EUR", "shipping_cost_cents": 1 }],
                 "methods": ["express-returns"], "outcomes": ["refund"], "keep": { "up_to_cents": 1500 },
                 "gift_card_bonus_percent": 10, "exchange_bonus_percent": 5,
-                "review": { "within_days": 3, "then": "approve" } } },
+                "review": { "within_days": 3, "then": "approve" }, "return_to": "reno" } },
             { "id": "no-review", "when": {}, "then": { "review": { "required": false } } },
         ],
         "shoppers": { "blocked": [digest] },
@@ -76,7 +83,7 @@ fn every_fault_of_a_rule_has_its_path() {
                 { "id": "two", "text": { "it": "No." }, "then": { "refuse": true, "window": { "from": "order" },
                     "costs": [{ "shipping_cost_cents": 0 }, { "shipping_cost_cents": 1 }],
                     "keep": { "up_to_cents": -1 }, "gift_card_bonus_percent": 101,
-                    "review": {} } },
+                    "review": {}, "return_to": "" } },
                 { "id": "two", "then": { "review": { "required": false, "within_days": 1 } } },
             ],
             "shoppers": { "Blocked": [], "some": ["ada@shop.example"] },
@@ -97,7 +104,7 @@ fn every_fault_of_a_rule_has_its_path() {
             $.policy.rules[0].when.returns_of_shopper.days: missing_field
             $.policy.rules[0].then: invalid (must have an effect)
             $.policy.rules[1].text.it: invalid (unknown language: known are en, de, fr, es)
-            $.policy.rules[1].then.refuse: invalid (unknown field: known are returnable, window, costs, methods, outcomes, keep, gift_card_bonus_percent, exchange_bonus_percent, review)
+            $.policy.rules[1].then.refuse: invalid (unknown field: known are returnable, window, costs, methods, outcomes, keep, gift_card_bonus_percent, exchange_bonus_percent, review, return_to)
             $.policy.rules[1].then.window.days: missing_field
             $.policy.rules[1].then.window.from: invalid (comes only with days)
             $.policy.rules[1].then.costs[1].method: invalid (another cost is for the same method and currency)
@@ -105,6 +112,7 @@ fn every_fault_of_a_rule_has_its_path() {
             $.policy.rules[1].then.gift_card_bonus_percent: invalid (must be between 0 and 100)
             $.policy.rules[1].then.review.within_days: missing_field
             $.policy.rules[1].then.review.then: missing_field
+            $.policy.rules[1].then.return_to: invalid (must have 1 to 63 characters)
             $.policy.rules[2].id: invalid (another rule has the same id)
             $.policy.rules[2].then.review.within_days: invalid (comes only with a required review)
             $.policy.shoppers.Blocked: invalid (the name must have 1 to 64 lower-case letters, digits and hyphens)
@@ -118,21 +126,27 @@ fn a_condition_that_can_never_hold_is_an_error() {
         &json!({ "rules": [{ "id": "a",
             "when": { "reasons": ["DAMAGED", "LOST"], "methods": ["customer-keep"], "outcomes": ["gift_card"],
                       "shoppers": ["vip"] },
-            "then": { "methods": ["customer-keep"], "outcomes": ["gift_card"] } }] }),
+            "then": { "methods": ["customer-keep"], "outcomes": ["gift_card"], "return_to": "west" } }] }),
         &expect![[r#"
             $.policy.rules[0].when.reasons[1]: invalid (can never hold: returns.reasons has no code LOST)
             $.policy.rules[0].when.methods[0]: invalid (returns.methods does not offer customer-keep)
             $.policy.rules[0].then.methods[0]: invalid (returns.methods does not offer customer-keep)
             $.policy.rules[0].when.outcomes[0]: invalid (returns.gift_card offers no gift card)
             $.policy.rules[0].then.outcomes[0]: invalid (returns.gift_card offers no gift card)
-            $.policy.rules[0].when.shoppers[0]: invalid (can never hold: policy.shoppers has no list vip)"#]],
+            $.policy.rules[0].when.shoppers[0]: invalid (can never hold: policy.shoppers has no list vip)
+            $.policy.rules[0].then.return_to: invalid (the merchant has no warehouse west)"#]],
+    );
+    check_errors(
+        &json!({ "rules": [{ "id": "a", "then": { "return_to": "bare" } }] }),
+        &expect!["$.policy.rules[0].then.return_to: invalid (warehouse bare has no address)"],
     );
     let mut settings = changed(&json!({ "policy": { "rules": [
         { "id": "a", "when": { "methods": ["mail-back"] }, "then": { "returnable": false } } ] } }))
     .unwrap();
     let change = json!({ "returns": { "methods": [{ "method": "express-returns" }] } });
     let read = object(|body| SettingsChange::read(body, &Guard::new(false, &[])));
-    let invalid = Document::from(&change).read(read).unwrap().apply(&mut settings).unwrap_err();
+    let change = Document::from(&change).read(read).unwrap();
+    let invalid = change.apply(&mut settings, &warehouses()).unwrap_err();
     assert_eq!(invalid.errors[0].field, "$.policy.rules[0].when.methods[0]");
 }
 
@@ -142,7 +156,8 @@ fn faults_and_unknown_names_are_reported_together() {
     let policy = json!({ "rules": [
         { "id": "a", "when": { "reasons": [1, "LOST"], "shoppers": ["vip", "bad"] }, "then": {} },
         "no rule",
-        { "id": "a", "when": { "methods": ["post", "customer-keep"] }, "then": { "outcomes": ["gift_card"] } },
+        { "id": "a", "when": { "methods": ["post", "customer-keep"] },
+          "then": { "outcomes": ["gift_card"], "return_to": "west" } },
     ], "shoppers": { "vip": ["nobody"] } });
     let expected = [
         "$.policy.rules[0].then",
@@ -152,6 +167,7 @@ fn faults_and_unknown_names_are_reported_together() {
         "$.policy.rules[1]",
         "$.policy.rules[2].id",
         "$.policy.rules[2].then.outcomes[0]",
+        "$.policy.rules[2].then.return_to",
         "$.policy.rules[2].when.methods[0]",
         "$.policy.rules[2].when.methods[1]",
         "$.policy.shoppers.vip[0]",
@@ -163,9 +179,11 @@ fn faults_and_unknown_names_are_reported_together() {
     };
     let settings = Settings::new("Acme");
     let change = Document::from(&json!({ "policy": policy }));
-    let draft = object(|body| body.required("policy", object(|it| settings.with_policy(it))));
+    let known = warehouses();
+    let draft =
+        object(|body| body.required("policy", object(|it| settings.with_policy(it, &known))));
     assert_eq!(fields(change.read(draft).unwrap_err()), expected);
-    let patch = object(|body| SettingsChange::read_for(body, &guard, &settings));
+    let patch = object(|body| SettingsChange::read_for(body, &guard, &settings, &known));
     assert_eq!(fields(change.read(patch).unwrap_err()), expected);
     let new = json!({ "identifier": "acme", "name": "Acme", "policy": policy });
     let read = object(|body| read_new_merchant(body, &guard));
@@ -179,7 +197,8 @@ fn names_are_compared_with_the_other_settings_of_the_same_change() {
         { "id": "a", "when": { "reasons": ["DAMAGED"] }, "then": { "returnable": true } } ] } }))
     .unwrap();
     let fields = |change: Value| {
-        let read = object(|body| SettingsChange::read_for(body, &guard, &settings));
+        let known = warehouses();
+        let read = object(|body| SettingsChange::read_for(body, &guard, &settings, &known));
         let invalid = Document::from(&change).read(read).unwrap_err();
         invalid.errors.into_iter().map(|error| error.field).collect::<Vec<_>>()
     };
@@ -201,7 +220,7 @@ fn a_part_of_the_policy_stays_if_it_is_not_named() {
     let mut change = |policy: Value| {
         let document = Document::from(json!({ "policy": policy }));
         let read = object(|body| SettingsChange::read(body, &Guard::new(false, &[])));
-        document.read(read).unwrap().apply(&mut settings)?;
+        document.read(read).unwrap().apply(&mut settings, &warehouses())?;
         Ok::<_, ValidationError>((settings.policy.rules.len(), settings.policy.shoppers.len()))
     };
     assert_eq!(change(json!({ "rules": [] })).unwrap(), (0, 1));
@@ -221,10 +240,13 @@ fn a_rule_that_never_decides_anything_is_a_warning() {
               "then": { "returnable": true, "window": { "days": 1 } } },
             { "id": "without-tag", "then": no },
             { "id": "last", "then": { "returnable": true } },
+            { "id": "reno", "then": { "returnable": true, "return_to": "reno" } },
+            { "id": "reno-again", "when": { "line_tags": ["sale"] }, "then": { "return_to": "reno" } },
         ]),
         &expect![[r#"
             $.policy.rules[1] sale-again: never decides anything: sale always decides first
             $.policy.rules[5] last: never decides anything: without-tag always decides first
+            $.policy.rules[7] reno-again: never decides anything: reno always decides first
         "#]],
     );
     check_warnings(

@@ -23,6 +23,7 @@ fn rule() -> impl Strategy<Value = Value> {
         maybe(vec![json!({ "min": 10 }), json!({ "max": 20 })]),
         maybe(vec![json!({ "min_cents": 2000 }), json!({ "max_cents": 5000 })]),
     );
+    let return_to = maybe(vec![json!("reno"), json!("west")]);
     let then = (
         prop::option::weighted(0.3, any::<bool>()),
         maybe(vec![json!({ "days": 15 }), json!({ "until": "2026-02-25" })]),
@@ -33,15 +34,16 @@ fn rule() -> impl Strategy<Value = Value> {
         some(methods),
         some(outcomes),
         maybe(vec![json!({ "up_to_cents": 1000 }), json!({ "up_to_cents": 5000 })]),
+        return_to,
     );
     (when, then).prop_map(|(when, then)| {
         let (line_tags, reasons, methods, outcomes, days, price) = when;
-        let (returnable, window, costs, offered, results, keep) = then;
+        let (returnable, window, costs, offered, results, keep, return_to) = then;
         let mut rule = json!({
             "when": { "line_tags": line_tags, "reasons": reasons, "methods": methods, "outcomes": outcomes,
                       "days_since_shipping": days, "unit_price": price },
             "then": { "returnable": returnable, "window": window, "costs": costs, "methods": offered,
-                      "outcomes": results, "keep": keep },
+                      "outcomes": results, "keep": keep, "return_to": return_to },
         });
         if rule["then"].as_object().unwrap().values().all(Value::is_null) {
             rule["then"] = json!({ "returnable": true });
@@ -112,6 +114,8 @@ proptest! {
                     prop_assert_eq!(&option.ineligible, &refusal);
                     prop_assert_eq!(option.return_shipping_cost_cents, quote.cost.cents);
                     prop_assert_eq!(option.cost_rule.as_deref(), quote.cost.rule.map(|it| it.id.as_str()));
+                    let return_to = quote.units[0].decision.return_to.map(ReturnTo::from);
+                    prop_assert_eq!(&option.return_to, &return_to);
                 }
             }
         }

@@ -132,8 +132,30 @@ fn returns_of_frequent_returners_wait_for_review() {
 }
 
 #[test]
-fn a_withdrawal_is_possible_for_a_final_sale() {
+fn units_go_to_the_warehouse_of_their_rule() {
     let settings = example(6);
+    let mut outlet = order();
+    outlet.items[0].tags = vec!["outlet".to_owned()];
+    let warehouse = |order: &Order, reason| {
+        let choice = Choice { reason: Some(reason), ..BY_MAIL };
+        decide(&settings, facts(order), &choice)
+            .return_to
+            .map(|(warehouse, _)| warehouse.to_owned())
+    };
+    let named = |name: &str| Some(name.to_owned());
+    assert_eq!(warehouse(&outlet, "OTHER"), named("outlet"));
+    assert_eq!(warehouse(&outlet, "DAMAGED"), named("repair"));
+    assert_eq!(warehouse(&outlet, WITHDRAWAL), named("main"));
+    outlet.shipping_address.country_code = "CA".to_owned();
+    assert_eq!(warehouse(&outlet, "OTHER"), named("toronto"));
+    let mut plain = order();
+    plain.shipping_address.country_code = "US".to_owned();
+    assert_eq!(warehouse(&plain, "OTHER"), None);
+}
+
+#[test]
+fn a_withdrawal_is_possible_for_a_final_sale() {
+    let settings = example(7);
     let mut order = order();
     order.items[0].tags = vec!["FinalSale".to_owned()];
     let withdrawn = Choice { reason: Some(WITHDRAWAL), ..BY_MAIL };

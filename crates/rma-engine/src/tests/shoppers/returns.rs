@@ -121,6 +121,40 @@ async fn a_withdrawal_is_a_reason_where_the_merchant_offers_it() {
 }
 
 #[tokio::test]
+async fn a_shopper_sees_where_a_return_goes_and_withdraws_from_all_units_at_once() {
+    let rules = json!({ "rules": [
+        { "id": "outlet", "when": { "line_tags": ["outlet"] }, "then": { "return_to": "west" } },
+    ] });
+    let app = start(|acme| {
+        acme.settings.policy = serde_json::from_value(rules).unwrap();
+        acme.settings.appearance.withdrawal = true;
+        acme.warehouses = super::super::destinations::warehouses();
+    })
+    .await;
+    let mut outlet = adas_order("A", 2);
+    outlet.items[0].tags = vec!["outlet".to_owned()];
+    app.store("acme", &outlet).await;
+    app.store("acme", &adas_order("B", 2)).await;
+    let both = format!("{},{}", proof(&app, "A", false), proof(&app, "B", false));
+    let (status, made) = post(&app, "/v1/returns", &both, &refund_of("A", &[1])).await;
+    assert_eq!(status, StatusCode::CREATED, "{made}");
+    let address = json!(["Dock 7", "7 Dock Street", "Elko, NV 89501"]);
+    assert_eq!(made["return_to"]["address_lines"], address);
+    // A refusal must not stop a withdrawal.
+    let mut body = refund_of("A", &[2]);
+    let of_b = choice("B", 1, &json!({ "resolution": "refund" }));
+    body["units"].as_array_mut().unwrap().push(of_b);
+    let (status, refused) = post(&app, "/v1/returns", &both, &body).await;
+    assert_eq!(status, StatusCode::CONFLICT, "{refused}");
+    for unit in body["units"].as_array_mut().unwrap() {
+        unit["return_reason"] = json!("withdrawal");
+    }
+    let (status, made) = post(&app, "/v1/returns", &both, &body).await;
+    assert_eq!(status, StatusCode::CREATED, "{made}");
+    assert_eq!(made["return_to"]["warehouse"], "west");
+}
+
+#[tokio::test]
 async fn a_shopper_reads_the_units_of_an_order_in_pages() {
     let app = start(|_| {}).await;
     let mut order = adas_order("A", 450);

@@ -10,7 +10,7 @@ fn response(next: Option<&str>) -> HistoryResponse {
         "changes": [{
             "rma_identifier": "RMA-1", "created_at": "2026-11-16T08:00:00Z",
             "current": { "return_shipping_cost_cents": 700, "cost_rule": "mail",
-                "review_rule": "frequent" },
+                "review_rule": "frequent", "return_to": { "warehouse": "reno", "rule": "outlet" } },
             "draft": { "return_shipping_cost_cents": 0, "ineligible": {
                 "code": "not_returnable", "detail": "the unit cannot be returned", "rule": "no" } },
         }],
@@ -24,7 +24,8 @@ fn figures_of_responses_are_added_up() {
     history.add(response(Some("cursor")));
     history.add(response(None));
     let [current, draft] = [&history.changes[0].current, &history.changes[0].draft];
-    let words = "return shipping costs 700 cents (rule mail); waits for a review (rule frequent)";
+    let words = "return shipping costs 700 cents (rule mail); waits for a review (rule frequent); \
+                 goes to the warehouse reno (rule outlet)";
     assert_eq!(current.in_words(), words);
     assert_eq!(draft.in_words(), "the unit cannot be returned (rule no)");
     assert_eq!(
@@ -66,6 +67,29 @@ fn a_form_goes_on_only_with_the_figures_of_the_same_draft() {
     }
     assert!(goes_on(&form("history"), &compared).is_none());
     assert!(goes_on(&Fields::default(), &compared).is_none());
+}
+
+#[test]
+fn a_unit_names_the_warehouses_of_its_possible_choices() {
+    let to = |warehouse: &str| json!({ "warehouse": warehouse, "rule": "outlet" });
+    let refused = json!({ "detail": "the return method mail-back is not offered" });
+    let unit = |options: Value| -> Unit {
+        let unit = json!({
+            "order_line_item_identifier": "1", "unit": 1, "returnable_until": "2026-12-01T00:00:00Z",
+            "choices": [{ "options": options }],
+        });
+        serde_json::from_value(unit).unwrap()
+    };
+    let settings = Settings::new("Acme");
+    let until = "can be returned until 30 November 2026";
+    assert_eq!(unit(json!([{}])).in_words(&settings), until);
+    let both = unit(json!([
+        { "return_to": to("west") }, { "return_to": to("reno") }, { "return_to": to("reno") },
+        { "return_to": to("gone"), "ineligible": refused },
+    ]));
+    let warehouses =
+        "goes to the warehouse reno (rule outlet); goes to the warehouse west (rule outlet)";
+    assert_eq!(both.in_words(&settings), format!("{until}; {warehouses}"));
 }
 
 #[test]

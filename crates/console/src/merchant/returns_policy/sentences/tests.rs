@@ -146,6 +146,7 @@ fn every_effect_is_a_clause() {
             "the return waits for a review, and is approved after 3 days if nobody decides",
         ),
         (json!({ "review": { "required": false } }), "the return needs no review"),
+        (json!({ "return_to": "reno" }), "the unit goes to the warehouse reno"),
         (json!({ "gift_card_bonus_percent": 0 }), "a gift card has no bonus"),
         (json!({ "exchange_bonus_percent": 0 }), "a variant of another price has no discount"),
     ] {

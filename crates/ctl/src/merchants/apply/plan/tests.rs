@@ -70,14 +70,32 @@ fn a_new_merchant_gets_everything_in_the_file() {
                 currency: EUR
                 name: Acme Outdoor
                 return_window_days: 60
+            + warehouse reno
+                external_identifier: DC-7
             + client Acme shop with the scopes orders, returns
             + endpoint rma
                 authentication: {"kind":"bearer","token":"********"}
                 headers: {"x-shop":"********"}
                 timeout_ms: 5000
             ~ endpoint rma is paused
+        "#]],
+    );
+}
+
+#[test]
+fn rules_of_a_new_merchant_follow_the_warehouses_that_they_name() {
+    let file = "merchant: acme\nname: Acme\nsettings: {policy: {rules: [{id: outlet, then: {return_to: reno}}]}}\n\
+                warehouses: {reno: {external_identifier: DC-7}}\n";
+    let file = MerchantFile::parse(file, Path::new("")).unwrap();
+    check(
+        &Plan::new(&file, None, &[], false).unwrap(),
+        &expect![[r#"
+            + merchant acme
+                name: Acme
             + warehouse reno
                 external_identifier: DC-7
+            ~ merchant acme
+                policy.rules: none -> [{"id":"outlet","then":{"return_to":"reno"}}]
         "#]],
     );
 }
@@ -119,14 +137,14 @@ fn changed_values_are_shown_before_and_after() {
     check(
         &plan(Some(&merchant), &shop("orders returns"), false).unwrap(),
         &expect![[r#"
+            ~ warehouse reno
+                external_identifier: DC-6 -> DC-7
+                settings: {"stock_transfer_identifier":"STO-7"} -> {"stock_transfer_identifier":null}
             ~ merchant acme
                 return_window_days: 30 -> 60
             ~ endpoint rma
                 timeout_ms: none -> 5000
             ~ endpoint rma is paused
-            ~ warehouse reno
-                external_identifier: DC-6 -> DC-7
-                settings: {"stock_transfer_identifier":"STO-7"} -> {"stock_transfer_identifier":null}
         "#]],
     );
 }
