@@ -1,6 +1,6 @@
 //! The chosen items together with the lines of their orders.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     draft::{Choice, Resolution, ReturnDraft, line_key},
@@ -16,6 +16,8 @@ pub(crate) struct Item {
     pub(crate) choice: Choice,
     pub(crate) line: Line,
     exchange_possible: bool,
+    /// The amount paid for units of the order that the shopper keeps already.
+    order_kept: i64,
 }
 
 /// Loads the orders of the choices. `None` if a choice is not possible, or none is made.
@@ -39,13 +41,14 @@ fn find(page: &Page, orders: &[Order], choice: &Choice) -> Option<Item> {
         choice: choice.clone(),
         line: line.clone(),
         exchange_possible: order.exchange_possible,
+        order_kept: order.kept.unwrap_or_default(),
     })
 }
 
 impl Item {
-    /// Units of a line that are refunded.
+    /// Units of a line that are refunded, without units of other orders.
     pub(crate) fn refunded(choice: Choice, line: Line) -> Self {
-        Self { choice, line, exchange_possible: false }
+        Self { choice, line, exchange_possible: false, order_kept: 0 }
     }
 
     /// The line in the names of fields.
@@ -98,6 +101,16 @@ impl Item {
         options.find(|it| it.outcome == outcome && it.method == method)
     }
 
+    /// The sum of the items up to which the shopper can keep this one with a method. Units that the shopper keeps already
+    /// count for every order of the items; those of the own order are subtracted already. `None` if no rule limits it.
+    pub(crate) fn keep_up_to(&self, method: &str, items: &[Self]) -> Option<i64> {
+        let limit = self.option(method)?.keep_up_to_cents?;
+        let others = items.iter().filter(|item| item.line.order != self.line.order);
+        let kept: BTreeMap<_, _> =
+            others.map(|item| (item.line.order.as_str(), item.order_kept)).collect();
+        Some(limit - kept.into_values().sum::<i64>())
+    }
+
     /// The bonus for a gift card that the merchant's rules give.
     pub(crate) fn rule_bonus(&self) -> Option<i64> {
         let mut options = self.line.options(&self.choice.reason)?.iter();
@@ -144,8 +157,11 @@ pub(crate) mod tests {
     }
 
     pub(crate) fn item(choice: &str) -> Item {
-        let orders = [order(&[unit("1", 1), unit("1", 2), unit("2", 1)])];
-        find(&page(), &orders, &Choice::parse(choice).unwrap()).unwrap()
+        item_of(order(&[unit("1", 1), unit("1", 2), unit("2", 1)]), choice)
+    }
+
+    pub(crate) fn item_of(order: Order, choice: &str) -> Item {
+        find(&page(), &[order], &Choice::parse(choice).unwrap()).unwrap()
     }
 
     #[test]

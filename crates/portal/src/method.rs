@@ -170,7 +170,7 @@ fn refusals(page: &Page, items: &[Item], method: &str) -> Vec<String> {
     let refusal = |item: &Item| {
         let option = item.option(method);
         let by_rule = option.and_then(|option| option.ineligible.as_ref());
-        let limit = option.and_then(|option| option.keep_up_to_cents);
+        let limit = item.keep_up_to(method, items);
         let by_sum = limit.zip(paid).filter(|(limit, paid)| paid > limit).map(|_| &too_much);
         let refusal = by_rule.or_else(|| item.line.refusal(method)).or(by_sum)?;
         let reason = refusal::sentence(page, refusal, None);
@@ -194,8 +194,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        basket::tests::{item, page},
-        order::tests::{order, unit},
+        basket::tests::{item, item_of, page},
+        order::tests::{order, order_of, unit},
     };
 
     fn costs(choice: &str, is_gift: bool) -> Vec<Option<String>> {
@@ -259,6 +259,30 @@ mod tests {
             |items: &[Item]| methods(&page(), items, None, false).remove(0).refusals.len();
         assert_eq!(refusals(std::slice::from_ref(&item)), 0);
         assert_eq!(refusals(&[item.clone(), item]), 2);
+    }
+
+    #[test]
+    fn units_that_are_kept_already_count_for_every_order_of_the_return() {
+        let item = |order: &str, kept: i64, limit: i64| {
+            let mut unit = unit("1", 1);
+            unit["choices"] = json!([{ "options": [
+                { "outcome": "refund", "method": "mail-back", "return_shipping_cost_cents": 0, "keep_up_to_cents": limit },
+            ] }]);
+            let page =
+                json!({ "order_identifier": order, "kept_amount_cents": kept, "units": [unit] });
+            item_of(order_of(page), &format!("{order}~1~1~SMALL~refund"))
+        };
+        let refusals =
+            |items: &[Item]| methods(&page(), items, None, false).remove(0).refusals.len();
+        // A unit costs 4995. The units that are kept of the own order are no part of the limit already.
+        assert_eq!(refusals(&[item("A-1", 9_999, 4_995)]), 0);
+        let both = |first, second| [item("A-1", first, 10_000), item("A-2", second, 10_000)];
+        assert_eq!(refusals(&both(10, 10)), 0);
+        assert_eq!(refusals(&both(10, 11)), 1);
+        assert_eq!(refusals(&both(11, 11)), 2);
+        // Two items of an order count once.
+        let other = item("A-2", 5_000, 20_000);
+        assert_eq!(refusals(&[item("A-1", 0, 20_000), other.clone(), other]), 0);
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub(crate) struct Order {
     pub(crate) currency: String,
     /// Whether units can be exchanged or become a gift card.
     pub(crate) exchange_possible: bool,
+    /// The amount paid for units that the shopper keeps already, if a rule limits it; absent for a giftee.
+    pub(crate) kept: Option<i64>,
     pub(crate) lines: Vec<Line>,
     /// Whether the order has more units than a page shows.
     pub(crate) is_truncated: bool,
@@ -115,6 +117,7 @@ struct OrderPage {
     currency: String,
     #[serde(default)]
     exchange_possible: bool,
+    kept_amount_cents: Option<i64>,
     #[serde(default)]
     units: Vec<Unit>,
     next: Option<String>,
@@ -168,7 +171,7 @@ pub(crate) struct ChoiceOption {
     pub(crate) return_shipping_cost_cents: Option<i64>,
     /// The rule that caused the cost.
     pub(crate) cost_rule: Option<String>,
-    /// The sum of the return up to which the shopper can keep the unit.
+    /// The sum of the return up to which the shopper can keep the unit, if all its units are of one order.
     pub(crate) keep_up_to_cents: Option<i64>,
     pub(crate) bonus_percent: Option<i64>,
 }
@@ -202,6 +205,7 @@ fn group(last: OrderPage, mut units: Vec<Unit>) -> Order {
         identifier: last.order_identifier,
         currency: last.currency,
         exchange_possible: last.exchange_possible,
+        kept: last.kept_amount_cents,
         lines: Vec::new(),
         is_truncated: last.next.is_some(),
     };

@@ -57,7 +57,8 @@ pub struct ChoiceOption {
     #[schema(nullable = false)]
     pub cost_rule: Option<String>,
     /// The sum of all units of a return up to which shoppers can keep this one: the amount of the rule, without the units
-    /// of the order that the shopper keeps already. Only with `customer-keep`.
+    /// of the order that the shopper keeps already. With units of other orders, those that the shopper keeps of them count
+    /// too. Only with `customer-keep`.
     #[schema(nullable = false)]
     pub keep_up_to_cents: Option<i64>,
     /// The bonus for a gift card or a variant of another price, in per cent of the amount paid.

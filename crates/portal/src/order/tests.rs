@@ -23,9 +23,12 @@ fn refused(code: &str) -> Refusal {
 }
 
 pub(crate) fn order(units: &[Value]) -> Order {
-    let page = json!({
+    order_of(json!({
         "order_identifier": "A-1", "currency": "EUR", "exchange_possible": true, "units": units,
-    });
+    }))
+}
+
+pub(crate) fn order_of(page: Value) -> Order {
     group(serde_json::from_value(page).unwrap(), Vec::new())
 }
 

@@ -37,6 +37,11 @@ pub(crate) struct ReturnableOrder {
     original_order_identifier: Option<String>,
     /// Whether the shopper can choose an exchange or a gift card. An order can have one exchange.
     exchange_possible: bool,
+    /// The amount paid for units of the order that the shopper keeps already. Present only if a rule limits it. A return of
+    /// several orders can keep that much less of each other one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    kept_amount_cents: Option<i64>,
     units: Vec<ReturnableUnit>,
     /// Value of `after` for the next page; absent on the last page and without `limit`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,6 +102,11 @@ impl ReturnableOrder {
             currency: order.currency.code().to_owned(),
             original_order_identifier: projected.original_order_identifier.clone(),
             exchange_possible: !order_units.is_exchanged(identifier),
+            kept_amount_cents: merchant
+                .settings
+                .policy
+                .limits_keeping()
+                .then(|| order_units.kept_cents(identifier)),
             units: Vec::new(),
             next: None,
             policy: merchant.settings.returns_in(order.currency.code()).into_owned(),

@@ -157,6 +157,11 @@ impl OrderUnits {
         }
     }
 
+    /// The amount paid for units of an order that the shopper keeps. 0 if no rule limits it.
+    pub(crate) fn kept_cents(&self, order: &str) -> i64 {
+        self.kept.get(order).map_or(0, |kept| kept.paid_cents)
+    }
+
     /// The amount paid for units of an order that the shopper kept by returns started before a time.
     pub(crate) fn kept_before(&self, order: &str, time: Timestamp) -> i64 {
         let kept = self.kept.get(order).into_iter().flat_map(|kept| &kept.units);
@@ -211,7 +216,7 @@ impl OrderUnits {
             holder: self.returned.held.get(id),
             shopper: self.shoppers.get(&id.order_identifier).unwrap_or(ShopperFacts::NONE),
             is_order_exchanged: self.is_exchanged(&id.order_identifier),
-            order_kept_cents: self.kept.get(&id.order_identifier).map_or(0, |kept| kept.paid_cents),
+            order_kept_cents: self.kept_cents(&id.order_identifier),
         }
     }
 

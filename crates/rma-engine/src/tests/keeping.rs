@@ -45,6 +45,8 @@ async fn units_that_a_shopper_keeps_by_several_returns_count_together() {
     assert_eq!(app.left_to_keep("A", 1).await, (json!(5_000), Value::Null));
     let first = app.start_return(&kept("A", &[1])).await;
     assert_eq!(app.left_to_keep("A", 2).await, (json!(2_835), Value::Null));
+    let (_, shown) = app.get("/v1/orders/A/returnable?limit=1", "acme").await;
+    assert_eq!(shown["kept_amount_cents"], 2_165);
     app.start_return(&kept("A", &[2])).await;
     assert_eq!(app.left_to_keep("A", 3).await, (json!(670), json!("small")));
     let (status, refusal) = app.post("/v1/returns", "acme", &kept("A", &[3])).await;
