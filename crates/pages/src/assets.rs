@@ -110,6 +110,28 @@ mod tests {
     }
 
     #[test]
+    fn both_themes_have_a_value_for_each_colour() {
+        let style = include_str!("../assets/pages.css");
+        let (tokens, rules) = style.split_once("@layer base {").unwrap();
+        let (light, dark) = tokens.split_once("(prefers-color-scheme: dark)").unwrap();
+        let colours = |theme: &str| -> Vec<String> {
+            let values = theme.lines().filter_map(|line| line.trim().split_once(": "));
+            let colours =
+                values.filter(|(_, value)| value.starts_with('#') || value.contains("rgb("));
+            colours.map(|(name, _)| name.to_owned()).collect()
+        };
+        let names: Vec<_> = dark.lines().filter_map(|line| line.trim().split_once(": ")).collect();
+        for name in colours(light) {
+            assert!(names.iter().any(|(dark, _)| *dark == name), "{name} has no value in the dark");
+        }
+        // Rules name these values, so that no page has a colour of one theme only. A QR code is dark on white in both.
+        let values = rules.lines().filter_map(|line| line.trim().split_once(": "));
+        let own: Vec<_> =
+            values.filter(|(_, value)| value.contains('#') || value.contains("rgb(")).collect();
+        assert_eq!(own, [("background", "#ffffff;")]);
+    }
+
+    #[test]
     fn scripts_are_sent_without_comments() {
         let script = b"// @ts-check\n/**\n * Adds.\n * @param {number} a\n */\nconst add = (a) =>\n  // One.\n  a\n  * 1; /** @type {number} */\n/** Ends. */\nadd(1);";
         let code = b"const add = (a) =>\n  a\n  * 1; /** @type {number} */\nadd(1);";
