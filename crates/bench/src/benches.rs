@@ -5,13 +5,14 @@ use crate::front_doors::requests::announce_units;
 use crate::report::Report;
 use crate::size::Size;
 use crate::stack::Stack;
-use crate::{idle, orders, republish, variants};
+use crate::{idle, orders, republish, rules, variants};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bench {
     Idle,
     Receipts,
     Returns,
+    Rules,
     CarrierEvents,
     Orders,
     Variants,
@@ -19,10 +20,11 @@ pub(crate) enum Bench {
 }
 
 /// First the idle stack, which nothing has used before; last the republish, which leaves 100,000 merchants.
-const ALL: [Bench; 7] = [
+const ALL: [Bench; 8] = [
     Bench::Idle,
     Bench::Receipts,
     Bench::Returns,
+    Bench::Rules,
     Bench::CarrierEvents,
     Bench::Orders,
     Bench::Variants,
@@ -35,6 +37,7 @@ impl Bench {
             Self::Idle => "idle",
             Self::Receipts => "receipts",
             Self::Returns => "returns",
+            Self::Rules => "rules",
             Self::CarrierEvents => "carrier-events",
             Self::Orders => "orders",
             Self::Variants => "variants",
@@ -56,6 +59,7 @@ impl Bench {
             Self::Idle => idle::measure(stack, report, size).await,
             Self::Receipts => Door::Receipts.measure(stack, report, size).await,
             Self::Returns => Door::Returns.measure(stack, report, size).await,
+            Self::Rules => rules::measure(stack, report, size).await,
             Self::CarrierEvents => Door::CarrierEvents.measure(stack, report, size).await,
             Self::Orders => orders::measure(stack, report, size).await,
             Self::Variants => variants::measure(stack, report, size).await,

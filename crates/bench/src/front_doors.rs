@@ -38,7 +38,7 @@ pub(crate) struct Run {
     name: String,
     offered: Option<f64>,
     accepted_per_second: f64,
-    cost: Cost,
+    pub(crate) cost: Cost,
     pub(crate) arrived: Arrived,
 }
 

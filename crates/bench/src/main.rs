@@ -19,6 +19,7 @@ mod processes;
 mod rabbitmq;
 mod report;
 mod republish;
+mod rules;
 mod settings;
 mod size;
 mod stack;
