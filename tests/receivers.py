@@ -97,7 +97,7 @@ def wait_for(output, text, start=0):
 
 
 def use(url, output, messages):
-    check("there are samples of all kinds", len({path for path, _, _ in messages}) == 7)
+    check("there are samples of all kinds", len({path for path, _, _ in messages}) == 8)
     for path, event, body in messages:
         status, response = post(url + path, event, body)
         check(f"{event} is accepted", status == 200)

@@ -49,6 +49,9 @@ const handlers = {
   },
   "/drop_shipment_cancellation": onCancellation,
   "/drop_shipment_partial_cancellation": onCancellation,
+  "/notices"({ event, body }) {
+    console.log(`${event}: ${body.text} ${body.console_url}`);
+  },
 };
 
 function onCancellation({ event, body }) {

@@ -76,6 +76,10 @@ def on_cancellation(_database, event, _sequence, body):
     print(f"{event}: order {body['order']['client_identifier']} is {body['order']['status']}")
 
 
+def on_notice(_database, event, _sequence, body):
+    print(f"{event}: {body['text']} {body['console_url']}")
+
+
 def place_exchange_order(body):
     """The response names your new order. There is one exchange order for each original order."""
     return {"order_identifier": f"EX-{body['original_order_id']}"}
@@ -98,6 +102,7 @@ HANDLERS = {
     "/drop_shipment_confirmation": on_drop_shipment,
     "/drop_shipment_cancellation": on_cancellation,
     "/drop_shipment_partial_cancellation": on_cancellation,
+    "/notices": on_notice,
 }
 
 # ---- The receiver ----------------------------------------------------------------------------------------

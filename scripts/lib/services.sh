@@ -119,7 +119,10 @@ export_environment() {
     [[ -z ${BACKHAUL_OTLP_ENDPOINT:-} ]] || export "${prefix}TELEMETRY__OTLP_ENDPOINT=$BACKHAUL_OTLP_ENDPOINT"
     ! needs_sealing_keys "$name" || export "${prefix}SEALING__KEYS=$SEALING_KEYS"
     ! needs_proof_keys "$name" || export "${prefix}SHOPPER__PROOF_KEYS=$SHOPPER_PROOF_KEYS"
-    if [[ $name == rma-engine && -n ${PORTAL_URL:-} ]]; then export RMA_ENGINE__PORTAL__PUBLIC_URL=$PORTAL_URL; fi
+    if [[ $name == rma-engine ]]; then
+        [[ -z ${PORTAL_URL:-} ]] || export RMA_ENGINE__PORTAL__PUBLIC_URL=$PORTAL_URL
+        [[ -z ${CONSOLE_URL:-} ]] || export RMA_ENGINE__CONSOLE__PUBLIC_URL=$CONSOLE_URL
+    fi
     if [[ $name == auth ]] || delivers "$name"; then
         # The sandbox merchant is on this machine and uses plain HTTP.
         export "${prefix}DELIVERY__HTTPS_ONLY=false"

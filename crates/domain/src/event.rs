@@ -13,14 +13,8 @@ pub trait Event: Serialize + DeserializeOwned + Send + Sync + 'static {
     fn subject(&self) -> String;
 }
 
-/// The name with which queues for operators begin.
-pub const OPERATORS: &str = "operators";
-
-/// The events that no service consumes, only the queues of operators.
-pub const OPERATOR_EVENTS: [&str; 1] = ["delivery.dead.v1"];
-
 /// The events that each service consumes.
-pub const SUBSCRIPTIONS: [(&str, &[&str]); 5] = [
+pub const SUBSCRIPTIONS: [(&str, &[&str]); 4] = [
     ("order-intake", &["merchant.changed.v1", "token.revoked.v1", "shopper.erasure_confirmed.v1"]),
     (
         "rma-engine",
@@ -34,6 +28,7 @@ pub const SUBSCRIPTIONS: [(&str, &[&str]); 5] = [
             "exchange.failed.v1",
             "exchange.undeliverable.v1",
             "shopper.erased.v1",
+            "delivery.dead.v1",
         ],
     ),
     (
@@ -47,8 +42,6 @@ pub const SUBSCRIPTIONS: [(&str, &[&str]); 5] = [
         ],
     ),
     ("warehouse-notifier", &["merchant.changed.v1", "token.revoked.v1", "returns.erased.v1"]),
-    // No service consumes this queue; operators and alerts read it.
-    (OPERATORS, &OPERATOR_EVENTS),
 ];
 
 /// The types of events that have a queue.

@@ -13,6 +13,7 @@ pub mod exchange;
 pub mod json;
 pub mod merchant;
 pub mod message_kind;
+pub mod notice;
 pub mod order;
 pub mod policy;
 pub mod printable;

@@ -40,6 +40,7 @@ crate::words! {
         DropShipmentConfirmation,
         DropShipmentCancellation,
         DropShipmentPartialCancellation,
+        Notice,
     }
 }
 
@@ -72,7 +73,7 @@ macro_rules! row {
 }
 
 impl MessageKind {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Rma,
         Self::ExchangeOrder,
         Self::OutboundAsn,
@@ -80,6 +81,7 @@ impl MessageKind {
         Self::DropShipmentConfirmation,
         Self::DropShipmentCancellation,
         Self::DropShipmentPartialCancellation,
+        Self::Notice,
     ];
 
     /// Whether each message has the complete state of its subject, so that a newer message of the same ordering
@@ -91,7 +93,8 @@ impl MessageKind {
             | Self::InventoryReceipt
             | Self::DropShipmentConfirmation
             | Self::DropShipmentCancellation
-            | Self::DropShipmentPartialCancellation => false,
+            | Self::DropShipmentPartialCancellation
+            | Self::Notice => false,
         }
     }
 
@@ -112,6 +115,7 @@ impl MessageKind {
                 "/drop_shipment_partial_cancellation",
                 [1]
             ),
+            Self::Notice => row!("notice", "/notices", [1]),
         }
     }
 
@@ -163,6 +167,7 @@ mod tests {
             drop-shipment-confirmation | notify.drop-shipment-confirmation | /drop_shipment_confirmation | 1
             drop-shipment-cancellation | notify.drop-shipment-cancellation | /drop_shipment_cancellation | 1
             drop-shipment-partial-cancellation | notify.drop-shipment-partial-cancellation | /drop_shipment_partial_cancellation | 1
+            notice | notify.notice | /notices | 1
         "#]]
         .assert_eq(&table);
     }

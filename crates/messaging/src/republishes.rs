@@ -5,7 +5,6 @@
 use diesel::prelude::*;
 use diesel::sql_types::Timestamptz;
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
-use domain::event::OPERATOR_EVENTS;
 use platform::{
     Timestamp,
     database::{DatabaseError, prepared, sql},
@@ -26,7 +25,7 @@ pub(crate) struct Selection {
     /// First published at this time or later, and before `until`.
     pub(crate) since: Timestamp,
     pub(crate) until: Timestamp,
-    /// Empty for all types that services consume.
+    /// Empty for all types.
     pub(crate) types: Vec<String>,
 }
 
@@ -79,14 +78,9 @@ impl Republish {
         (self.last_published_at, self.last_sequence)
     }
 
-    /// Whether events of a type are published again. Nobody would ignore a repeated event in a queue for
-    /// operators, so those are published again only if the request names their type.
+    /// Whether events of a type are published again.
     pub(crate) fn selects(&self, event_type: &str) -> bool {
-        if self.types.is_empty() {
-            !OPERATOR_EVENTS.contains(&event_type)
-        } else {
-            self.types.iter().any(|selected| selected == event_type)
-        }
+        self.types.is_empty() || self.types.iter().any(|selected| selected == event_type)
     }
 }
 
@@ -107,10 +101,7 @@ pub(crate) async fn count(
     conn: &mut AsyncPgConnection,
     selection: &Selection,
 ) -> Result<i64, DatabaseError> {
-    let query = sql(
-        COUNT,
-        (selection.since, selection.until, &selection.types, OPERATOR_EVENTS.to_vec(), MAX_COUNTED),
-    );
+    let query = sql(COUNT, (selection.since, selection.until, &selection.types, MAX_COUNTED));
     let Count { n } = prepared(query).get_result(conn).await?;
     Ok(n)
 }
@@ -197,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_for_operators_are_selected_only_by_name() {
+    fn a_request_without_types_selects_all_events() {
         let selects = |types: &[&str], event_type: &str| {
             let types = types.iter().map(|it| (*it).to_owned()).collect();
             let at = Timestamp::UNIX_EPOCH;
@@ -205,7 +196,6 @@ mod tests {
             Republish::new("operator", selection, 0, at).selects(event_type)
         };
         assert!(selects(&[], "order.stored.v1"));
-        assert!(!selects(&[], "delivery.dead.v1"));
         assert!(selects(&["delivery.dead.v1"], "delivery.dead.v1"));
         assert!(!selects(&["delivery.dead.v1"], "order.stored.v1"));
     }

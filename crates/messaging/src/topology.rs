@@ -4,18 +4,13 @@
 //! to. So no event is published before the queues of its consumers exist, and a deleted queue is declared
 //! again.
 
-use domain::{
-    event::{OPERATORS, SUBSCRIPTIONS},
-    message_kind::MessageKind,
-};
+use domain::{event::SUBSCRIPTIONS, message_kind::MessageKind};
 use lapin::{
     Channel, ExchangeKind,
     options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions},
     types::{AMQPValue, FieldTable, LongString, ShortString},
 };
 
-/// Maximum number of events in a queue for operators. No service reads them, so the oldest are dropped.
-const MAX_OPERATOR_EVENTS: i32 = 100_000;
 /// Redeliveries of a message before RabbitMQ dead-letters it.
 const DELIVERY_LIMIT: i32 = 5;
 /// The topic exchange of all events.
@@ -53,8 +48,6 @@ pub struct Queue {
     pub name: String,
     /// Routing keys of [`Topology::events_exchange`] that are bound to this queue.
     pub bindings: Vec<&'static str>,
-    /// Whether only operators read the queue.
-    is_for_operators: bool,
 }
 
 impl Queue {
@@ -103,15 +96,14 @@ impl Topology {
     /// Adds the queue from which `service` consumes `event`.
     pub fn with_subscription(mut self, service: &str, event: &'static str) -> Self {
         let name = self.qualified(&format!("{service}.{event}"));
-        let is_for_operators = service == OPERATORS;
-        self.queues.push(Queue { name, bindings: vec![event], is_for_operators });
+        self.queues.push(Queue { name, bindings: vec![event] });
         self
     }
 
     /// Adds a queue that messages are published to by name.
     pub fn with_queue(mut self, name: &str) -> Self {
         let name = self.qualified(name);
-        self.queues.push(Queue { name, bindings: Vec::new(), is_for_operators: false });
+        self.queues.push(Queue { name, bindings: Vec::new() });
         self
     }
 
@@ -230,13 +222,6 @@ fn quorum_arguments() -> FieldTable {
 
 fn queue_arguments(queue: &Queue) -> FieldTable {
     let mut arguments = quorum_arguments();
-    if queue.is_for_operators {
-        // A queue that rejected events would stop the relay. Without a dead-letter exchange, the dropped events
-        // are gone, and reading one many times does not drop it.
-        arguments.insert("x-max-length".into(), AMQPValue::LongInt(MAX_OPERATOR_EVENTS));
-        arguments.insert("x-overflow".into(), long_string("drop-head"));
-        return arguments;
-    }
     arguments.insert("x-delivery-limit".into(), AMQPValue::LongInt(DELIVERY_LIMIT));
     arguments.insert("x-dead-letter-routing-key".into(), long_string(&queue.dead_letter_queue()));
     dead_letter_safely(&mut arguments);

@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
+use domain::delivery::DeliveryDead;
 use domain::erasure::ShopperErased;
 use domain::event::Event;
 use domain::exchange::{ExchangeFailed, ExchangePlaced, ExchangeUndeliverable};
@@ -15,6 +16,7 @@ use messaging::{Broker, Envelope, HandleError, Handler, Outbox, consume, remove_
 use platform::{Clock, MAX_BATCH_BYTES, Process, Service as _};
 
 use crate::erasing::{ErasedReceipts, ErasedSnapshots};
+use crate::notices::NewFacts;
 use crate::projection;
 use crate::projection::order::Snapshot;
 use crate::returns::receiving;
@@ -37,6 +39,7 @@ pub(crate) fn start(app: &App, broker: &Broker, process: &Process) {
     consume(broker, App::NAME, process, FailedExchanges(deps()));
     consume(broker, App::NAME, process, UndeliverableExchanges(deps()));
     consume(broker, App::NAME, process, Erasures(deps()));
+    consume(broker, App::NAME, process, DeadDeliveries(app.clock.clone()));
     remove_erased_events(broker, App::NAME, process, ErasedSnapshots::<OrderStored>(PhantomData));
     remove_erased_events(
         broker,
@@ -246,5 +249,22 @@ impl Handler for Erasures {
             erasing::erase_shopper(conn, outbox, event, clock.now()).await?;
         }
         Ok(())
+    }
+}
+
+/// The dead deliveries of all services, for notices to their merchants.
+struct DeadDeliveries(Clock);
+
+impl Handler for DeadDeliveries {
+    type Event = DeliveryDead;
+
+    async fn handle(
+        &self,
+        conn: &mut AsyncPgConnection,
+        events: &[&Envelope<DeliveryDead>],
+    ) -> Result<(), HandleError> {
+        let mut facts = NewFacts::default();
+        events.iter().for_each(|event| facts.add_dead(&event.data));
+        Ok(facts.record(conn, self.0.now()).await?)
     }
 }

@@ -1,10 +1,10 @@
 //! The rma-engine service owns returns, the shipped units of orders, the timeline of each return
 //! and the list of discrepancies. It consumes `order.stored.v1`, `order.stored_in_bulk.v1`, `unit.received.v1`,
 //! `exchange.placed.v1`, `exchange.failed.v1`, `exchange.undeliverable.v1`, `shopper.erased.v1`,
-//! `merchant.changed.v1` and `token.revoked.v1`, publishes `return.confirmed.v1`, `exchange.renamed.v1`,
+//! `delivery.dead.v1`, `merchant.changed.v1` and `token.revoked.v1`, publishes `return.confirmed.v1`, `exchange.renamed.v1`,
 //! `returns.erased.v1`, `shopper.erasure_confirmed.v1` and `delivery.dead.v1`, and sends merchants an RMA message
-//! for each change of a return that they can see. Shoppers prove here that they know an order, and then return
-//! its units.
+//! for each change of a return that they can see, and notices about their own endpoints. Shoppers prove here that
+//! they know an order, and then return its units.
 //!
 //! It guarantees that a unit is in at most one return, also under concurrent requests; that
 //! merchants receive each committed change once, in order, and no uncommitted change; and that
@@ -19,6 +19,7 @@ mod erasing;
 mod error;
 mod exchanges;
 mod http;
+mod notices;
 mod orders;
 mod policy_previews;
 mod projection;
@@ -68,7 +69,7 @@ pub struct App {
     reports: Arc<Batches<ReportHandler>>,
     proof_keys: Arc<ProofKeys>,
     lookups: settings::Lookups,
-    portal: settings::PortalSettings,
+    portal: settings::WebPages,
     previews: Previews,
 }
 
@@ -109,6 +110,7 @@ impl Service for App {
 
     fn webhooks(document: &mut OpenApi) {
         delivery::webhook::<domain::returns::RmaMessage>(document, MessageKind::Rma);
+        delivery::webhook::<domain::notice::Notice>(document, MessageKind::Notice);
     }
 
     fn share(&self, app: &mut web::ServiceConfig) {
@@ -122,7 +124,7 @@ impl Service for App {
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.start_refreshing_keys(&identity, &process.tasks)?;
         let sealer = Arc::new(Sealer::new(&settings.sealing)?);
-        let kinds = [MessageKind::Rma];
+        let kinds = [MessageKind::Rma, MessageKind::Notice];
         let topology = Topology::of_service(Self::NAME, &kinds, &broker.namespace);
         let broker = Broker::start(Self::NAME, process, broker, topology);
         let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
@@ -153,6 +155,7 @@ impl Service for App {
         };
         consumers::start(&app, &broker, process);
         deadlines::start(&app, process, &settings.deadlines);
+        notices::start(&app, process, &settings.console, settings.deadlines.poll_interval);
         idempotency::delete_expired(process, &keys);
         shoppers::lookups::start_clean_up(process);
         Ok((app, verifier))

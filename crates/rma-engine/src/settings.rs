@@ -26,7 +26,8 @@ pub struct Settings {
     pub(crate) sealing: sealing::Settings,
     pub(crate) shopper: shopper_proof::Settings,
     pub(crate) lookups: Lookups,
-    pub(crate) portal: PortalSettings,
+    pub(crate) portal: WebPages,
+    pub(crate) console: WebPages,
     pub(crate) deadlines: Deadlines,
 }
 
@@ -48,10 +49,10 @@ pub(crate) struct Lookups {
     pub(crate) min_failure_latency: Duration,
 }
 
-/// `[portal]`.
+/// `[portal]` and `[console]`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct PortalSettings {
+pub(crate) struct WebPages {
     #[serde(deserialize_with = "config::base_url")]
     pub(crate) public_url: String,
 }
@@ -70,6 +71,7 @@ mod tests {
             ("LOOKUPS__MIN_FAILURE_LATENCY", "1m", "must be a duration from 0s to 10s, not 1m"),
             ("DEADLINES__POLL_INTERVAL", "0s", "must be a duration from 10ms to 1h, not 0s"),
             ("PORTAL__PUBLIC_URL", "portal", "\"portal\" is not an http:// or https:// URL"),
+            ("CONSOLE__PUBLIC_URL", "console", "\"console\" is not an http:// or https:// URL"),
         ] {
             check_setting_rejected::<App>(&required, (name, value), expected);
         }

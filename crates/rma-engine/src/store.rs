@@ -13,6 +13,7 @@ pub(crate) mod exchange_orders;
 pub(crate) mod guarantees;
 pub(crate) mod locked_returns;
 pub(crate) mod lookups;
+pub(crate) mod notices;
 pub(crate) mod order_rows;
 pub(crate) mod orders;
 pub(crate) mod return_rows;

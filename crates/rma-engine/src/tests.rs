@@ -16,6 +16,7 @@ mod limits;
 mod listing;
 mod looking_up;
 mod moving;
+mod notices;
 mod order_views;
 mod policies;
 mod projecting;

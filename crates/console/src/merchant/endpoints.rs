@@ -159,7 +159,7 @@ fn shown_url(base_url: Option<&str>, endpoint: &EndpointView, interface: Interfa
 /// The service that sends to an endpoint.
 pub(super) fn service_of(interface: Interface) -> Service {
     match interface {
-        Interface::Message(MessageKind::Rma) => Service::RmaEngine,
+        Interface::Message(MessageKind::Rma | MessageKind::Notice) => Service::RmaEngine,
         Interface::Message(MessageKind::ExchangeOrder) | Interface::Variants => Service::Exchange,
         Interface::Message(_) => Service::WarehouseNotifier,
     }
@@ -176,6 +176,7 @@ pub(super) fn title(interface: Interface) -> &'static str {
             MessageKind::DropShipmentConfirmation => "Drop shipment confirmations",
             MessageKind::DropShipmentCancellation => "Drop shipment cancellations",
             MessageKind::DropShipmentPartialCancellation => "Drop shipment partial cancellations",
+            MessageKind::Notice => "Notices",
         },
         Interface::Variants => "Exchange variants",
     }

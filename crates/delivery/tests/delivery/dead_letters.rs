@@ -19,7 +19,7 @@ async fn the_event_of_a_dead_delivery_does_not_wait_for_the_relays_poll() {
     eventually("an event is published", TIMEOUT, async || {
         app.append(&[message(None, "rma.created", 1)]).await;
         app.wait_until_settled(TIMEOUT).await;
-        (!app.namespace.peek("operators.delivery.dead.v1").await.is_empty()).then_some(())
+        (!app.namespace.peek("rma-engine.delivery.dead.v1").await.is_empty()).then_some(())
     })
     .await;
     app.stop().await;

@@ -97,7 +97,7 @@ async fn a_message_is_dead_after_six_attempts_and_its_dead_letter_says_why() {
     expect!["acme, rma.created, 6, rejected, 503, responded with 503"]
         .assert_eq(&shown.map(|name| headers[name].as_str().unwrap()).join(", "));
     let event = eventually("the event", TIMEOUT, async || {
-        app.namespace.peek("operators.delivery.dead.v1").await.pop()
+        app.namespace.peek("rma-engine.delivery.dead.v1").await.pop()
     })
     .await;
     let event: Value = serde_json::from_str(event["payload"].as_str().unwrap()).unwrap();

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::messages::sample;
 use crate::message_kind::MessageKind::{
     self, DropShipmentCancellation, DropShipmentConfirmation, DropShipmentPartialCancellation,
-    ExchangeOrder, InventoryReceipt, OutboundAsn, Rma,
+    ExchangeOrder, InventoryReceipt, Notice, OutboundAsn, Rma,
 };
 use crate::message_kind::MessageVersion;
 use crate::returns::GUARANTEES_SINCE;
@@ -157,6 +157,7 @@ pub const EVENTS: &[SampleEvent] = &[
         "the warehouse cannot ship a part of an order for you",
         "{}",
     ),
+    event(Notice, "delivery.dead", "your endpoint did not accept messages in any attempt", "{}"),
 ];
 
 impl SampleEvent {
@@ -277,6 +278,7 @@ mod tests {
                     assert_eq!(has_condition, !is_rejected, "{}", event.name);
                 }
                 DropShipmentConfirmation => assert_eq!(body["shipment"]["carrier"], "UPS"),
+                Notice => assert_eq!(body["event"], event.name),
                 DropShipmentCancellation | DropShipmentPartialCancellation => {}
             }
         }

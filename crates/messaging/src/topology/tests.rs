@@ -87,17 +87,17 @@ fn topic_permissions(exchange: &str) -> BTreeMap<String, Value> {
     permissions.into_iter().filter_map(of_exchange).collect()
 }
 
-/// The service that consumes a queue; `None` for the operators' queue.
+/// The service that consumes a queue.
 fn consumer(queue: &str) -> Option<&str> {
     let kind = MessageKind::ALL.into_iter().find(|kind| kind.queue() == queue);
     match kind {
-        Some(MessageKind::Rma) => Some("rma-engine"),
+        Some(MessageKind::Rma | MessageKind::Notice) => Some("rma-engine"),
         Some(MessageKind::ExchangeOrder) => Some("exchange"),
         Some(_) => Some("warehouse-notifier"),
         None => SUBSCRIPTIONS
             .iter()
             .map(|(service, _)| *service)
-            .find(|service| *service != "operators" && queue.starts_with(&format!("{service}."))),
+            .find(|service| queue.starts_with(&format!("{service}."))),
     }
 }
 
@@ -172,8 +172,8 @@ fn a_service_declares_what_it_consumes_and_where_its_events_go() {
             "exchange.returns.erased.v1",
             "exchange.token.revoked.v1",
             "notify.exchange-order",
-            "operators.delivery.dead.v1",
             "order-intake.shopper.erasure_confirmed.v1",
+            "rma-engine.delivery.dead.v1",
             "rma-engine.exchange.failed.v1",
             "rma-engine.exchange.placed.v1",
             "rma-engine.exchange.undeliverable.v1",
@@ -183,7 +183,7 @@ fn a_service_declares_what_it_consumes_and_where_its_events_go() {
 
 #[test]
 fn the_services_together_declare_all_queues() {
-    let rma = [MessageKind::Rma];
+    let rma = [MessageKind::Rma, MessageKind::Notice];
     let exchange = [MessageKind::ExchangeOrder];
     let others: Vec<_> = MessageKind::ALL
         .into_iter()

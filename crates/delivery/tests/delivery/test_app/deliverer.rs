@@ -69,7 +69,7 @@ pub(crate) fn topology(namespace: &str) -> Topology {
     Topology::empty(namespace)
         .with_subscription(Deliverer::NAME, "merchant.changed.v1")
         .with_subscription(Deliverer::NAME, "token.revoked.v1")
-        .with_subscription("operators", "delivery.dead.v1")
+        .with_subscription("rma-engine", "delivery.dead.v1")
         .with_queue(MessageKind::Rma.queue())
         .with_queue(MessageKind::ExchangeOrder.queue())
 }

@@ -1,0 +1,128 @@
+//! Notices: messages to a merchant about its own endpoints.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::merchant::Interface;
+
+crate::words! {
+    /// The event of a notice, also in its header `X-Service-Event`.
+    pub enum NoticeEvent as "kebab-case" {
+        /// Messages could not be delivered.
+        #[serde(rename = "delivery.dead")]
+        #[strum(serialize = "delivery.dead")]
+        DeliveryDead,
+    }
+}
+
+impl NoticeEvent {
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// The number of facts with a status code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StatusCount {
+    /// The HTTP status code of the last attempt; null if the endpoint did not respond.
+    pub status: Option<u16>,
+    pub count: u64,
+}
+
+/// Facts of one event about one endpoint, which its merchant is told together.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoticeFacts {
+    pub count: u64,
+    pub first_at: DateTime<Utc>,
+    pub last_at: DateTime<Utc>,
+    /// By status code.
+    pub statuses: Vec<StatusCount>,
+}
+
+impl NoticeFacts {
+    /// One fact.
+    pub fn one(at: DateTime<Utc>, status: Option<u16>) -> Self {
+        let statuses = vec![StatusCount { status, count: 1 }];
+        Self { count: 1, first_at: at, last_at: at, statuses }
+    }
+
+    /// Adds other facts of the same event about the same endpoint.
+    pub fn add(&mut self, other: &Self) {
+        self.count += other.count;
+        self.first_at = self.first_at.min(other.first_at);
+        self.last_at = self.last_at.max(other.last_at);
+        for new in &other.statuses {
+            match self.statuses.iter_mut().find(|known| known.status == new.status) {
+                Some(known) => known.count += new.count,
+                None => self.statuses.push(new.clone()),
+            }
+        }
+        self.statuses.sort_by_key(|known| known.status);
+    }
+}
+
+/// A message to a merchant about one of its endpoints.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Notice {
+    /// A sentence for people. Servers of chats show a field of this name.
+    pub text: String,
+    pub event: NoticeEvent,
+    /// The interface of the endpoint.
+    #[schema(value_type = String, example = "rma")]
+    pub interface: Interface,
+    /// The number of messages that could not be delivered.
+    pub count: u64,
+    /// The time of the first of them.
+    pub first_at: DateTime<Utc>,
+    /// The time of the last of them.
+    pub last_at: DateTime<Utc>,
+    /// The status codes of their last attempts.
+    pub statuses: Vec<StatusCount>,
+    /// The page of the console that shows more.
+    #[schema(
+        example = "https://console.backhaul.example/deliveries?merchant=acme&kind=rma&state=dead"
+    )]
+    pub console_url: String,
+}
+
+impl Notice {
+    pub fn new(
+        event: NoticeEvent,
+        interface: Interface,
+        facts: NoticeFacts,
+        console_url: String,
+    ) -> Self {
+        let text = text(event, interface, &facts);
+        let NoticeFacts { count, first_at, last_at, statuses } = facts;
+        Self { text, event, interface, count, first_at, last_at, statuses, console_url }
+    }
+}
+
+/// The sentence of a notice.
+fn text(event: NoticeEvent, interface: Interface, facts: &NoticeFacts) -> String {
+    let statuses = statuses(&facts.statuses);
+    let last_at = facts.last_at.to_rfc3339_opts(SecondsFormat::Secs, true);
+    match (event, facts.count) {
+        (NoticeEvent::DeliveryDead, 1) => format!(
+            "Your endpoint {interface} did not accept a message, which was given up at {last_at} \
+             ({statuses})."
+        ),
+        (NoticeEvent::DeliveryDead, count) => format!(
+            "Your endpoint {interface} did not accept {count} messages, the last of which was \
+             given up at {last_at} ({statuses})."
+        ),
+    }
+}
+
+/// The status codes in words, for example `status 503: 12, no response: 1`.
+fn statuses(statuses: &[StatusCount]) -> String {
+    let words = |StatusCount { status, count }: &StatusCount| match status {
+        Some(status) => format!("status {status}: {count}"),
+        None => format!("no response: {count}"),
+    };
+    statuses.iter().map(words).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests;

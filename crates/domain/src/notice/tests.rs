@@ -1,0 +1,77 @@
+use expect_test::{expect, expect_file};
+use serde_json::json;
+use strum::VariantArray as _;
+
+use super::*;
+use crate::message_kind::MessageKind;
+use crate::samples::SampleEvent;
+use crate::schema::json_schema;
+
+const RMA: Interface = Interface::Message(MessageKind::Rma);
+
+fn at(minute: u32) -> DateTime<Utc> {
+    format!("2026-11-16T09:{minute:02}:00Z").parse().unwrap()
+}
+
+fn facts(statuses: &[(Option<u16>, u32)]) -> NoticeFacts {
+    let facts = statuses.iter().map(|(status, minute)| NoticeFacts::one(at(*minute), *status));
+    facts
+        .reduce(|mut facts, fact| {
+            facts.add(&fact);
+            facts
+        })
+        .unwrap()
+}
+
+#[test]
+fn facts_are_counted_by_status_code() {
+    let facts = facts(&[(Some(503), 7), (None, 9), (Some(404), 3), (Some(503), 8)]);
+    let count = |status, count| StatusCount { status, count };
+    let statuses = vec![count(None, 1), count(Some(404), 1), count(Some(503), 2)];
+    assert_eq!(facts, NoticeFacts { count: 4, first_at: at(3), last_at: at(9), statuses });
+}
+
+#[test]
+fn a_notice_has_a_sentence_for_people() {
+    let text = |event, statuses: &[_]| {
+        Notice::new(event, RMA, facts(statuses), "https://console.test/".to_owned()).text
+    };
+    let one = text(NoticeEvent::DeliveryDead, &[(None, 9)]);
+    expect!["Your endpoint rma did not accept a message, which was given up at 2026-11-16T09:09:00Z (no response: 1)."]
+        .assert_eq(&one);
+    let two = text(NoticeEvent::DeliveryDead, &[(Some(503), 7), (Some(503), 8), (None, 9)]);
+    expect!["Your endpoint rma did not accept 3 messages, the last of which was given up at 2026-11-16T09:09:00Z (no response: 1, status 503: 2)."]
+        .assert_eq(&two);
+}
+
+#[test]
+fn the_message_schema_is_up_to_date() {
+    let schema = json_schema::<Notice>("Notice message");
+    expect_file!["../../../../proto-schemas/messages/notice.schema.json"]
+        .assert_eq(&format!("{schema:#}\n"));
+    let validator = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
+    for event in NoticeEvent::VARIANTS {
+        let facts = facts(&[(Some(503), 7), (None, 9)]);
+        let notice = json!(Notice::new(*event, RMA, facts, "https://console.test/".to_owned()));
+        let errors: Vec<_> = validator.iter_errors(&notice).map(|it| it.to_string()).collect();
+        assert!(errors.is_empty(), "{notice:#}\n{errors:?}");
+    }
+}
+
+#[test]
+fn every_event_of_a_notice_has_a_sample() {
+    for event in NoticeEvent::VARIANTS {
+        let sample = SampleEvent::find(event.as_str()).unwrap();
+        assert_eq!(sample.kind, MessageKind::Notice, "{event}");
+        let version = MessageKind::Notice.versions()[0];
+        let notice: Notice = serde_json::from_str(&sample.body(version, at(0)).unwrap()).unwrap();
+        assert_eq!(notice.event, *event);
+        let facts = NoticeFacts {
+            count: notice.count,
+            first_at: notice.first_at,
+            last_at: notice.last_at,
+            statuses: notice.statuses.clone(),
+        };
+        assert_eq!(Notice::new(*event, RMA, facts, notice.console_url.clone()), notice);
+    }
+}

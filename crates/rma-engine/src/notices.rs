@@ -1,0 +1,206 @@
+//! Tells merchants about their own endpoints, each event of an endpoint at most once an hour.
+//!
+//! ```text
+//! event of a service --> facts of an endpoint and an event --> due: one message with all of them
+//! ```
+//!
+//! The first facts are due after a minute, in which others join them, and further ones an hour after the last notice.
+//! A merchant without an endpoint for notices is told nothing, and is not told later either. Facts about the endpoint
+//! for notices are left out: each notice that it does not accept would be the fact of another one.
+//!
+//! See docs/decisions/notices.md.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use delivery::{Deliveries, NewMessage};
+use diesel_async::AsyncPgConnection;
+use domain::delivery::DeliveryDead;
+use domain::merchant::Interface;
+use domain::message_kind::MessageKind;
+use domain::notice::{Notice, NoticeEvent, NoticeFacts};
+use platform::database::{DatabaseError, Pool};
+use platform::{Clock, Process, Timestamp, chain};
+
+use crate::App;
+use crate::settings::WebPages;
+use crate::store::notices::{self, NoticeKey, Pending, StoredNotice};
+
+/// The time from the first fact to its notice.
+const DELAY: TimeDelta = TimeDelta::minutes(1);
+/// The time between two notices of the same event of an endpoint.
+const INTERVAL: TimeDelta = TimeDelta::hours(1);
+/// Notices in one transaction.
+const BATCH: i64 = 100;
+/// The interface that receives notices.
+const NOTICES: Interface = Interface::Message(MessageKind::Notice);
+
+/// Facts by the event of an endpoint.
+#[derive(Debug, Default)]
+pub(crate) struct NewFacts(BTreeMap<NoticeKey, NoticeFacts>);
+
+impl NewFacts {
+    /// Adds a dead delivery.
+    pub(crate) fn add_dead(&mut self, dead: &DeliveryDead) {
+        let interface = Interface::Message(dead.kind);
+        let event = NoticeEvent::DeliveryDead;
+        let key = NoticeKey { merchant: dead.merchant.clone(), interface, event };
+        self.add(key, NoticeFacts::one(dead.last_attempt_at, dead.status));
+    }
+
+    fn add(&mut self, key: NoticeKey, fact: NoticeFacts) {
+        if key.interface == NOTICES {
+            return;
+        }
+        match self.0.get_mut(&key) {
+            Some(known) => known.add(&fact),
+            None => drop(self.0.insert(key, fact)),
+        }
+    }
+
+    /// Stores the facts, to be told later.
+    pub(crate) async fn record(
+        &self,
+        conn: &mut AsyncPgConnection,
+        now: Timestamp,
+    ) -> Result<(), DatabaseError> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let keys: Vec<_> = self.0.keys().collect();
+        let mut stored = notices::lock(conn, &keys).await?;
+        for notice in &mut stored {
+            if let Some(new) = self.0.get(&notice.key) {
+                add_facts(notice, new, now);
+            }
+        }
+        notices::save(conn, &stored).await
+    }
+}
+
+fn add_facts(notice: &mut StoredNotice, new: &NoticeFacts, now: Timestamp) {
+    match &mut notice.pending {
+        Some(pending) => pending.facts.add(new),
+        None => {
+            let due_at = due_at(notice.told_at, now);
+            notice.pending = Some(Pending { facts: new.clone(), due_at });
+        }
+    }
+}
+
+/// The time at which a merchant is told the facts that are new at `now`.
+fn due_at(told_at: Option<Timestamp>, now: Timestamp) -> Timestamp {
+    let next = told_at.map(|at| at + INTERVAL);
+    next.map_or(now + DELAY, |next| next.max(now + DELAY))
+}
+
+/// Starts the task that tells merchants. Every replica runs it.
+pub(crate) fn start(app: &App, process: &Process, console: &WebPages, poll_interval: Duration) {
+    let teller = Teller {
+        pool: app.pool.clone(),
+        clock: app.clock.clone(),
+        deliveries: app.deliveries.clone(),
+        console_url: console.public_url.trim_end_matches('/').to_owned(),
+    };
+    process.tasks.spawn("notices", |stop| async move {
+        if stop.run_until_cancelled(teller.deliveries.merchants_loaded()).await.is_none() {
+            return;
+        }
+        while !stop.is_cancelled() {
+            let has_more = teller.tell_due().await.unwrap_or_else(|error| {
+                tracing::warn!(error = chain(&error), "merchants cannot be told about endpoints");
+                false
+            });
+            let pause = if has_more { Duration::ZERO } else { poll_interval };
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+    });
+}
+
+struct Teller {
+    pool: Pool,
+    clock: Clock,
+    deliveries: Deliveries,
+    console_url: String,
+}
+
+impl Teller {
+    /// Tells merchants what is due. Returns whether there may be more.
+    async fn tell_due(&self) -> Result<bool, DatabaseError> {
+        let now = self.clock.now();
+        let mut conn = self.pool.get().await?;
+        conn.transaction(async |conn| {
+            let mut due = notices::lock_due(conn, now, BATCH).await?;
+            if due.is_empty() {
+                return Ok(false);
+            }
+            let mut messages = Vec::new();
+            for notice in &mut due {
+                let Some(pending) = notice.pending.take() else { continue };
+                if let Some(message) = self.message(&notice.key, pending.facts)? {
+                    messages.push(message);
+                    notice.told_at = Some(now);
+                }
+            }
+            notices::save(conn, &due).await?;
+            self.deliveries.append(conn, now, &messages).await?;
+            Ok(i64::try_from(due.len()) == Ok(BATCH))
+        })
+        .await
+    }
+
+    /// The message, if the merchant has an endpoint for it. The base URL alone is none: the merchant may not know
+    /// notices.
+    fn message(
+        &self,
+        key: &NoticeKey,
+        facts: NoticeFacts,
+    ) -> Result<Option<NewMessage>, DatabaseError> {
+        let NoticeKey { merchant, interface, event } = key;
+        let known = self.deliveries.merchant(merchant);
+        let has_endpoint = known.is_some_and(|merchant| merchant.endpoints.contains_key(&NOTICES));
+        if !has_endpoint {
+            return Ok(None);
+        }
+        let notice = Notice::new(*event, *interface, facts, self.console_url(key));
+        let body = serde_json::to_vec(&notice)
+            .map_err(|error| diesel::result::Error::SerializationError(error.into()))?;
+        Ok(Some(NewMessage {
+            merchant: merchant.clone(),
+            kind: MessageKind::Notice,
+            version: self.deliveries.message_version(merchant, MessageKind::Notice),
+            ordering_key: Some(format!("endpoint:{interface}")),
+            event: event.as_str().to_owned(),
+            body: body.into(),
+        }))
+    }
+
+    /// The page of the console about the facts.
+    fn console_url(&self, NoticeKey { merchant, interface, event }: &NoticeKey) -> String {
+        let console = &self.console_url;
+        match event {
+            NoticeEvent::DeliveryDead => {
+                format!("{console}/deliveries?merchant={merchant}&kind={interface}&state=dead")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_merchant_is_told_after_a_minute_and_then_once_an_hour() {
+        let at = |minutes| Timestamp::UNIX_EPOCH + TimeDelta::minutes(minutes);
+        assert_eq!(due_at(None, at(10)), at(11));
+        assert_eq!(due_at(Some(at(10)), at(11)), at(70));
+        assert_eq!(due_at(Some(at(10)), at(69)), at(70));
+        assert_eq!(due_at(Some(at(10)), at(70)), at(71));
+        assert_eq!(due_at(Some(at(10)), at(700)), at(701));
+    }
+}

@@ -1,0 +1,153 @@
+//! Notices to merchants about their own endpoints.
+
+use domain::delivery::DeliveryDead;
+use domain::merchant::Interface;
+use domain::message_kind::MessageKind;
+use uuid::Uuid;
+
+use super::projecting::order;
+use super::*;
+
+impl TestApp {
+    /// Publishes that a message of acme is dead, as a service does.
+    async fn publish_dead(&self, kind: MessageKind, status: Option<u16>) {
+        let at = Clock::system().now();
+        self.publish_event(DeliveryDead {
+            delivery: Uuid::now_v7(),
+            merchant: "acme".parse().unwrap(),
+            kind,
+            event: "x".to_owned(),
+            queue: kind.dead_letter_queue().to_owned(),
+            attempts: 6,
+            status,
+            outcome: "rejected".to_owned(),
+            detail: String::new(),
+            first_attempt_at: at,
+            last_attempt_at: at,
+            support_contact: None,
+        })
+        .await;
+    }
+
+    /// Waits until this number of facts about an endpoint of acme waits for a notice.
+    async fn facts(&self, interface: &str, count: i64) {
+        eventually("the facts are stored", SOON, || async {
+            let query = format!(
+                "SELECT coalesce(sum((facts::jsonb ->> 'count')::bigint), 0)::bigint AS n FROM notices \
+                 WHERE merchant = 'acme' AND interface = '{interface}'"
+            );
+            (self.number(&query).await == count).then_some(())
+        })
+        .await;
+    }
+
+    /// Makes the notices of acme due.
+    async fn make_notices_due(&self) {
+        self.change_rows(
+            "UPDATE notices SET due_at = now() - interval '1 second' \
+             WHERE merchant = 'acme' AND due_at IS NOT NULL",
+        )
+        .await;
+    }
+
+    /// Waits until acme has received this number of notices.
+    async fn notices(&self, count: usize) -> Vec<sandbox::journal::Entry> {
+        let url = self.sandbox.url("/journal?path=/acme/notices&limit=1000");
+        eventually("the notices arrive", SOON, || async {
+            let page: sandbox::journal::Page =
+                self.client.get(&url).send().await.unwrap().json().await.unwrap();
+            (page.entries.len() == count).then_some(page.entries)
+        })
+        .await
+    }
+
+    /// The last notice about an endpoint of acme was just sent, so that the next one is not due.
+    async fn told_now(&self, interface: &str, event: &str) {
+        self.change_rows(&format!(
+            "INSERT INTO notices (merchant, interface, event, told_at) \
+             VALUES ('acme', '{interface}', '{event}', now())"
+        ))
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_merchant_is_told_of_dead_messages_together() {
+    let app = TestApp::start().await;
+    app.told_now("rma", "delivery.dead").await;
+    // Notices that are dead themselves are no facts.
+    app.publish_dead(MessageKind::Notice, Some(500)).await;
+    for status in [Some(503), None, Some(503)] {
+        app.publish_dead(MessageKind::Rma, status).await;
+    }
+    app.facts("rma", 3).await;
+    let of_notices =
+        "SELECT count(*) AS n FROM notices WHERE merchant = 'acme' AND interface = 'notice'";
+    assert_eq!(app.number(of_notices).await, 0);
+    app.make_notices_due().await;
+    let notice = app.notices(1).await.remove(0);
+    assert_eq!(notice.headers["x-service-event"], "delivery.dead");
+    assert_eq!(notice.headers["x-service-sequence"], "1");
+    let body = notice.body;
+    assert_eq!((&body["event"], &body["interface"]), (&json!("delivery.dead"), &json!("rma")));
+    let statuses = json!([{ "status": null, "count": 1 }, { "status": 503, "count": 2 }]);
+    assert_eq!((&body["count"], &body["statuses"]), (&json!(3), &statuses));
+    assert!(body["text"].as_str().unwrap().contains("did not accept 3 messages"), "{body}");
+    let url = body["console_url"].as_str().unwrap();
+    assert!(url.starts_with("http://localhost:8086/deliveries?merchant=acme"), "{url}");
+    assert!(url.ends_with("&kind=rma&state=dead"), "{url}");
+
+    // The next one is due an hour later.
+    app.publish_dead(MessageKind::Rma, Some(404)).await;
+    app.facts("rma", 1).await;
+    let later = "SELECT count(*) AS n FROM notices \
+                 WHERE merchant = 'acme' AND due_at = told_at + interval '1 hour'";
+    assert_eq!(app.number(later).await, 1);
+    app.make_notices_due().await;
+    let second = app.notices(2).await.remove(1);
+    assert_eq!(
+        (&second.body["count"], &second.headers["x-service-sequence"]),
+        (&json!(1), &json!("2"))
+    );
+}
+
+#[tokio::test]
+async fn a_merchant_without_an_endpoint_for_notices_is_told_nothing() {
+    let app = TestApp::with(|acme| {
+        acme.endpoints.remove(&Interface::Message(MessageKind::Notice));
+    })
+    .await;
+    app.told_now("rma", "delivery.dead").await;
+    app.publish_dead(MessageKind::Rma, None).await;
+    app.facts("rma", 1).await;
+    app.make_notices_due().await;
+    app.facts("rma", 0).await;
+    let messages = "SELECT count(*) AS n FROM delivery_messages WHERE merchant = 'acme'";
+    assert_eq!(app.number(messages).await, 0);
+}
+
+#[tokio::test]
+async fn a_failing_endpoint_is_reported_to_another_one() {
+    let app = TestApp::with_settings(&[("DELIVERY__RETRIES", "0")], |_| {}).await;
+    app.told_now("rma", "delivery.dead").await;
+    for path in ["/acme/rmas", "/acme/notices"] {
+        let step = json!({ "do": "respond", "status": 503, "times": "always" });
+        let rule = json!({ "path": path, "steps": [step] });
+        let url = app.sandbox.url("/behaviour");
+        app.client.put(url).json(&rule).send().await.unwrap().error_for_status().unwrap();
+    }
+    app.store("acme", &order("A", 1)).await;
+    app.start_return(&refund_of("A", &[1])).await;
+    app.facts("rma", 1).await;
+    app.make_notices_due().await;
+    // The notice is refused too. That is the end of it.
+    app.notices(1).await;
+    eventually("the events of both dead messages are handled", SOON, || async {
+        let handled = "SELECT count(*) AS n FROM inbox WHERE queue LIKE '%delivery.dead.v1'";
+        (app.number(handled).await == 2).then_some(())
+    })
+    .await;
+    let interfaces = "SELECT count(*) AS n FROM notices WHERE merchant = 'acme'";
+    assert_eq!(app.number(interfaces).await, 1);
+    app.facts("rma", 0).await;
+}
