@@ -24,6 +24,7 @@ use uuid::Uuid;
 
 use crate::attempt::EndpointClient;
 use crate::dispatcher::Dispatcher;
+use crate::endpoint_reports;
 use crate::endpoints::Endpoints;
 use crate::engine::{Engine, MAX_LISTENERS, MAX_LISTENERS_OF_MERCHANT, reconnect_backoff};
 use crate::metrics::Metrics;
@@ -52,7 +53,7 @@ const CHECK_OVERHEAD: Duration = Duration::from_secs(2);
 pub struct Deliveries(pub(crate) Arc<Engine>);
 
 impl Deliveries {
-    /// Starts to deliver messages of these kinds. Events such as `delivery.dead.v1` go to `outbox`.
+    /// Starts to deliver messages of these kinds. Events about dead messages and failing endpoints go to `outbox`.
     pub fn start(
         outbox: &Outbox,
         process: &Process,
@@ -99,6 +100,7 @@ impl Deliveries {
         });
         maintain_partitions(&engine, process);
         overdue_metrics::watch(&engine, process);
+        endpoint_reports::start(&engine, process);
         let dispatcher = Dispatcher::new(engine.clone());
         process.tasks.spawn("dispatcher", |stop| dispatcher.run(stop));
         let replayer = Replayer::new(engine.clone());

@@ -87,6 +87,11 @@ impl Engine {
         kind.parse().is_ok_and(|kind| self.is_paused(merchant, kind))
     }
 
+    /// Like [`Engine::is_active`], with the name of the kind.
+    pub(crate) fn is_endpoint_active(&self, merchant: &str, kind: &str) -> bool {
+        kind.parse().is_ok_and(|kind| self.is_active(merchant, kind))
+    }
+
     /// Returns the paused endpoints as two parallel lists: merchants and kinds.
     pub(crate) fn paused(&self) -> (Vec<String>, Vec<String>) {
         let merchants = self.merchants.all();

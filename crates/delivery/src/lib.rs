@@ -39,6 +39,7 @@ mod awaiting_memory;
 mod dead_letters;
 mod deliveries;
 mod dispatcher;
+mod endpoint_reports;
 mod engine;
 mod histogram;
 mod metrics;

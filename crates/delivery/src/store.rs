@@ -41,6 +41,9 @@ pub(crate) use endpoints::health::EndpointHealth;
 pub(crate) use endpoints::latencies::{
     EndpointBucket, HourBucket, endpoint_latencies, hourly_latencies, recent_latencies,
 };
+pub(crate) use endpoints::reports::{
+    HealthChange, report_failures, report_recoveries, unreported_failures,
+};
 pub(crate) use endpoints::samples::{
     SampleRequest, insert_sample_request, newest_sample_requests, record_samples,
 };

@@ -1,4 +1,4 @@
-//! The outcomes of deliveries, and the event that a message could not be delivered.
+//! The outcomes of deliveries, and the events about dead messages and failing endpoints.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -50,5 +50,26 @@ impl Event for DeliveryDead {
 
     fn subject(&self) -> String {
         format!("delivery/{}", self.delivery)
+    }
+}
+
+/// An endpoint has failed for some minutes, or accepts messages again after that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct EndpointHealthChanged {
+    pub merchant: MerchantId,
+    pub kind: MessageKind,
+    /// The time since which the endpoint fails, or failed.
+    pub failing_since: DateTime<Utc>,
+    /// The time of the success that ended the failure; null while it goes on.
+    pub recovered_at: Option<DateTime<Utc>>,
+    /// The HTTP status code of the last failed attempt, if the endpoint responded.
+    pub status: Option<u16>,
+}
+
+impl Event for EndpointHealthChanged {
+    const TYPE: &'static str = "endpoint.health_changed.v1";
+
+    fn subject(&self) -> String {
+        format!("endpoint/{}/{}", self.merchant, self.kind)
     }
 }

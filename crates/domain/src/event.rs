@@ -29,6 +29,7 @@ pub const SUBSCRIPTIONS: [(&str, &[&str]); 4] = [
             "exchange.undeliverable.v1",
             "shopper.erased.v1",
             "delivery.dead.v1",
+            "endpoint.health_changed.v1",
         ],
     ),
     (

@@ -9,6 +9,14 @@ use crate::merchant::Interface;
 crate::words! {
     /// The event of a notice, also in its header `X-Service-Event`.
     pub enum NoticeEvent as "kebab-case" {
+        /// An endpoint has been failing for some minutes.
+        #[serde(rename = "endpoint.failing")]
+        #[strum(serialize = "endpoint.failing")]
+        EndpointFailing,
+        /// A failing endpoint accepts messages again.
+        #[serde(rename = "endpoint.recovered")]
+        #[strum(serialize = "endpoint.recovered")]
+        EndpointRecovered,
         /// Messages could not be delivered.
         #[serde(rename = "delivery.dead")]
         #[strum(serialize = "delivery.dead")]
@@ -20,12 +28,21 @@ impl NoticeEvent {
     pub fn as_str(self) -> &'static str {
         self.into()
     }
+
+    /// The event that this one takes back: of a failure and a recovery that are not told yet, neither is told.
+    pub fn opposite(self) -> Option<Self> {
+        match self {
+            Self::EndpointFailing => Some(Self::EndpointRecovered),
+            Self::EndpointRecovered => Some(Self::EndpointFailing),
+            Self::DeliveryDead => None,
+        }
+    }
 }
 
 /// The number of facts with a status code.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct StatusCount {
-    /// The HTTP status code of the last attempt; null if the endpoint did not respond.
+    /// The HTTP status code of the last failed attempt; null if the endpoint did not respond.
     pub status: Option<u16>,
     pub count: u64,
 }
@@ -71,13 +88,13 @@ pub struct Notice {
     /// The interface of the endpoint.
     #[schema(value_type = String, example = "rma")]
     pub interface: Interface,
-    /// The number of messages that could not be delivered.
+    /// The number of messages that could not be delivered, or of failures of the endpoint.
     pub count: u64,
-    /// The time of the first of them.
+    /// The time of the first of them. Of a failure, the time at which it began.
     pub first_at: DateTime<Utc>,
-    /// The time of the last of them.
+    /// The time of the last of them. Of a recovery, the time of the first success.
     pub last_at: DateTime<Utc>,
-    /// The status codes of their last attempts.
+    /// The status codes of the last attempts that failed.
     pub statuses: Vec<StatusCount>,
     /// The page of the console that shows more.
     #[schema(
@@ -102,8 +119,17 @@ impl Notice {
 /// The sentence of a notice.
 fn text(event: NoticeEvent, interface: Interface, facts: &NoticeFacts) -> String {
     let statuses = statuses(&facts.statuses);
-    let last_at = facts.last_at.to_rfc3339_opts(SecondsFormat::Secs, true);
+    let time = |at: DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Secs, true);
+    let (first_at, last_at) = (time(facts.first_at), time(facts.last_at));
     match (event, facts.count) {
+        (NoticeEvent::EndpointFailing, _) => format!(
+            "Your endpoint {interface} has accepted no message since {first_at} ({statuses}). \
+             Its messages wait and are retried."
+        ),
+        (NoticeEvent::EndpointRecovered, _) => format!(
+            "Your endpoint {interface} accepts messages again since {last_at}. It had failed since \
+             {first_at}."
+        ),
         (NoticeEvent::DeliveryDead, 1) => format!(
             "Your endpoint {interface} did not accept a message, which was given up at {last_at} \
              ({statuses})."

@@ -2,8 +2,8 @@
 //!
 //! It owns confirmed exchanges and their exchange orders. It consumes `return.confirmed.v1`, `exchange.renamed.v1`,
 //! `returns.erased.v1`, `merchant.changed.v1` and `token.revoked.v1`, publishes `exchange.placed.v1`,
-//! `exchange.failed.v1`, `exchange.undeliverable.v1`, `shopper.erasure_confirmed.v1` and `delivery.dead.v1`,
-//! requests variants from merchants and delivers exchange orders to them.
+//! `exchange.failed.v1`, `exchange.undeliverable.v1`, `shopper.erasure_confirmed.v1`, `delivery.dead.v1` and
+//! `endpoint.health_changed.v1`, requests variants from merchants and delivers exchange orders to them.
 //!
 //! It guarantees at most one exchange order for each original order of a merchant, and an event for
 //! every confirmed return that gets none. A variant lookup takes no longer than `variants.timeout`,

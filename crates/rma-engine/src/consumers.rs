@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
-use domain::delivery::DeliveryDead;
+use domain::delivery::{DeliveryDead, EndpointHealthChanged};
 use domain::erasure::ShopperErased;
 use domain::event::Event;
 use domain::exchange::{ExchangeFailed, ExchangePlaced, ExchangeUndeliverable};
@@ -40,6 +40,7 @@ pub(crate) fn start(app: &App, broker: &Broker, process: &Process) {
     consume(broker, App::NAME, process, UndeliverableExchanges(deps()));
     consume(broker, App::NAME, process, Erasures(deps()));
     consume(broker, App::NAME, process, DeadDeliveries(app.clock.clone()));
+    consume(broker, App::NAME, process, HealthOfEndpoints(app.clock.clone()));
     remove_erased_events(broker, App::NAME, process, ErasedSnapshots::<OrderStored>(PhantomData));
     remove_erased_events(
         broker,
@@ -265,6 +266,23 @@ impl Handler for DeadDeliveries {
     ) -> Result<(), HandleError> {
         let mut facts = NewFacts::default();
         events.iter().for_each(|event| facts.add_dead(&event.data));
+        Ok(facts.record(conn, self.0.now()).await?)
+    }
+}
+
+/// Failures and recoveries of endpoints, for notices to their merchants.
+struct HealthOfEndpoints(Clock);
+
+impl Handler for HealthOfEndpoints {
+    type Event = EndpointHealthChanged;
+
+    async fn handle(
+        &self,
+        conn: &mut AsyncPgConnection,
+        events: &[&Envelope<EndpointHealthChanged>],
+    ) -> Result<(), HandleError> {
+        let mut facts = NewFacts::default();
+        events.iter().for_each(|event| facts.add_health(&event.data));
         Ok(facts.record(conn, self.0.now()).await?)
     }
 }

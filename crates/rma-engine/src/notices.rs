@@ -5,18 +5,18 @@
 //! ```
 //!
 //! The first facts are due after a minute, in which others join them, and further ones an hour after the last notice.
-//! A merchant without an endpoint for notices is told nothing, and is not told later either. Facts about the endpoint
+//! A failure and its recovery cancel each other out while neither is told. A merchant without an endpoint for notices is told nothing, and is not told later either. Facts about the endpoint
 //! for notices are left out: each notice that it does not accept would be the fact of another one.
 //!
 //! See docs/decisions/notices.md.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use chrono::TimeDelta;
 use delivery::{Deliveries, NewMessage};
 use diesel_async::AsyncPgConnection;
-use domain::delivery::DeliveryDead;
+use domain::delivery::{DeliveryDead, EndpointHealthChanged};
 use domain::merchant::Interface;
 use domain::message_kind::MessageKind;
 use domain::notice::{Notice, NoticeEvent, NoticeFacts};
@@ -36,9 +36,9 @@ const BATCH: i64 = 100;
 /// The interface that receives notices.
 const NOTICES: Interface = Interface::Message(MessageKind::Notice);
 
-/// Facts by the event of an endpoint.
+/// Facts about endpoints, in the order of their events.
 #[derive(Debug, Default)]
-pub(crate) struct NewFacts(BTreeMap<NoticeKey, NoticeFacts>);
+pub(crate) struct NewFacts(Vec<(NoticeKey, NoticeFacts)>);
 
 impl NewFacts {
     /// Adds a dead delivery.
@@ -49,13 +49,22 @@ impl NewFacts {
         self.add(key, NoticeFacts::one(dead.last_attempt_at, dead.status));
     }
 
+    /// Adds the failure or the recovery of an endpoint.
+    pub(crate) fn add_health(&mut self, changed: &EndpointHealthChanged) {
+        let interface = Interface::Message(changed.kind);
+        let event = match changed.recovered_at {
+            None => NoticeEvent::EndpointFailing,
+            Some(_) => NoticeEvent::EndpointRecovered,
+        };
+        let key = NoticeKey { merchant: changed.merchant.clone(), interface, event };
+        let mut fact = NoticeFacts::one(changed.failing_since, changed.status);
+        fact.last_at = changed.recovered_at.unwrap_or(changed.failing_since);
+        self.add(key, fact);
+    }
+
     fn add(&mut self, key: NoticeKey, fact: NoticeFacts) {
-        if key.interface == NOTICES {
-            return;
-        }
-        match self.0.get_mut(&key) {
-            Some(known) => known.add(&fact),
-            None => drop(self.0.insert(key, fact)),
+        if key.interface != NOTICES {
+            self.0.push((key, fact));
         }
     }
 
@@ -68,23 +77,40 @@ impl NewFacts {
         if self.0.is_empty() {
             return Ok(());
         }
-        let keys: Vec<_> = self.0.keys().collect();
-        let mut stored = notices::lock(conn, &keys).await?;
-        for notice in &mut stored {
-            if let Some(new) = self.0.get(&notice.key) {
-                add_facts(notice, new, now);
-            }
+        let keys = self.0.iter().map(|(key, _)| key.clone());
+        let keys: BTreeSet<_> =
+            keys.flat_map(|key| [key.opposite(), Some(key)]).flatten().collect();
+        let stored = notices::lock(conn, &Vec::from_iter(&keys)).await?;
+        let mut stored: BTreeMap<_, _> =
+            stored.into_iter().map(|it| (it.key.clone(), it)).collect();
+        for (key, fact) in &self.0 {
+            add_fact(&mut stored, key, fact, now);
         }
-        notices::save(conn, &stored).await
+        notices::save(conn, &Vec::from_iter(stored.into_values())).await
     }
 }
 
-fn add_facts(notice: &mut StoredNotice, new: &NoticeFacts, now: Timestamp) {
+/// Adds a fact, unless it takes back one that is not told yet.
+fn add_fact(
+    stored: &mut BTreeMap<NoticeKey, StoredNotice>,
+    key: &NoticeKey,
+    fact: &NoticeFacts,
+    now: Timestamp,
+) {
+    let opposite = match key.opposite() {
+        Some(opposite) => stored.get_mut(&opposite),
+        None => None,
+    };
+    let is_taken_back = opposite.is_some_and(|opposite| opposite.pending.take().is_some());
+    if is_taken_back {
+        return;
+    }
+    let Some(notice) = stored.get_mut(key) else { return };
     match &mut notice.pending {
-        Some(pending) => pending.facts.add(new),
+        Some(pending) => pending.facts.add(fact),
         None => {
             let due_at = due_at(notice.told_at, now);
-            notice.pending = Some(Pending { facts: new.clone(), due_at });
+            notice.pending = Some(Pending { facts: fact.clone(), due_at });
         }
     }
 }
@@ -183,6 +209,9 @@ impl Teller {
     fn console_url(&self, NoticeKey { merchant, interface, event }: &NoticeKey) -> String {
         let console = &self.console_url;
         match event {
+            NoticeEvent::EndpointFailing | NoticeEvent::EndpointRecovered => {
+                format!("{console}/merchants/{merchant}/endpoints")
+            }
             NoticeEvent::DeliveryDead => {
                 format!("{console}/deliveries?merchant={merchant}&kind={interface}&state=dead")
             }
@@ -202,5 +231,33 @@ mod tests {
         assert_eq!(due_at(Some(at(10)), at(69)), at(70));
         assert_eq!(due_at(Some(at(10)), at(70)), at(71));
         assert_eq!(due_at(Some(at(10)), at(700)), at(701));
+    }
+
+    const EVENTS: [NoticeEvent; 3] =
+        [NoticeEvent::EndpointFailing, NoticeEvent::EndpointRecovered, NoticeEvent::DeliveryDead];
+
+    /// The events that are told after these, in the order of the enum.
+    fn told(events: &[NoticeEvent]) -> Vec<NoticeEvent> {
+        let interface = Interface::Message(MessageKind::Rma);
+        let key = |event| NoticeKey { merchant: "acme".parse().unwrap(), interface, event };
+        let new = |event| StoredNotice { key: key(event), pending: None, told_at: None };
+        let mut stored: BTreeMap<_, _> = EVENTS.map(|event| (key(event), new(event))).into();
+        for event in events {
+            let fact = NoticeFacts::one(Timestamp::UNIX_EPOCH, None);
+            add_fact(&mut stored, &key(*event), &fact, Timestamp::UNIX_EPOCH);
+        }
+        let pending = stored.into_values().filter(|notice| notice.pending.is_some());
+        pending.map(|notice| notice.key.event).collect()
+    }
+
+    #[test]
+    fn a_failure_and_its_recovery_cancel_each_other_out_until_one_is_told() {
+        let [failing, recovered, dead] = EVENTS;
+        assert_eq!(told(&[failing]), [failing]);
+        assert_eq!(told(&[recovered]), [recovered]);
+        assert!(told(&[failing, recovered]).is_empty());
+        assert!(told(&[recovered, failing]).is_empty());
+        assert_eq!(told(&[failing, recovered, failing]), [failing]);
+        assert_eq!(told(&[dead, failing, dead]), [failing, dead]);
     }
 }

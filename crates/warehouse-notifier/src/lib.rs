@@ -1,7 +1,7 @@
 //! The warehouse notifier sends merchants messages about shipments and receipts in a warehouse. It owns
 //! inbound ASNs, receipts, outbound shipments and drop shipments. It consumes `merchant.changed.v1`,
 //! `token.revoked.v1` and `returns.erased.v1`, and publishes `unit.received.v1` for units that belong to an
-//! RMA, `shopper.erasure_confirmed.v1` and `delivery.dead.v1`.
+//! RMA, `shopper.erasure_confirmed.v1`, `delivery.dead.v1` and `endpoint.health_changed.v1`.
 //!
 //! It guarantees that a request is stored as a whole or not at all, that a 201 response means that the
 //! request is stored and its messages are enqueued, and that a repeated request enqueues no message twice.

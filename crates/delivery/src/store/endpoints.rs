@@ -3,6 +3,7 @@
 pub(super) mod details;
 pub(super) mod health;
 pub(super) mod latencies;
+pub(super) mod reports;
 pub(super) mod rows;
 pub(super) mod samples;
 pub(super) mod states;

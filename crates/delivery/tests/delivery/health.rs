@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use testkit::{Database, Namespace, eventually};
 
-use crate::test_app::{TIMEOUT, TestApp, execute, message, migrations};
+use crate::test_app::{TIMEOUT, TestApp, execute, merchant, message, migrations, store_merchant};
 
 async fn endpoint(app: &TestApp) -> Value {
     app.get("/v1/endpoints?merchant=acme").await["endpoints"][0].take()
@@ -244,5 +244,51 @@ async fn a_success_is_noted_although_its_first_transaction_failed() {
     app.wait_until_settled(TIMEOUT).await;
     let noted = "SELECT count(*) AS n FROM delivery_endpoints WHERE last_success_at IS NOT NULL";
     assert_eq!(app.count(noted).await, 1);
+    app.stop().await;
+}
+
+const HEALTH_EVENTS: &str = "rma-engine.endpoint.health_changed.v1";
+
+/// Waits for an event about the health of an endpoint, the only one in the queue, and removes it.
+async fn take_health_event(app: &TestApp) -> Value {
+    // Reading an event counts as a delivery, so it is read once.
+    let mut events = eventually("an event is published", TIMEOUT, async || {
+        Some(app.namespace.peek(HEALTH_EVENTS).await).filter(|events| !events.is_empty())
+    })
+    .await;
+    assert_eq!(events.len(), 1, "{events:?}");
+    app.namespace.purge(HEALTH_EVENTS).await;
+    let event: Value = serde_json::from_str(events[0]["payload"].take().as_str().unwrap()).unwrap();
+    event["data"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_a_failure_of_some_minutes_and_its_end_are_reported() {
+    let app = TestApp::start(&[]).await;
+    // The failure of beta has not lasted long enough during the whole test.
+    app.add_merchant("beta", "/beta").await;
+    let mut paused = merchant("paused", 1, &app.sandbox.url("/paused"));
+    paused.endpoints.values_mut().for_each(|endpoint| endpoint.paused = true);
+    store_merchant(&app.pool, &paused).await;
+    app.wait_for_merchant("paused", 1).await;
+    execute(
+        &app.pool,
+        "INSERT INTO delivery_endpoints (merchant, kind, window_size, slow_start_threshold, \
+         window_acks, failed_probes, not_before, failing_since, last_failure_status) \
+         VALUES ('beta', 'rma', 1, 1, 0, 1, now(), now() + INTERVAL '1 hour', 503), \
+         ('paused', 'rma', 1, 1, 0, 1, now(), now() - INTERVAL '9 hours', 503), \
+         ('removed', 'rma', 1, 1, 0, 1, now(), now() - INTERVAL '9 hours', 503), \
+         ('acme', 'rma', 1, 1, 0, 1, now(), now() - INTERVAL '1 hour', 503)",
+    )
+    .await;
+    let failing = take_health_event(&app).await;
+    assert_eq!((&failing["merchant"], &failing["kind"]), (&json!("acme"), &json!("rma")));
+    assert_eq!((&failing["status"], &failing["recovered_at"]), (&json!(503), &Value::Null));
+
+    app.append(&[message(None, "rma.created", 1)]).await;
+    let recovered = take_health_event(&app).await;
+    assert_eq!(recovered["merchant"], "acme");
+    assert_eq!(recovered["failing_since"], failing["failing_since"]);
+    assert!(recovered["recovered_at"].is_string(), "{recovered}");
     app.stop().await;
 }

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::access::{MerchantId, Revocation, Revoked};
-use crate::delivery::DeliveryDead;
+use crate::delivery::{DeliveryDead, EndpointHealthChanged};
 use crate::merchant::{
     Authentication, CredentialsIn, Endpoint, Interface, Merchant, MerchantChanged, Sealed,
     Settings, SigningSecret, SupportContact,
@@ -51,6 +51,19 @@ fn delivery_dead_conforms_to_its_schema() {
             first_attempt_at: DateTime::UNIX_EPOCH,
             last_attempt_at: DateTime::UNIX_EPOCH,
             support_contact,
+        });
+    }
+}
+
+#[test]
+fn endpoint_health_changed_conforms_to_its_schema() {
+    for (recovered_at, status) in [(None, None), (Some(DateTime::UNIX_EPOCH), Some(503))] {
+        check(&EndpointHealthChanged {
+            merchant: acme(),
+            kind: MessageKind::Rma,
+            failing_since: DateTime::UNIX_EPOCH,
+            recovered_at,
+            status,
         });
     }
 }

@@ -36,6 +36,12 @@ fn a_notice_has_a_sentence_for_people() {
     let text = |event, statuses: &[_]| {
         Notice::new(event, RMA, facts(statuses), "https://console.test/".to_owned()).text
     };
+    let failing = text(NoticeEvent::EndpointFailing, &[(Some(503), 7)]);
+    expect!["Your endpoint rma has accepted no message since 2026-11-16T09:07:00Z (status 503: 1). Its messages wait and are retried."]
+        .assert_eq(&failing);
+    let recovered = text(NoticeEvent::EndpointRecovered, &[(Some(503), 7), (Some(503), 9)]);
+    expect!["Your endpoint rma accepts messages again since 2026-11-16T09:09:00Z. It had failed since 2026-11-16T09:07:00Z."]
+        .assert_eq(&recovered);
     let one = text(NoticeEvent::DeliveryDead, &[(None, 9)]);
     expect!["Your endpoint rma did not accept a message, which was given up at 2026-11-16T09:09:00Z (no response: 1)."]
         .assert_eq(&one);

@@ -157,6 +157,18 @@ pub const EVENTS: &[SampleEvent] = &[
         "the warehouse cannot ship a part of an order for you",
         "{}",
     ),
+    event(
+        Notice,
+        "endpoint.failing",
+        "your endpoint has accepted no message for five minutes",
+        r#"{"event":"endpoint.failing","text":"Your endpoint rma has accepted no message since 2026-01-01T00:00:00Z (status 503: 1). Its messages wait and are retried.","count":1,"last_at":"2026-01-01T00:00:00Z","statuses":[{"status":503,"count":1}],"console_url":"https://console.example/merchants/sample/endpoints"}"#,
+    ),
+    event(
+        Notice,
+        "endpoint.recovered",
+        "your failing endpoint accepts messages again",
+        r#"{"event":"endpoint.recovered","text":"Your endpoint rma accepts messages again since 2026-01-01T00:05:00Z. It had failed since 2026-01-01T00:00:00Z.","count":1,"statuses":[{"status":503,"count":1}],"console_url":"https://console.example/merchants/sample/endpoints"}"#,
+    ),
     event(Notice, "delivery.dead", "your endpoint did not accept messages in any attempt", "{}"),
 ];
 

@@ -174,6 +174,7 @@ fn a_service_declares_what_it_consumes_and_where_its_events_go() {
             "notify.exchange-order",
             "order-intake.shopper.erasure_confirmed.v1",
             "rma-engine.delivery.dead.v1",
+            "rma-engine.endpoint.health_changed.v1",
             "rma-engine.exchange.failed.v1",
             "rma-engine.exchange.placed.v1",
             "rma-engine.exchange.undeliverable.v1",

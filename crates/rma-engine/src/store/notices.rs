@@ -17,6 +17,13 @@ pub(crate) struct NoticeKey {
     pub(crate) event: NoticeEvent,
 }
 
+impl NoticeKey {
+    /// The event of the same endpoint that this one takes back.
+    pub(crate) fn opposite(&self) -> Option<Self> {
+        Some(Self { event: self.event.opposite()?, ..self.clone() })
+    }
+}
+
 /// Facts that a merchant has not been told yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pending {

@@ -1,6 +1,6 @@
 //! Notices to merchants about their own endpoints.
 
-use domain::delivery::DeliveryDead;
+use domain::delivery::{DeliveryDead, EndpointHealthChanged};
 use domain::merchant::Interface;
 use domain::message_kind::MessageKind;
 use uuid::Uuid;
@@ -25,6 +25,19 @@ impl TestApp {
             first_attempt_at: at,
             last_attempt_at: at,
             support_contact: None,
+        })
+        .await;
+    }
+
+    /// Publishes that acme's endpoint for RMA messages fails since a minute of 2026, or failed until another one.
+    async fn publish_health(&self, failing_since: &str, recovered_at: Option<&str>) {
+        let time = |minute: &str| format!("2026-11-16T09:{minute}:00Z").parse().unwrap();
+        self.publish_event(EndpointHealthChanged {
+            merchant: "acme".parse().unwrap(),
+            kind: MessageKind::Rma,
+            failing_since: time(failing_since),
+            recovered_at: recovered_at.map(time),
+            status: Some(503),
         })
         .await;
     }
@@ -109,6 +122,36 @@ async fn a_merchant_is_told_of_dead_messages_together() {
         (&second.body["count"], &second.headers["x-service-sequence"]),
         (&json!(1), &json!("2"))
     );
+}
+
+#[tokio::test]
+async fn a_merchant_is_told_of_a_failure_and_then_of_the_recovery() {
+    let app = TestApp::start().await;
+    app.told_now("rma", "endpoint.failing").await;
+    app.told_now("rma", "endpoint.recovered").await;
+    app.publish_health("01", None).await;
+    app.facts("rma", 1).await;
+    app.make_notices_due().await;
+    let failing = app.notices(1).await.remove(0).body;
+    assert_eq!(failing["event"], "endpoint.failing");
+    assert_eq!(failing["first_at"], "2026-11-16T09:01:00Z");
+    assert_eq!(failing["statuses"], json!([{ "status": 503, "count": 1 }]));
+    let url = failing["console_url"].as_str().unwrap();
+    assert!(url.starts_with("http://localhost:8086/merchants/acme"), "{url}");
+    assert!(url.ends_with("/endpoints"), "{url}");
+
+    app.publish_health("01", Some("09")).await;
+    app.facts("rma", 1).await;
+    // The endpoint fails again before the merchant is told that it recovered, and the merchant hears nothing.
+    app.publish_health("20", None).await;
+    app.facts("rma", 0).await;
+    app.publish_health("20", Some("30")).await;
+    app.facts("rma", 1).await;
+    app.make_notices_due().await;
+    let recovered = app.notices(2).await.remove(1).body;
+    assert_eq!(recovered["event"], "endpoint.recovered");
+    assert_eq!(recovered["first_at"], "2026-11-16T09:20:00Z");
+    assert_eq!(recovered["last_at"], "2026-11-16T09:30:00Z");
 }
 
 #[tokio::test]

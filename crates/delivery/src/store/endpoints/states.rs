@@ -34,13 +34,13 @@ pub(crate) async fn endpoint_results(
 }
 
 platform::rows! {
-    struct KeyRow {
+    pub(super) struct KeyRow {
         merchant: String,
         kind: String,
     }
 }
 
-fn keys(rows: Vec<KeyRow>) -> Vec<EndpointKey> {
+pub(super) fn keys(rows: Vec<KeyRow>) -> Vec<EndpointKey> {
     rows.into_iter().map(|row| (row.merchant, row.kind)).collect()
 }
 

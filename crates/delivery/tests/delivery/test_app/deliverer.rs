@@ -70,6 +70,7 @@ pub(crate) fn topology(namespace: &str) -> Topology {
         .with_subscription(Deliverer::NAME, "merchant.changed.v1")
         .with_subscription(Deliverer::NAME, "token.revoked.v1")
         .with_subscription("rma-engine", "delivery.dead.v1")
+        .with_subscription("rma-engine", "endpoint.health_changed.v1")
         .with_queue(MessageKind::Rma.queue())
         .with_queue(MessageKind::ExchangeOrder.queue())
 }

@@ -1,0 +1,3 @@
+DROP INDEX delivery_endpoints_unreported;
+DROP INDEX delivery_endpoints_recovered;
+ALTER TABLE delivery_endpoints DROP COLUMN reported_failing_since;
