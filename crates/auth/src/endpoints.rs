@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use domain::delivery::EndpointPaused;
 use domain::json::FieldError;
 use domain::merchant::{
     Authentication, Endpoint, Interface, Merchant, Sealed, SecretUrl, SigningSecret,
@@ -305,11 +306,23 @@ pub(crate) async fn set_paused(
     paused: bool,
 ) -> Result<MerchantView, Error> {
     let action = if paused { "endpoint.paused" } else { "endpoint.resumed" };
-    let (stored, ()) = update_with(app, actor, merchant, action, |merchant, _| {
-        find(merchant, interface)?.paused = paused;
-        Ok(((), json!({ "interface": interface })))
-    })
-    .await?;
+    let change = |merchant: &mut Merchant, now: Timestamp| {
+        let endpoint = find(merchant, interface)?;
+        let is_paused_now = paused && !endpoint.paused;
+        endpoint.paused = paused;
+        let merchant = merchant.identifier.clone();
+        let event = EndpointPaused { merchant, interface, paused_at: now };
+        Ok((is_paused_now.then_some(event), json!({ "interface": interface })))
+    };
+    let stored = app
+        .pool
+        .transaction_of(merchant, async |conn| {
+            let target = (merchant, action);
+            let (stored, event) = update_in(app, conn, actor, target, &change).await?;
+            app.outbox.append(conn, stored.updated_at, event).await?;
+            Ok::<_, Error>(stored)
+        })
+        .await?;
     MerchantView::new(app, stored).await
 }
 

@@ -1,6 +1,6 @@
 //! The auth service owns merchants with their settings and endpoints, API clients, people with their
-//! invitations and sessions, signing keys and revocations. It publishes `merchant.changed.v1` and
-//! `token.revoked.v1`, and consumes no events.
+//! invitations and sessions, signing keys and revocations. It publishes `merchant.changed.v1`, `endpoint.paused.v1`
+//! and `token.revoked.v1`, and consumes no events.
 //!
 //! It guarantees that a secret is returned once and stored hashed or encrypted, that every change is
 //! written to the audit log in its own transaction, and that any service can verify a token offline.

@@ -1,4 +1,4 @@
-//! The outcomes of deliveries, and the events about dead messages and failing endpoints.
+//! The outcomes of deliveries, and the events about dead messages and endpoints.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,10 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
-    access::MerchantId, event::Event, merchant::SupportContact, message_kind::MessageKind,
+    access::MerchantId,
+    event::Event,
+    merchant::{Interface, SupportContact},
+    message_kind::MessageKind,
 };
 
 /// The outcomes of an attempt, as the attempt log, metrics, reports and filters name them.
@@ -71,5 +74,22 @@ impl Event for EndpointHealthChanged {
 
     fn subject(&self) -> String {
         format!("endpoint/{}/{}", self.merchant, self.kind)
+    }
+}
+
+/// A person or client paused an endpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct EndpointPaused {
+    pub merchant: MerchantId,
+    #[schema(value_type = String, example = "rma")]
+    pub interface: Interface,
+    pub paused_at: DateTime<Utc>,
+}
+
+impl Event for EndpointPaused {
+    const TYPE: &'static str = "endpoint.paused.v1";
+
+    fn subject(&self) -> String {
+        format!("endpoint/{}/{}", self.merchant, self.interface)
     }
 }

@@ -30,6 +30,7 @@ pub const SUBSCRIPTIONS: [(&str, &[&str]); 4] = [
             "shopper.erased.v1",
             "delivery.dead.v1",
             "endpoint.health_changed.v1",
+            "endpoint.paused.v1",
         ],
     ),
     (

@@ -13,6 +13,10 @@ crate::words! {
         #[serde(rename = "endpoint.failing")]
         #[strum(serialize = "endpoint.failing")]
         EndpointFailing,
+        /// An endpoint was paused.
+        #[serde(rename = "endpoint.disabled")]
+        #[strum(serialize = "endpoint.disabled")]
+        EndpointDisabled,
         /// A failing endpoint accepts messages again.
         #[serde(rename = "endpoint.recovered")]
         #[strum(serialize = "endpoint.recovered")]
@@ -34,7 +38,7 @@ impl NoticeEvent {
         match self {
             Self::EndpointFailing => Some(Self::EndpointRecovered),
             Self::EndpointRecovered => Some(Self::EndpointFailing),
-            Self::DeliveryDead => None,
+            Self::EndpointDisabled | Self::DeliveryDead => None,
         }
     }
 }
@@ -58,6 +62,11 @@ pub struct NoticeFacts {
 }
 
 impl NoticeFacts {
+    /// One fact without a status code.
+    pub fn without_status(at: DateTime<Utc>) -> Self {
+        Self { count: 1, first_at: at, last_at: at, statuses: Vec::new() }
+    }
+
     /// One fact.
     pub fn one(at: DateTime<Utc>, status: Option<u16>) -> Self {
         let statuses = vec![StatusCount { status, count: 1 }];
@@ -88,13 +97,13 @@ pub struct Notice {
     /// The interface of the endpoint.
     #[schema(value_type = String, example = "rma")]
     pub interface: Interface,
-    /// The number of messages that could not be delivered, or of failures of the endpoint.
+    /// The number of messages that could not be delivered, or of failures or pauses of the endpoint.
     pub count: u64,
     /// The time of the first of them. Of a failure, the time at which it began.
     pub first_at: DateTime<Utc>,
     /// The time of the last of them. Of a recovery, the time of the first success.
     pub last_at: DateTime<Utc>,
-    /// The status codes of the last attempts that failed.
+    /// The status codes of the last attempts that failed. None if the endpoint was paused.
     pub statuses: Vec<StatusCount>,
     /// The page of the console that shows more.
     #[schema(
@@ -125,6 +134,10 @@ fn text(event: NoticeEvent, interface: Interface, facts: &NoticeFacts) -> String
         (NoticeEvent::EndpointFailing, _) => format!(
             "Your endpoint {interface} has accepted no message since {first_at} ({statuses}). \
              Its messages wait and are retried."
+        ),
+        (NoticeEvent::EndpointDisabled, _) => format!(
+            "Your endpoint {interface} was paused at {last_at}. Its messages wait until it is \
+             resumed."
         ),
         (NoticeEvent::EndpointRecovered, _) => format!(
             "Your endpoint {interface} accepts messages again since {last_at}. It had failed since \

@@ -21,7 +21,7 @@ const WAITING: &str = "backhaul.waiting";
 const WAITING_TIME: i32 = 5_000;
 
 /// The services that publish each event.
-const PUBLISHERS: [(&str, &[&str]); 15] = [
+const PUBLISHERS: [(&str, &[&str]); 16] = [
     ("merchant.changed.v1", &["auth"]),
     ("token.revoked.v1", &["auth"]),
     ("order.stored.v1", &["order-intake"]),
@@ -33,6 +33,7 @@ const PUBLISHERS: [(&str, &[&str]); 15] = [
     ("exchange.renamed.v1", &["rma-engine"]),
     ("unit.received.v1", &["warehouse-notifier"]),
     ("delivery.dead.v1", &["exchange", "rma-engine", "warehouse-notifier"]),
+    ("endpoint.paused.v1", &["auth"]),
     ("endpoint.health_changed.v1", &["exchange", "rma-engine", "warehouse-notifier"]),
     ("shopper.erased.v1", &["order-intake"]),
     ("returns.erased.v1", &["rma-engine"]),

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
-use domain::delivery::{DeliveryDead, EndpointHealthChanged};
+use domain::delivery::{DeliveryDead, EndpointHealthChanged, EndpointPaused};
 use domain::erasure::ShopperErased;
 use domain::event::Event;
 use domain::exchange::{ExchangeFailed, ExchangePlaced, ExchangeUndeliverable};
@@ -41,6 +41,7 @@ pub(crate) fn start(app: &App, broker: &Broker, process: &Process) {
     consume(broker, App::NAME, process, Erasures(deps()));
     consume(broker, App::NAME, process, DeadDeliveries(app.clock.clone()));
     consume(broker, App::NAME, process, HealthOfEndpoints(app.clock.clone()));
+    consume(broker, App::NAME, process, PausedEndpoints(app.clock.clone()));
     remove_erased_events(broker, App::NAME, process, ErasedSnapshots::<OrderStored>(PhantomData));
     remove_erased_events(
         broker,
@@ -283,6 +284,23 @@ impl Handler for HealthOfEndpoints {
     ) -> Result<(), HandleError> {
         let mut facts = NewFacts::default();
         events.iter().for_each(|event| facts.add_health(&event.data));
+        Ok(facts.record(conn, self.0.now()).await?)
+    }
+}
+
+/// Endpoints that were paused, for notices to their merchants.
+struct PausedEndpoints(Clock);
+
+impl Handler for PausedEndpoints {
+    type Event = EndpointPaused;
+
+    async fn handle(
+        &self,
+        conn: &mut AsyncPgConnection,
+        events: &[&Envelope<EndpointPaused>],
+    ) -> Result<(), HandleError> {
+        let mut facts = NewFacts::default();
+        events.iter().for_each(|event| facts.add_paused(&event.data));
         Ok(facts.record(conn, self.0.now()).await?)
     }
 }

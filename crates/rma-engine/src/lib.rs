@@ -1,11 +1,11 @@
 //! The rma-engine service owns returns, the shipped units of orders, the timeline of each return
 //! and the list of discrepancies. It consumes `order.stored.v1`, `order.stored_in_bulk.v1`, `unit.received.v1`,
 //! `exchange.placed.v1`, `exchange.failed.v1`, `exchange.undeliverable.v1`, `shopper.erased.v1`,
-//! `delivery.dead.v1`, `endpoint.health_changed.v1`, `merchant.changed.v1` and `token.revoked.v1`, publishes
-//! `return.confirmed.v1`, `exchange.renamed.v1`, `returns.erased.v1`, `shopper.erasure_confirmed.v1`,
-//! `delivery.dead.v1` and `endpoint.health_changed.v1`, and sends merchants an RMA message for each change of a
-//! return that they can see, and notices about their own endpoints. Shoppers prove here that they know an order, and
-//! then return its units.
+//! `delivery.dead.v1`, `endpoint.health_changed.v1`, `endpoint.paused.v1`, `merchant.changed.v1` and
+//! `token.revoked.v1`, publishes `return.confirmed.v1`, `exchange.renamed.v1`, `returns.erased.v1`,
+//! `shopper.erasure_confirmed.v1`, `delivery.dead.v1` and `endpoint.health_changed.v1`, and sends merchants an RMA
+//! message for each change of a return that they can see, and notices about their own endpoints. Shoppers prove here
+//! that they know an order, and then return its units.
 //!
 //! It guarantees that a unit is in at most one return, also under concurrent requests; that
 //! merchants receive each committed change once, in order, and no uncommitted change; and that

@@ -16,7 +16,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use delivery::{Deliveries, NewMessage};
 use diesel_async::AsyncPgConnection;
-use domain::delivery::{DeliveryDead, EndpointHealthChanged};
+use domain::delivery::{DeliveryDead, EndpointHealthChanged, EndpointPaused};
 use domain::merchant::Interface;
 use domain::message_kind::MessageKind;
 use domain::notice::{Notice, NoticeEvent, NoticeFacts};
@@ -60,6 +60,14 @@ impl NewFacts {
         let mut fact = NoticeFacts::one(changed.failing_since, changed.status);
         fact.last_at = changed.recovered_at.unwrap_or(changed.failing_since);
         self.add(key, fact);
+    }
+
+    /// Adds an endpoint that was paused.
+    pub(crate) fn add_paused(&mut self, paused: &EndpointPaused) {
+        let event = NoticeEvent::EndpointDisabled;
+        let merchant = paused.merchant.clone();
+        let key = NoticeKey { merchant, interface: paused.interface, event };
+        self.add(key, NoticeFacts::without_status(paused.paused_at));
     }
 
     fn add(&mut self, key: NoticeKey, fact: NoticeFacts) {
@@ -209,7 +217,9 @@ impl Teller {
     fn console_url(&self, NoticeKey { merchant, interface, event }: &NoticeKey) -> String {
         let console = &self.console_url;
         match event {
-            NoticeEvent::EndpointFailing | NoticeEvent::EndpointRecovered => {
+            NoticeEvent::EndpointFailing
+            | NoticeEvent::EndpointDisabled
+            | NoticeEvent::EndpointRecovered => {
                 format!("{console}/merchants/{merchant}/endpoints")
             }
             NoticeEvent::DeliveryDead => {

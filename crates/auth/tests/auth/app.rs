@@ -22,7 +22,11 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(300);
 /// The service of all tests that need none of their own.
 static SHARED: SharedService = SharedService::without_issuer(&QUEUES);
 /// The queues of order-intake that this service publishes to.
-const QUEUES: [&str; 2] = ["order-intake.merchant.changed.v1", "order-intake.token.revoked.v1"];
+const QUEUES: [&str; 3] = [
+    "order-intake.merchant.changed.v1",
+    "order-intake.token.revoked.v1",
+    "rma-engine.endpoint.paused.v1",
+];
 /// More audit records than all tests write during a few requests.
 const AUDIT_PAGE: &str = "/v1/audit?limit=200";
 
@@ -229,6 +233,13 @@ impl TestApp {
     pub(crate) async fn events(&self, queue: &str) -> Vec<Value> {
         let listener = self.listener.get_or_init(|| self.service.listener(&QUEUES)).await;
         let events = self.service.own_events(listener, queue);
+        events.into_iter().map(|mut event| event["data"].take()).collect()
+    }
+
+    /// Waits until a queue got this number of events of this test's merchants, and no more, and returns their data.
+    pub(crate) async fn events_in(&self, queue: &str, count: usize) -> Vec<Value> {
+        let listener = self.listener.get_or_init(|| self.service.listener(&QUEUES)).await;
+        let events = self.service.events_in(listener, queue, count).await;
         events.into_iter().map(|mut event| event["data"].take()).collect()
     }
 }

@@ -54,6 +54,20 @@ async fn endpoint_secrets_are_returned_once_stored_encrypted_and_rotated() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_pause_is_published_once() {
+    let app = TestApp::start().await;
+    app.create_merchant("acme").await;
+    let endpoint = json!({"url": "https://acme.example/rmas"});
+    app.call(Method::PUT, ENDPOINT, Some(endpoint)).await;
+    for action in ["pause", "pause", "resume"] {
+        let (status, body) = app.call(Method::POST, &format!("{ENDPOINT}/{action}"), None).await;
+        assert_eq!(status, StatusCode::OK, "{body}");
+    }
+    let events = app.events_in("rma-engine.endpoint.paused.v1", 1).await;
+    assert_eq!((&events[0]["merchant"], &events[0]["interface"]), (&json!("acme"), &json!("rma")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_request_with_a_used_key_sets_the_same_endpoint() {
     let app = TestApp::start().await;
     app.create_merchant("acme").await;

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::access::{MerchantId, Revocation, Revoked};
-use crate::delivery::{DeliveryDead, EndpointHealthChanged};
+use crate::delivery::{DeliveryDead, EndpointHealthChanged, EndpointPaused};
 use crate::merchant::{
     Authentication, CredentialsIn, Endpoint, Interface, Merchant, MerchantChanged, Sealed,
     Settings, SigningSecret, SupportContact,
@@ -65,6 +65,13 @@ fn endpoint_health_changed_conforms_to_its_schema() {
             recovered_at,
             status,
         });
+    }
+}
+
+#[test]
+fn endpoint_paused_conforms_to_its_schema() {
+    for interface in Interface::all() {
+        check(&EndpointPaused { merchant: acme(), interface, paused_at: DateTime::UNIX_EPOCH });
     }
 }
 

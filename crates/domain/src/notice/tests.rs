@@ -39,6 +39,9 @@ fn a_notice_has_a_sentence_for_people() {
     let failing = text(NoticeEvent::EndpointFailing, &[(Some(503), 7)]);
     expect!["Your endpoint rma has accepted no message since 2026-11-16T09:07:00Z (status 503: 1). Its messages wait and are retried."]
         .assert_eq(&failing);
+    let disabled = text(NoticeEvent::EndpointDisabled, &[(None, 8)]);
+    expect!["Your endpoint rma was paused at 2026-11-16T09:08:00Z. Its messages wait until it is resumed."]
+        .assert_eq(&disabled);
     let recovered = text(NoticeEvent::EndpointRecovered, &[(Some(503), 7), (Some(503), 9)]);
     expect!["Your endpoint rma accepts messages again since 2026-11-16T09:09:00Z. It had failed since 2026-11-16T09:07:00Z."]
         .assert_eq(&recovered);

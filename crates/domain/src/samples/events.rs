@@ -165,6 +165,12 @@ pub const EVENTS: &[SampleEvent] = &[
     ),
     event(
         Notice,
+        "endpoint.disabled",
+        "you or an operator paused your endpoint",
+        r#"{"event":"endpoint.disabled","text":"Your endpoint rma was paused at 2026-01-01T00:00:00Z. Its messages wait until it is resumed.","count":1,"last_at":"2026-01-01T00:00:00Z","statuses":[],"console_url":"https://console.example/merchants/sample/endpoints"}"#,
+    ),
+    event(
+        Notice,
         "endpoint.recovered",
         "your failing endpoint accepts messages again",
         r#"{"event":"endpoint.recovered","text":"Your endpoint rma accepts messages again since 2026-01-01T00:05:00Z. It had failed since 2026-01-01T00:00:00Z.","count":1,"statuses":[{"status":503,"count":1}],"console_url":"https://console.example/merchants/sample/endpoints"}"#,

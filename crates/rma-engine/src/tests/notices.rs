@@ -1,6 +1,6 @@
 //! Notices to merchants about their own endpoints.
 
-use domain::delivery::{DeliveryDead, EndpointHealthChanged};
+use domain::delivery::{DeliveryDead, EndpointHealthChanged, EndpointPaused};
 use domain::merchant::Interface;
 use domain::message_kind::MessageKind;
 use uuid::Uuid;
@@ -152,6 +152,24 @@ async fn a_merchant_is_told_of_a_failure_and_then_of_the_recovery() {
     assert_eq!(recovered["event"], "endpoint.recovered");
     assert_eq!(recovered["first_at"], "2026-11-16T09:20:00Z");
     assert_eq!(recovered["last_at"], "2026-11-16T09:30:00Z");
+}
+
+#[tokio::test]
+async fn a_merchant_is_told_that_an_endpoint_was_paused() {
+    let app = TestApp::start().await;
+    app.told_now("exchange-variants", "endpoint.disabled").await;
+    app.publish_event(EndpointPaused {
+        merchant: "acme".parse().unwrap(),
+        interface: Interface::Variants,
+        paused_at: "2026-11-16T09:01:00Z".parse().unwrap(),
+    })
+    .await;
+    app.facts("exchange-variants", 1).await;
+    app.make_notices_due().await;
+    let disabled = app.notices(1).await.remove(0).body;
+    assert_eq!(disabled["event"], "endpoint.disabled");
+    assert_eq!((&disabled["count"], &disabled["statuses"]), (&json!(1), &json!([])));
+    assert!(disabled["text"].as_str().unwrap().contains("was paused"), "{disabled}");
 }
 
 #[tokio::test]
