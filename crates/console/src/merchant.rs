@@ -11,6 +11,7 @@ mod clients;
 mod color_fields;
 mod endpoint_actions;
 mod endpoint_form;
+mod endpoint_notices;
 mod endpoints;
 mod label_table;
 mod people;

@@ -5,10 +5,10 @@ use api::delivery::EndpointView as EndpointHealth;
 use askama::Template;
 use chrono::{DateTime, Utc};
 use domain::{endpoint_state::EndpointState, merchant::Interface, message_kind::MessageKind};
-use futures_util::future::join;
+use futures_util::future::join3;
 use pages::{api::Service, text::grouped};
 
-use super::{EndpointView, Frame, Merchant, Tab, page_of};
+use super::{EndpointView, Frame, Merchant, Tab, endpoint_notices, page_of};
 use crate::{
     Page, PageError, PageResult, SignedIn,
     endpoint_health::{self, p95, success_rate},
@@ -16,6 +16,7 @@ use crate::{
     html, parts,
     record_list::Records,
     states::Shown as _,
+    table::Table,
 };
 
 /// One row of the table.
@@ -49,6 +50,11 @@ struct EndpointsPage {
     merchant: Frame,
     rows: Vec<EndpointRow>,
     unavailable: Vec<Service>,
+    /// Whether the merchant has an endpoint for notices.
+    is_told: bool,
+    notices: Table,
+    /// The service of the notices, if it did not respond.
+    notices_missing: Vec<Service>,
 }
 
 pub(super) fn routes(app: &mut web::ServiceConfig) {
@@ -59,7 +65,7 @@ pub(super) fn routes(app: &mut web::ServiceConfig) {
 async fn list_endpoints(signed_in: SignedIn, merchant: web::Path<String>) -> PageResult {
     let id = signed_in.merchant(&merchant)?;
     let query = [("merchant", id), ("limit", "200")];
-    let (found, health) = join(
+    let (found, health, notices) = join3(
         Merchant::load(&signed_in, id),
         parts::each::<Records<EndpointHealth>>(
             &signed_in.api,
@@ -67,10 +73,12 @@ async fn list_endpoints(signed_in: SignedIn, merchant: web::Path<String>) -> Pag
             "v1/endpoints",
             &query,
         ),
+        endpoint_notices::load(&signed_in, id),
     )
     .await;
     let found = found?;
     let health = health?;
+    let notices = notices?;
     let page = page_of(&signed_in, &found);
     let list = HealthList {
         endpoints: health.entries.into_iter().flat_map(|(_, list)| list.records).collect(),
@@ -79,7 +87,15 @@ async fn list_endpoints(signed_in: SignedIn, merchant: web::Path<String>) -> Pag
     let now = signed_in.now;
     let rows = Interface::all().map(|interface| row(now, &found, &list, interface)).collect();
     let merchant = Frame::new(&signed_in.person, &found, Tab::Endpoints);
-    html(&EndpointsPage { page, merchant, rows, unavailable: list.unavailable })
+    html(&EndpointsPage {
+        is_told: found.endpoints.contains_key(MessageKind::Notice.name()),
+        notices: endpoint_notices::table(&notices.entries, &page),
+        notices_missing: notices.missing,
+        unavailable: list.unavailable,
+        page,
+        merchant,
+        rows,
+    })
 }
 
 /// The health of a merchant's endpoints.
