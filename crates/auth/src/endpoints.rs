@@ -160,10 +160,12 @@ fn is_same(app: &App, context: &str, stored: &Endpoint<Sealed>, new: &Endpoint<S
 
 /// The detail of the audit record of an endpoint that was set.
 fn set_detail(interface: Interface, endpoint: &Endpoint<Sealed>) -> Value {
-    let Endpoint { url, path, headers, authentication, timeout_ms, version, .. } = redact(endpoint);
+    let endpoint = redact(endpoint);
+    let Endpoint { url, path, headers, authentication, timeout_ms, version, .. } = endpoint;
     json!({
         "interface": interface, "url": url, "path": path, "headers": headers,
         "authentication": authentication, "timeout_ms": timeout_ms, "version": version,
+        "recovery_replay_days": endpoint.recovery_replay_days,
     })
 }
 

@@ -138,6 +138,9 @@ pub(crate) struct Set {
     /// Version of the messages [default: the version of the contract]
     #[arg(long, value_name = "N")]
     version: Option<u16>,
+    /// Send the dead messages of the last N days again when the endpoint recovers from a failure
+    #[arg(long, value_name = "N")]
+    recovery_replay_days: Option<u16>,
     #[command(flatten)]
     authentication: authentication::AuthenticationArgs,
 }
@@ -156,6 +159,8 @@ impl Set {
         body.extend(self.path.map(|path| ("path".to_owned(), path.into())));
         body.extend(self.timeout_ms.map(|millis| ("timeout_ms".to_owned(), millis.into())));
         body.extend(self.version.map(|version| ("version".to_owned(), version.into())));
+        let replay_days = self.recovery_replay_days;
+        body.extend(replay_days.map(|days| ("recovery_replay_days".to_owned(), days.into())));
         body.insert("headers".to_owned(), headers.into());
         body.insert("authentication".to_owned(), json!(self.authentication.read()?));
         Ok((self.target, body.into()))

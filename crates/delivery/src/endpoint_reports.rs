@@ -2,7 +2,8 @@
 //!
 //! Settlements store only since when an endpoint fails. This task compares that with the reported failures every few
 //! seconds: an endpoint that accepts some messages and refuses others, many times a second, costs settlements nothing
-//! and is not reported. Every replica runs the task; a row is noted as reported in the transaction of its event.
+//! and is not reported. Every replica runs the task; a row is noted as reported in the transaction of its event, which
+//! also starts the replay of a recovered endpoint (`recovery_replays.rs`).
 //!
 //! See docs/decisions/notices.md.
 
@@ -14,6 +15,7 @@ use domain::delivery::EndpointHealthChanged;
 use platform::{Process, chain, database::DatabaseError};
 
 use crate::engine::Engine;
+use crate::recovery_replays;
 use crate::store::{self, HealthChange};
 
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -45,13 +47,28 @@ async fn report(engine: &Engine) -> Result<(), DatabaseError> {
     let mut failing = store::unreported_failures(&mut conn, began_by, MAX_FAILING).await?;
     failing.retain(|(merchant, kind)| engine.is_endpoint_active(merchant, kind));
     failing.truncate(BATCH);
+    let limit = i64::try_from(BATCH).unwrap_or(i64::MAX);
+    let recovered = store::unreported_recoveries(&mut conn, limit).await?;
+    if failing.is_empty() && recovered.is_empty() {
+        return Ok(());
+    }
+    let replays = recovery_replays::of_recovered(engine, &mut conn, &recovered, now).await?;
     conn.transaction(async |conn| {
+        // Before the endpoints are locked: an unfinished replay may be locked by the replayer, which waits for
+        // settlements, and these wait for endpoints.
+        for replay in &replays {
+            let id = store::start_recovery(conn, now, replay).await?;
+            tracing::info!(replay.id = %id, matched = replay.matched, "a recovery starts replay {id}");
+        }
         let mut changes = store::report_failures(conn, &failing, began_by).await?;
-        let limit = i64::try_from(BATCH).unwrap_or(i64::MAX);
-        changes.extend(store::report_recoveries(conn, now, limit).await?);
+        changes.extend(store::report_recoveries(conn, &recovered, now).await?);
         engine.outbox.append(conn, now, changes.iter().filter_map(event)).await
     })
-    .await
+    .await?;
+    if !replays.is_empty() {
+        engine.replayed.notify_one();
+    }
+    Ok(())
 }
 
 /// The event of a change. An endpoint of a kind that this version does not know has none.

@@ -233,6 +233,7 @@ mod tests {
             certificate_expires_at: None,
             timeout_ms: None,
             version: None,
+            recovery_replay_days: None,
             paused: false,
             signing_secrets: Vec::new(),
         };

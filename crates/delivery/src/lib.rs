@@ -47,6 +47,7 @@ mod observer;
 mod overdue_metrics;
 mod queue_message;
 mod recent_dead_letters;
+mod recovery_replays;
 mod replayer;
 mod sender;
 mod settings;

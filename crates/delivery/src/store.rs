@@ -42,7 +42,7 @@ pub(crate) use endpoints::latencies::{
     EndpointBucket, HourBucket, endpoint_latencies, hourly_latencies, recent_latencies,
 };
 pub(crate) use endpoints::reports::{
-    HealthChange, report_failures, report_recoveries, unreported_failures,
+    HealthChange, report_failures, report_recoveries, unreported_failures, unreported_recoveries,
 };
 pub(crate) use endpoints::samples::{
     SampleRequest, insert_sample_request, newest_sample_requests, record_samples,
@@ -65,6 +65,7 @@ pub(crate) use replays::advance::advance_replay;
 pub(crate) use replays::make_ready::{
     Superseded, delete_settled, make_settled_ready, replay_number,
 };
+pub(crate) use replays::recovery::{RecoveryReplay, start_recovery};
 pub(crate) use replays::replay::{
     Replay, change_replay_state, find_replay, insert_replay, newest_replays, next_due_replay,
 };

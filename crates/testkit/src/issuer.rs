@@ -120,6 +120,7 @@ pub fn merchant(identifier: &str) -> Merchant {
             certificate_expires_at: None,
             timeout_ms: None,
             version: None,
+            recovery_replay_days: None,
             paused: false,
             signing_secrets: Vec::new(),
         };

@@ -55,6 +55,10 @@ pub(crate) struct SetEndpointRequest {
     /// contract. Messages that wait already keep their version.
     #[schema(maximum = 65_535)]
     version: Option<u16>,
+    /// When the endpoint works again after a failure of some minutes, its dead messages of this many days are
+    /// sent again, slowly and in order. Without it, they wait for a replay. Not for variants.
+    #[schema(minimum = 1, maximum = 30)]
+    recovery_replay_days: Option<u16>,
 }
 
 /// How an endpoint is replaced.

@@ -18,6 +18,8 @@ const INPUTS: &[Input] = &[
     Input::new("timeout_ms", "Timeout of one attempt in milliseconds", "timeout_ms", MILLISECONDS)
         .hint("100 to 120000. Empty: the default."),
     Input::new("message_version", "Message version", "version", Kind::Whole("Choose a version.")),
+    Input::new("recovery_replay_days", "Replay after a failure, in days", "recovery_replay_days", DAYS)
+        .hint("1 to 30. When the endpoint works again, its dead messages of these days are sent again. Empty: they wait for a replay."),
     Input::new("authentication", "Authentication", "authentication.kind", Kind::Own).sent_empty(),
     Input::text("username", "User name").at("authentication.username").sent_empty().of("basic"),
     secret("basic_password", "Password", "authentication.password", "basic"),
@@ -79,6 +81,7 @@ const INPUTS: &[Input] = &[
         .hint("One a line, for example x-tenant: acme. The values are stored as secrets."),
 ];
 
+const DAYS: Kind = Kind::Whole("Must be a whole number of days.");
 const MILLISECONDS: Kind = Kind::Whole("Must be a whole number of milliseconds.");
 
 /// A secret without which a kind of authentication cannot be saved.

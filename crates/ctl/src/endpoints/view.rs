@@ -24,6 +24,7 @@ const FIELDS: &[Column] = &[
     computed("authentication", authentication::describe),
     computed("timeout", timeout),
     computed("message version", version),
+    computed("recovery replay", recovery_replay),
     computed("headers", headers),
     computed("signing secrets", signing_secrets),
 ];
@@ -128,6 +129,14 @@ fn version(endpoint: &Value) -> String {
     }
 }
 
+/// The days whose dead messages are sent again when the endpoint recovers.
+fn recovery_replay(endpoint: &Value) -> String {
+    match endpoint.get("recovery_replay_days").and_then(Value::as_u64) {
+        Some(days) => format!("{days} days"),
+        None => "-".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use expect_test::expect;
@@ -141,7 +150,7 @@ mod tests {
             "signing_secret": "whsec_c2VjcmV0",
             "endpoint": {
                 "url": null, "path": "/v2/rmas", "headers": {"x-shop": "7"}, "timeout_ms": 5000,
-                "paused": true,
+                "paused": true, "recovery_replay_days": 3,
                 "authentication": {
                     "kind": "oauth2", "token_url": "https://id.acme.example/token",
                     "client_id": "backhaul", "client_secret": "********", "scope": "hooks",
@@ -162,6 +171,7 @@ mod tests {
             authentication   oauth2, as backhaul at https://id.acme.example/token
             timeout          5000 ms
             message version  3
+            recovery replay  3 days
             headers          x-shop: 7
             signing secrets  created 2026-11-16 03:48:13Z, created 2026-11-15 03:48:13Z and
                              expires 2026-11-17 03:48:13Z

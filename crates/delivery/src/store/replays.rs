@@ -2,4 +2,5 @@
 
 pub(super) mod advance;
 pub(super) mod make_ready;
+pub(super) mod recovery;
 pub(super) mod replay;

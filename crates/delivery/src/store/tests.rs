@@ -5,6 +5,7 @@ mod endpoint_states;
 mod erase;
 mod locked_rows;
 mod reads;
+mod recovery;
 mod search;
 mod stale_plans;
 

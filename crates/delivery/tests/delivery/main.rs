@@ -19,6 +19,7 @@ mod memory;
 mod ordering_keys;
 mod outcomes;
 mod partitions;
+mod recovery_replays;
 mod replay_control;
 mod replays;
 mod restoring;

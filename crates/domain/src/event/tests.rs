@@ -123,6 +123,7 @@ fn merchant_changed_conforms_to_its_schema() {
             certificate_expires_at: Some(DateTime::UNIX_EPOCH),
             timeout_ms: Some(5000),
             version: Some(MessageVersion(3)),
+            recovery_replay_days: Some(3),
             paused: false,
             signing_secrets: vec![secret],
         };

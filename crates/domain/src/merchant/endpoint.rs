@@ -52,6 +52,10 @@ pub struct Endpoint<S> {
     pub timeout_ms: Option<u32>,
     /// The version of the messages. Defaults to the version of the contract.
     pub version: Option<MessageVersion>,
+    /// When the endpoint works again after a failure of some minutes, its dead messages of this many days are sent
+    /// again. Absent: they wait for a replay.
+    #[schema(minimum = 1, maximum = 30)]
+    pub recovery_replay_days: Option<u16>,
     /// A paused endpoint receives no messages; they wait.
     pub paused: bool,
     /// The secrets that sign messages, newest first. During a rotation there are several.
@@ -87,6 +91,7 @@ impl<S> Endpoint<S> {
             certificate_expires_at: self.certificate_expires_at,
             timeout_ms: self.timeout_ms,
             version: self.version,
+            recovery_replay_days: self.recovery_replay_days,
             paused: self.paused,
             signing_secrets,
         })

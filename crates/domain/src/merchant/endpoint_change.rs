@@ -31,6 +31,8 @@ impl Endpoint<String> {
             .optional("authentication", object(|object| Authentication::read(object, guard)));
         let timeout = document.optional("timeout_ms", integer(100..=120_000));
         let version = document.optional("version", |field| read_version(field, interface));
+        let replay_days =
+            document.optional("recovery_replay_days", |field| read_replay_days(field, interface));
         if document.has("url") && document.has("path") {
             document.invalid("path", "give the whole url or a path, not both");
         }
@@ -40,7 +42,8 @@ impl Endpoint<String> {
             headers: headers.map(Option::unwrap_or_default),
             authentication: authentication.map(|it| it.unwrap_or(Authentication::None)),
             timeout_ms: timeout.map(|millis| millis.and_then(|millis| millis.try_into().ok())),
-            version: version;
+            version: version,
+            recovery_replay_days: replay_days;
             certificate_expires_at: None,
             paused: false,
             signing_secrets: Vec::new(),
@@ -56,6 +59,14 @@ fn read_version(field: Field<'_>, interface: Interface) -> Option<MessageVersion
         let known = versions.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         field.invalid(format!("is not a version of {interface}: supported are {known}"))
     })
+}
+
+/// Only messages can be sent again.
+fn read_replay_days(field: Field<'_>, interface: Interface) -> Option<u16> {
+    if interface == Interface::Variants {
+        return field.invalid("is for messages: variants are requested");
+    }
+    integer(1..=30)(field)
 }
 
 /// The variants endpoint needs a placeholder for the product in its path.

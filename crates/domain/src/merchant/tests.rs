@@ -183,12 +183,17 @@ fn a_variants_endpoint_needs_a_placeholder_in_its_path() {
         variants,
         &expect!["$.url: invalid (must have {variant_identifier} in its path)"],
     );
+    check_rejected(
+        r#"{"recovery_replay_days": 3}"#,
+        variants,
+        &expect!["$.recovery_replay_days: invalid (is for messages: variants are requested)"],
+    );
 }
 
 #[test]
 fn every_invalid_field_of_an_endpoint_is_reported() {
     check_rejected(
-        r#"{"url": "https://user:pw@acme.example/x", "path": "x y", "timeout_ms": 5, "version": "3",
+        r#"{"url": "https://user:pw@acme.example/x", "path": "x y", "timeout_ms": 5, "version": "3", "recovery_replay_days": 31,
             "headers": {"Authorization": "x", "Host": "x", "X-Service-Id": "x", "ok": "fine", "bad name": "x", "x": "a\nb"},
             "authentication": {"kind": "oauth2", "token_url": "nowhere"}}"#,
         endpoint,
@@ -204,7 +209,8 @@ fn every_invalid_field_of_an_endpoint_is_reported() {
             $.authentication.client_id: missing_field
             $.authentication.client_secret: missing_field
             $.timeout_ms: invalid (must be between 100 and 120000)
-            $.version: invalid_type (expected an integer, found a string)"#]],
+            $.version: invalid_type (expected an integer, found a string)
+            $.recovery_replay_days: invalid (must be between 1 and 30)"#]],
     );
     check_rejected(
         r#"{"authentication": {"kind": "magic"}}"#,

@@ -277,6 +277,7 @@ pub(super) fn add_variants_endpoint(
         certificate_expires_at: None,
         timeout_ms: None,
         version: None,
+        recovery_replay_days: None,
         paused: false,
         signing_secrets: Vec::new(),
     };

@@ -34,6 +34,7 @@ fn endpoint(paused: bool) -> Endpoint<Sealed> {
         certificate_expires_at: None,
         timeout_ms: None,
         version: None,
+        recovery_replay_days: None,
         paused,
         signing_secrets: Vec::new(),
     }

@@ -13,6 +13,7 @@ fn the_body_has_the_chosen_authentication_only() {
         ("url", "https://acme.example/rmas"),
         ("timeout_ms", "5000"),
         ("message_version", "3"),
+        ("recovery_replay_days", "7"),
         ("authentication", "api_key"),
         ("key_header", "x-key"),
         ("api_key", "k"),
@@ -21,6 +22,7 @@ fn the_body_has_the_chosen_authentication_only() {
     ]);
     let expected = json!({
         "url": "https://acme.example/rmas", "path": null, "timeout_ms": 5000, "version": 3,
+        "recovery_replay_days": 7,
         "headers": { "X-A": "1", "x-b": "a: b" },
         "authentication": { "kind": "api_key", "header": "x-key", "key": "k" },
     });

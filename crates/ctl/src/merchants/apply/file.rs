@@ -58,6 +58,7 @@ pub(super) struct EndpointEntry {
     pub(super) headers: BTreeMap<String, String>,
     pub(super) timeout_ms: Option<i64>,
     pub(super) version: Option<i64>,
+    pub(super) recovery_replay_days: Option<i64>,
     /// The kind, its settings and its secrets. `password_file`, `private_key_file` and the like name a file
     /// with the secret.
     pub(super) authentication: Map<String, Value>,
@@ -139,6 +140,8 @@ fn read_endpoint(endpoint: &Object<'_>, folder: &Path) -> Option<EndpointEntry> 
         headers: endpoint.optional("headers", object(read_headers)).map(Option::unwrap_or_default),
         timeout_ms: endpoint.optional("timeout_ms", integer(i64::MIN..=i64::MAX)),
         version: endpoint.optional("version", integer(i64::MIN..=i64::MAX)),
+        recovery_replay_days: endpoint
+            .optional("recovery_replay_days", integer(i64::MIN..=i64::MAX)),
         authentication: authentication.map(|it| complete(it.unwrap_or_default())),
         paused: endpoint.optional("paused", boolean),
     })
@@ -252,10 +255,10 @@ warehouses:
                   clients[1].scopes[0]: must be one of orders, returns, warehouse, carrier, read, replay, manage, operator, shopper
                   clients[1].scope: unknown field: known are name, scopes
                   endpoints.parcels: unknown field: known are rma, exchange-order, outbound-asn, inventory-receipt, drop-shipment-confirmation, drop-shipment-cancellation, drop-shipment-partial-cancellation, notice, exchange-variants
-                  endpoints.exchange-order.uri: unknown field: known are url, path, headers, timeout_ms, version, authentication, paused
+                  endpoints.exchange-order.uri: unknown field: known are url, path, headers, timeout_ms, version, recovery_replay_days, authentication, paused
                   endpoints.exchange-order.headers.X-Shop: expected a string, found an integer
                   endpoints.rma.authentication.password_file: cannot read nowhere/password.txt: No such file or directory (os error 2)
-                  endpoints.rma.timeout: unknown field: known are url, path, headers, timeout_ms, version, authentication, paused
+                  endpoints.rma.timeout: unknown field: known are url, path, headers, timeout_ms, version, recovery_replay_days, authentication, paused
                   warehouses.dock 7: must be 1 to 63 letters, digits, hyphens or underscores
                   warehouses.reno.external_id: unknown field: known are external_identifier, address, settings
                   warehouses.reno.address.zip: is required"#]],

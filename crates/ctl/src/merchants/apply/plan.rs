@@ -213,6 +213,7 @@ impl EndpointEntry {
             ("authentication".to_owned(), self.authentication.clone().into()),
             ("timeout_ms".to_owned(), json!(self.timeout_ms)),
             ("version".to_owned(), json!(self.version)),
+            ("recovery_replay_days".to_owned(), json!(self.recovery_replay_days)),
         ])
     }
 

@@ -54,12 +54,34 @@ pub(crate) async fn report_failures(
     Ok(statement.load(conn).await?)
 }
 
-/// Notes that up to `limit` recoveries are reported, and returns them.
+/// Returns up to `limit` endpoints whose recoveries are not reported, by merchant and kind.
+pub(crate) async fn unreported_recoveries(
+    conn: &mut AsyncPgConnection,
+    limit: i64,
+) -> Result<Vec<EndpointKey>, DatabaseError> {
+    let query = sql(
+        "SELECT merchant, kind FROM delivery_endpoints \
+         WHERE failing_since IS NULL AND reported_failing_since IS NOT NULL \
+         ORDER BY merchant, kind LIMIT $1",
+        limit,
+    );
+    let rows: Vec<KeyRow> = query.load(conn).await?;
+    Ok(keys(rows))
+}
+
+/// Notes that recoveries are reported, and returns those of endpoints that do not fail again.
 pub(crate) async fn report_recoveries(
     conn: &mut AsyncPgConnection,
+    endpoints: &[EndpointKey],
     now: Timestamp,
-    limit: i64,
 ) -> Result<Vec<HealthChange>, DatabaseError> {
-    let statement = sql(include_str!("report_recoveries.sql"), (now, limit));
+    let statement = sql(
+        include_str!("report_recoveries.sql"),
+        (
+            column(endpoints, |(merchant, _)| merchant.as_str()),
+            column(endpoints, |(_, kind)| kind.as_str()),
+            now,
+        ),
+    );
     Ok(statement.load(conn).await?)
 }
