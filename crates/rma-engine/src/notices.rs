@@ -5,8 +5,9 @@
 //! ```
 //!
 //! The first facts are due after a minute, in which others join them, and further ones an hour after the last notice.
-//! A failure and its recovery cancel each other out while neither is told. A merchant without an endpoint for notices is told nothing, and is not told later either. Facts about the endpoint
-//! for notices are left out: each notice that it does not accept would be the fact of another one.
+//! A failure and its recovery cancel each other out while neither is told. A merchant without an endpoint for notices
+//! is told nothing, and is not told later either. Facts about the endpoint for notices are left out: each notice that
+//! it does not accept would be the fact of another one.
 //!
 //! See docs/decisions/notices.md.
 
