@@ -9,10 +9,13 @@ decision about the return) and the list (the choices of each unit) have to agree
 import fnmatch
 import hashlib
 import json
+import math
 import random
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from datetime import date, datetime, timedelta, timezone
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 METHODS = ["mail-back", "express-returns", "customer-keep"]
@@ -24,6 +27,8 @@ ZONES = ["UTC", "America/New_York", "Asia/Tokyo"]
 ADDRESS = {"name": "Dock 7", "street": "7 Dock Street", "city": "Reno", "state": "NV", "zip": "89501"}
 WAREHOUSES = {"reno": {"address": ADDRESS}, "west": {"address": ADDRESS}}
 CASES_OF_A_POLICY = 20
+# Cases of one call of the program.
+CASES_OF_A_PART = 5000
 BUILT_IN_TAGS = ["finalsale", "gift-card", "thirdparty"]
 
 
@@ -164,6 +169,7 @@ def random_case(rng):
 
 # ---- the second implementation ----
 
+@lru_cache(maxsize=1000)
 def parse_time(text):
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc)
 
@@ -401,11 +407,12 @@ def compare(settings, case, found):
                  f"found:    {found}\nexpected: {expected}")
 
 
-def main(program, cases="2000", seed="1"):
-    rng = random.Random(int(seed))
+def check(program, cases, seed):
+    """Compares random cases. Returns the number of them, and of those that were refused."""
+    rng = random.Random(seed)
     refused = decided = 0
     groups = []
-    for _ in range(max(1, int(cases) // CASES_OF_A_POLICY)):
+    for _ in range(max(1, cases // CASES_OF_A_POLICY)):
         groups.append({"settings": random_settings(rng), "warehouses": WAREHOUSES, "cases": [random_case(rng) for _ in range(CASES_OF_A_POLICY)]})
     lines = "\n".join(json.dumps(group) for group in groups)
     process = subprocess.run([program], input=lines, capture_output=True, text=True, check=False)
@@ -416,6 +423,17 @@ def main(program, cases="2000", seed="1"):
             compare(group["settings"], case, found)
             decided += 1
             refused += any(unit["code"] for unit in found["units"])
+    return decided, refused
+
+
+def main(program, cases="2000", seed="1"):
+    """Every core checks one part after the other. The random numbers of a part depend on the seed and its place."""
+    parts = math.ceil(int(cases) / CASES_OF_A_PART)
+    size = math.ceil(int(cases) / parts)
+    with ProcessPoolExecutor() as pool:
+        results = [pool.submit(check, program, size, f"{seed}/{part}") for part in range(parts)]
+        counts = [result.result() for result in results]
+    decided, refused = map(sum, zip(*counts))
     print(f"{decided} returns were decided alike, {refused} of them refused")
 
 
