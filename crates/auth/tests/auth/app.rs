@@ -49,6 +49,7 @@ fn with_defaults<'a>(settings: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)>
         ("BOOTSTRAP__CLIENT_SECRET", OPERATOR_SECRET),
         ("KEYS__PUBLISH_AHEAD", "0s"),
         ("SEALING__KEYS", sealing_keys()),
+        ("BRUTE_FORCE__FAILURE_LATENCY_STEP", "0s"),
     ];
     defaults.iter().chain(settings).copied().collect()
 }

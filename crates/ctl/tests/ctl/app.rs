@@ -40,6 +40,8 @@ impl TestApp {
             ("TOKENS__ISSUER", "https://auth.test"),
             // Every command requests a token, and a test repeats commands until something happens.
             ("LIMITS__REQUESTS_PER_MINUTE", "100000"),
+            // So that a test can stop the publication of few events.
+            ("BROKER__REPUBLISH_PER_SECOND", "50"),
             ("DELIVERY__HTTPS_ONLY", "false"),
             ("DELIVERY__ALLOWED_NETWORKS", "127.0.0.1/32"),
         ])
