@@ -125,8 +125,10 @@ fn next(page: &Page, request: &Request, is_reviewed: bool) -> Vec<String> {
     let has = |kind: &str| request.items.iter().any(|item| item.resolution == kind);
     let is_kept = request.method == "customer-keep";
     let mut steps = Vec::new();
-    if is_reviewed {
+    if is_reviewed && is_kept {
         steps.push(page.t("check-next-review"));
+    } else if is_reviewed {
+        steps.push(page.t("check-next-review") + " " + &page.t("check-next-review-wait"));
     }
     steps.push(page.t(&format!("{method}-next")));
     let refund = match (is_kept, is_reviewed) {
@@ -250,8 +252,10 @@ mod tests {
     fn a_return_that_the_shop_looks_at_first_says_so() {
         let mut quote = quote(0, 0);
         quote["review_rule"] = json!("often");
+        let kept = Request { method: "customer-keep".to_owned(), ..request("refund", None) };
+        assert_eq!(shown(&kept, quote.clone()).next[0], page().t("check-next-review"));
         let steps = shown(&request("exchange", None), quote).next;
-        assert_eq!(steps[0], page().t("check-next-review"));
+        assert!(steps[0].ends_with(&page().t("check-next-review-wait")), "{steps:?}");
         assert_eq!(steps[2], page().t("check-next-exchange-accepted"));
         assert!(!steps.contains(&page().t("check-next-not-cancelable")), "{steps:?}");
     }

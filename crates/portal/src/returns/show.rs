@@ -236,7 +236,7 @@ mod tests {
     #[test]
     fn a_return_in_review_says_until_when_the_shop_decides() {
         let page = rendered(reviewed("REQUESTED", &json!({})), true);
-        for part in ["Your request is sent", "19 November 2026", "data-live=\"5\"", "/cancel\""] {
+        for part in ["Your request was sent", "19 November 2026", "data-live=\"5\"", "/cancel\""] {
             assert!(page.contains(part), "{part} in {page}");
         }
         for part in ["Your return is confirmed", "<svg", "drop-off.ics", "prepares your new order"]
@@ -253,7 +253,7 @@ mod tests {
         let page = rendered(declined, true);
         assert!(page.contains("The shop has declined this return."), "{page}");
         assert!(page.contains("Worn &#60;b&#62;items&#60;/b&#62; cannot be returned."), "{page}");
-        for part in ["Your request is sent", "data-live", "<svg", "/cancel\""] {
+        for part in ["Your request was sent", "data-live", "<svg", "/cancel\""] {
             assert!(!page.contains(part), "{part} in {page}");
         }
     }
