@@ -204,7 +204,7 @@ async function changePolicy(javaScriptEnabled) {
     await press(page, "Save");
     assert.deepEqual(await rules(page), ["faulty-goods"]);
     await page.getByRole("link", { name: "Versions", exact: true }).click();
-    assert.match(await page.locator("main ol.timeline > li").first().innerText(), /used now[^]*removed\s+holiday/);
+    assert.match(await page.locator("main ol.timeline > li").first().innerText(), /in use[^]*removed\s+holiday/);
     await page.getByRole("button", { name: /^Use this again/ }).first().click();
     await page.getByText("The policy is saved.").waitFor();
     assert.deepEqual(await rules(page), ["faulty-goods", "holiday"]);

@@ -17,8 +17,8 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
 }
 
 static LIST: List = List {
-    about: "Returns that a rule of the merchant sent to review. They hold their units, and nothing else happens until \
-            they are approved or declined. When nobody decides in time, the rule does.",
+    about: "Returns that a rule of the merchant sent to review. Their units cannot be returned a second time, and nothing \
+            else happens until a person approves or declines them. If nobody decides in time, the rule decides.",
     sorted_nouns: Some(("return", "returns")),
     ..List::new(
         Section::Reviews,

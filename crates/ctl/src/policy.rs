@@ -30,15 +30,15 @@ const VERSION_COLUMNS: &[Column] = &[
 
 const CHANGE_COLUMNS: &[Column] = &[
     value("rma", "/rma_identifier"),
-    value("now", "/current/in_words").whole(),
-    value("with the draft", "/draft/in_words").whole(),
+    value("saved rules", "/current/in_words").whole(),
+    value("draft", "/draft/in_words").whole(),
 ];
 
 const UNIT_COLUMNS: &[Column] = &[
     value("line", "/line"),
     value("unit", "/unit"),
-    value("now", "/current").whole(),
-    value("with the draft", "/draft").whole(),
+    value("saved rules", "/current").whole(),
+    value("draft", "/draft").whole(),
 ];
 
 #[derive(Subcommand)]
@@ -52,9 +52,9 @@ Examples:
         /// Identifier of the merchant
         merchant: MerchantId,
     },
-    /// Show what a draft would decide, without a change
+    /// Show what a draft would decide, and change nothing
     ///
-    /// Compares the merchant's policy with the draft, for one order or for the returns of the last 90 days.
+    /// Compares the draft with the saved rules, for one order or for the returns of the last 90 days.
     #[command(after_help = "\
 Examples:
   backhaul policy preview acme policy.json
@@ -97,7 +97,7 @@ Example:
     Revert {
         /// Identifier of the merchant
         merchant: MerchantId,
-        /// Version from the list of versions
+        /// A version, as `backhaul policy versions` shows it
         version: i64,
     },
 }
@@ -221,7 +221,8 @@ fn add(sum: &mut Value, page: &Value) {
 /// Reads a policy. YAML includes JSON.
 fn read(file: &Path) -> anyhow::Result<Map<String, Value>> {
     let text = read_text(file)?;
-    yaml_serde::from_str(&text).with_context(|| format!("{} has no rules", file_name(file)))
+    yaml_serde::from_str(&text)
+        .with_context(|| format!("{} is no policy in JSON or YAML", file_name(file)))
 }
 
 fn describe(merchant: &Value) -> String {
@@ -276,13 +277,13 @@ fn refusal(ineligible: &Value) -> String {
 fn describe_history(preview: &Value) -> String {
     let number = |path: &str| preview.pointer(path).and_then(Value::as_u64).unwrap_or_default();
     let mut text = format!(
-        "{} of the last 90 days, of which the draft would have changed {}:\n",
+        "{} of the last 90 days, of which the draft decides {} differently:\n",
         count(number("/returns"), "return"),
         number("/changed"),
     );
-    for (name, field) in [("refused", "refused"), ("reviewed", "reviewed")] {
+    for (name, field) in [("refused", "refused"), ("sent to review", "reviewed")] {
         let [now, draft] = ["current", "draft"].map(|part| number(&format!("/{part}/{field}")));
-        text += &format!("  {name}: {draft}, now {now}\n");
+        text += &format!("  {name}: {draft} with the draft, {now} with the saved rules\n");
     }
     let costs = |part: &str| -> BTreeMap<String, i64> {
         let costs = preview.pointer(&format!("/{part}/return_shipping_cost_cents"));
@@ -298,7 +299,9 @@ fn describe_history(preview: &Value) -> String {
     }
     for (currency, cents) in draft {
         let now = current.get(&currency).copied().unwrap_or_default();
-        text += &format!("  shipping costs in {currency} cents: {cents}, now {now}\n");
+        text += &format!(
+            "  return shipping in {currency} cents: {cents} with the draft, {now} with the saved rules\n"
+        );
     }
     let in_words = |change: &Value| {
         let words = |part: &str| {
@@ -316,12 +319,13 @@ fn decision(decided: &Value) -> String {
     if let Some(ineligible) = decided.get("ineligible") {
         return refusal(ineligible);
     }
-    let mut words = format!("costs {}", text_at(decided, "/return_shipping_cost_cents"));
+    let cents = text_at(decided, "/return_shipping_cost_cents");
+    let mut words = format!("shipping {cents} cents");
     if let Some(rule) = decided.get("cost_rule").and_then(Value::as_str) {
         words += &format!(" (rule {rule})");
     }
     if let Some(rule) = decided.get("review_rule").and_then(Value::as_str) {
-        words += &format!(", review (rule {rule})");
+        words += &format!("; review (rule {rule})");
     }
     if let Some(return_to) = decided.get("return_to") {
         words += &format!(", {}", warehouse(return_to));
@@ -366,15 +370,15 @@ mod tests {
         add(&mut sum, &page(1));
         add(&mut sum, &page(2));
         expect![[r#"
-            4 returns of the last 90 days, of which the draft would have changed 2:
-              refused: 2, now 0
-              reviewed: 2, now 0
-              shipping costs in EUR cents: 3, now 0
-              shipping costs in USD cents: 0, now 1400
+            4 returns of the last 90 days, of which the draft decides 2 differently:
+              refused: 2 with the draft, 0 with the saved rules
+              sent to review: 2 with the draft, 0 with the saved rules
+              return shipping in EUR cents: 3 with the draft, 0 with the saved rules
+              return shipping in USD cents: 0 with the draft, 1400 with the saved rules
 
-            RMA    NOW        WITH THE DRAFT
-            RMA-1  costs 700  the unit cannot be returned (rule no)
-            RMA-2  costs 700  the unit cannot be returned (rule no)
+            RMA    SAVED RULES         DRAFT
+            RMA-1  shipping 700 cents  the unit cannot be returned (rule no)
+            RMA-2  shipping 700 cents  the unit cannot be returned (rule no)
         "#]]
         .assert_eq(&describe_history(&sum));
     }

@@ -69,7 +69,7 @@ Examples:
   backhaul returns list --status REQUESTED
   backhaul returns approve RMA-1")]
     Approve(Decision),
-    /// Decline a return that waits for review, and free its units
+    /// Decline a return that waits for review, so that its units can be returned again
     #[command(after_help = "\
 Example:
   backhaul returns decline RMA-1 --note 'Worn items cannot be returned.'")]
@@ -155,7 +155,7 @@ pub(crate) struct List {
 pub(crate) struct Decision {
     /// Identifier of the return
     rma: String,
-    /// Reason for the record; the portal shows that of a decline to the shopper
+    /// Reason for the timeline; the portal shows that of a declined return to the shopper
     #[arg(long)]
     note: Option<String>,
 }

@@ -66,9 +66,9 @@ pub(crate) struct HistoryPreview {
     current: Figures,
     /// With the draft.
     draft: Figures,
-    /// The first 100 returns of this response about which the draft decides something else.
+    /// The first 100 returns of this response that the draft decides differently.
     changes: Vec<ChangedReturn>,
-    /// The number of returns of this response about which the draft decides something else.
+    /// The number of returns of this response that the draft decides differently.
     changed: u64,
     /// Value of `after` for the next request; absent at the end.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,7 +86,7 @@ pub(crate) struct Figures {
     return_shipping_cost_cents: BTreeMap<String, i64>,
 }
 
-/// A return about which the draft decides something else.
+/// A return that the draft decides differently.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ChangedReturn {
     rma_identifier: String,

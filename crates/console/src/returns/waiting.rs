@@ -17,7 +17,7 @@ const SENT_BACK: &str = "is in a parcel that went back to the shopper";
 const RECEIPT: &str = "arrived and waits for the warehouse to receive it";
 const REFUND: &str = "arrived and waits for the merchant's refund";
 const REVIEW: &str =
-    "The return waits for review. Nothing happens to it until it is approved or declined.";
+    "The return waits for review. Nothing else happens until a person or the deadline decides.";
 const KEPT: &str = "stays with the shopper and waits for the merchant's refund";
 
 /// Tone and sentence for each event that the return waits for. Empty for a return that is finished.

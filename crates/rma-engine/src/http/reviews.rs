@@ -21,7 +21,7 @@ use crate::shoppers::view::ReturnView;
 #[serde(deny_unknown_fields)]
 #[schema(as = ReviewNote)]
 pub(crate) struct DecisionBody {
-    /// The reason for the record. The portal shows that of a decline to the shopper.
+    /// The reason, for the timeline. The portal shows that of a declined return to the shopper.
     #[schema(min_length = 1, max_length = 1000)]
     note: Option<String>,
 }

@@ -69,7 +69,7 @@ pub(super) fn differences(
     let new_order = common(after, before);
     if old_order != new_order {
         differences.push(Difference {
-            name: "Order".to_owned(),
+            name: "Order of the rules".to_owned(),
             before: Some(old_order.join(", ")),
             after: Some(new_order.join(", ")),
         });
@@ -111,7 +111,11 @@ mod tests {
                 difference("removed", window(3), None),
                 difference("changed", window(4), window(6)),
                 difference("added", None, window(7)),
-                difference("Order", order("same, changed, moved"), order("moved, same, changed")),
+                difference(
+                    "Order of the rules",
+                    order("same, changed, moved"),
+                    order("moved, same, changed")
+                ),
             ]
         );
         assert_eq!(differences(&after, &after, &settings), []);

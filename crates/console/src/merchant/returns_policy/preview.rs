@@ -173,14 +173,14 @@ pub(super) async fn of_order(
     let sentence = match units.is_empty() {
         true => format!("The order {order} has no units."),
         false => format!(
-            "The units of the order {order} today, if the reason, method and result allow it:"
+            "The units of the order {order}, as of today. A rule can still exclude a reason, a method or a result."
         ),
     };
     let table = Table::of("Units of the order", &units)
         .head("Line", |(unit, _)| text(&unit.order_line_item_identifier))
         .cell("Unit", |(unit, _)| text(unit.unit))
         .cell("Title", |(unit, _)| text_or_dash(unit.title.as_ref()))
-        .cell("Now", |(unit, _)| text(unit.in_words(settings)))
+        .cell("With the saved rules", |(unit, _)| text(unit.in_words(settings)))
         .cell("With the draft", |(_, unit)| text(unit.in_words(settings)))
         .table();
     Ok(Preview { sentences: vec![sentence], table, rest: None })
@@ -254,15 +254,14 @@ impl History {
         let sentences = self.figures.sentences(self.next.is_some());
         let figures = serde_json::to_string(&self.figures).unwrap_or_default();
         let rest = self.next.map(|after| Rest { after, figures, compared });
-        let table =
-            Table::of("Returns about which the draft decides something else", &self.changes)
-                .wrapped_head("Return", |it| {
-                    let url = path!("merchants", merchant, "returns", it.rma_identifier);
-                    link(format!("/{url}"), &it.rma_identifier)
-                })
-                .cell("Now", |it| text(it.current.in_words()))
-                .cell("With the draft", |it| text(it.draft.in_words()))
-                .table();
+        let table = Table::of("Returns that the draft decides differently", &self.changes)
+            .wrapped_head("Return", |it| {
+                let url = path!("merchants", merchant, "returns", it.rma_identifier);
+                link(format!("/{url}"), &it.rma_identifier)
+            })
+            .cell("With the saved rules", |it| text(it.current.in_words()))
+            .cell("With the draft", |it| text(it.draft.in_words()))
+            .table();
         Preview { sentences, table, rest }
     }
 }
@@ -285,23 +284,24 @@ impl Decisions {
 impl Figures {
     fn sentences(&self, has_more: bool) -> Vec<String> {
         if self.returns == 0 {
-            return vec!["There is no return of the last 90 days.".to_owned()];
+            return vec!["There were no returns in the last 90 days.".to_owned()];
         }
         let returns = count(self.returns, "return", "returns");
-        let period = if has_more { "the newest" } else { "all" };
-        let refused = grouped(self.draft.refused);
-        let now = grouped(self.current.refused);
-        let changed = count(self.changed, "return", "returns");
+        let [now, draft] = [&self.current, &self.draft];
+        let extent = if has_more { "the newest" } else { "all" };
         let mut sentences = vec![
+            format!("Compared: {extent} {returns} of the last 90 days."),
+            format!("The draft decides {} differently.", grouped(self.changed)),
             format!(
-                "{refused} of {returns} would have been refused, and {now} with the saved rules."
+                "Refused: {} with the draft, {} with the saved rules.",
+                grouped(draft.refused),
+                grouped(now.refused)
             ),
             format!(
-                "{} would have waited for a review, and {} with the saved rules.",
-                grouped(self.draft.reviewed),
-                grouped(self.current.reviewed),
+                "Sent to review: {} with the draft, {} with the saved rules.",
+                grouped(draft.reviewed),
+                grouped(now.reviewed),
             ),
-            format!("The draft decides something else about {changed}."),
         ];
         let [current, draft] =
             [&self.current, &self.draft].map(|it| it.return_shipping_cost_cents.keys());
@@ -309,9 +309,8 @@ impl Figures {
         sentences.extend(currencies.into_iter().map(|currency| {
             let [now, draft] =
                 [&self.current, &self.draft].map(|it| money(it.cost(currency), currency));
-            format!("Return shipping would have cost {draft} instead of {now}.")
+            format!("Return shipping in all: {draft} with the draft, {now} with the saved rules.")
         }));
-        sentences.push(format!("These are {period} returns of the last 90 days."));
         sentences
     }
 }

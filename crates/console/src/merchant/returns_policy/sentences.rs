@@ -51,7 +51,7 @@ pub(super) fn of_settings(settings: &Settings) -> String {
         });
     }
     if let Some(weight) = settings.express_max_weight {
-        clauses.push(format!("units heavier than {weight} do not come back by express-returns"));
+        clauses.push(format!("units heavier than {weight} cannot be returned by express-returns"));
     }
     if let Some(card) = returns.gift_card.as_ref().filter(|it| it.bonus_credit_amount_cents > 0) {
         let bonus = money(card.bonus_credit_amount_cents, &settings.currency);

@@ -31,12 +31,12 @@ fn figures_of_responses_are_added_up() {
     assert_eq!(
         history.into_preview("acme", String::new()).sentences,
         [
-            "412 of 9,310 returns would have been refused, and 0 with the saved rules.",
-            "120 would have waited for a review, and 0 with the saved rules.",
-            "The draft decides something else about 780 returns.",
-            "Return shipping would have cost 2.00 EUR instead of 0.00 EUR.",
-            "Return shipping would have cost 16,000.00 USD instead of 19,100.00 USD.",
-            "These are all returns of the last 90 days.",
+            "Compared: all 9,310 returns of the last 90 days.",
+            "The draft decides 780 differently.",
+            "Refused: 412 with the draft, 0 with the saved rules.",
+            "Sent to review: 120 with the draft, 0 with the saved rules.",
+            "Return shipping in all: 2.00 EUR with the draft, 0.00 EUR with the saved rules.",
+            "Return shipping in all: 16,000.00 USD with the draft, 19,100.00 USD with the saved rules.",
         ]
     );
 }
@@ -95,5 +95,5 @@ fn a_unit_names_the_warehouses_of_its_possible_choices() {
 #[test]
 fn a_merchant_without_returns_has_one_sentence() {
     let sentences = Figures::default().sentences(false);
-    assert_eq!(sentences, ["There is no return of the last 90 days."]);
+    assert_eq!(sentences, ["There were no returns in the last 90 days."]);
 }

@@ -185,7 +185,7 @@ fn the_settings_are_the_last_sentence() {
     .unwrap();
     let all = "Otherwise: the unit can be returned for 30 days from shipping, unless the line has the tag \
         FinalSale, gift-card, Thirdparty or Clearance; return shipping by mail-back costs 5.95 EUR, and nothing \
-        if every unit is exchanged; the shopper can keep nothing; units heavier than 20 do not come back by \
+        if every unit is exchanged; the shopper can keep nothing; units heavier than 20 cannot be returned by \
         express-returns; a gift card has a bonus of 5.00 EUR.";
     assert_eq!(of_settings(&settings), all);
 }
