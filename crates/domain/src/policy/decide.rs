@@ -231,10 +231,14 @@ impl<'a> UnitPolicy<'a> {
         };
         let Keep { up_to_cents, currency } = keep;
         let currency = currency.as_ref().unwrap_or(&self.at.settings.currency);
-        if self.facts.order.currency.code() == currency && paid_cents <= *up_to_cents {
+        if self.facts.order.currency.code() != currency {
+            let detail = "units of an order in this currency cannot be kept";
+            return refuse_by(rule, IneligibleCode::KeepNotAllowed, detail);
+        }
+        if paid_cents <= *up_to_cents {
             return None;
         }
-        let detail = "with the units kept before, the return costs more than shoppers can keep";
+        let detail = "the units that the shopper would keep of the order cost too much together";
         refuse_by(rule, IneligibleCode::KeepNotAllowed, detail)
     }
 

@@ -79,7 +79,10 @@ async fn a_button_changes_the_draft_and_saves_nothing() {
     assert_eq!(hidden(&page, "version"), "1");
     let (_, _, page) = edit("down b").await;
     // In this order the second rule never decides anything.
-    assert!(page.contains("Never decides anything: a always decides first."), "{page}");
+    assert!(
+        page.contains("Never decides anything, because earlier rules always decide: a."),
+        "{page}"
+    );
     let (_, _, page) = edit("insert faulty-goods").await;
     assert!(page.contains("<strong>faulty-goods</strong>"), "{page}");
     assert_eq!(edit("sort a").await.0, StatusCode::BAD_REQUEST);

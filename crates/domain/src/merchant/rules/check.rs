@@ -77,7 +77,9 @@ impl Policy {
             Some(PolicyWarning {
                 field: format!("$.policy.rules[{index}]"),
                 rule: rule.id.clone(),
-                detail: format!("never decides anything: {names} always decides first"),
+                detail: format!(
+                    "never decides anything, because earlier rules always decide: {names}"
+                ),
             })
         };
         self.rules.iter().enumerate().filter_map(warning).collect()

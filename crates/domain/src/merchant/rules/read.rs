@@ -294,7 +294,7 @@ fn read_review(review: &Object<'_>) -> Option<Review> {
     for name in ["within_days", "then"] {
         match (required, review.has(name)) {
             (Some(true), false) => review.missing(name),
-            (Some(false), true) => review.invalid(name, "comes only with a required review"),
+            (Some(false), true) => review.invalid(name, "must be left out if required is false"),
             _ => {}
         }
     }

@@ -114,7 +114,7 @@ fn every_fault_of_a_rule_has_its_path() {
             $.policy.rules[1].then.review.then: missing_field
             $.policy.rules[1].then.return_to: invalid (must have 1 to 63 characters)
             $.policy.rules[2].id: invalid (another rule has the same id)
-            $.policy.rules[2].then.review.within_days: invalid (comes only with a required review)
+            $.policy.rules[2].then.review.within_days: invalid (must be left out if required is false)
             $.policy.shoppers.Blocked: invalid (the name must have 1 to 64 lower-case letters, digits and hyphens)
             $.policy.shoppers.some[0]: invalid (must be the SHA-256 digest of an e-mail address, as 64 lower-case hexadecimal digits)"#]],
     );
@@ -244,9 +244,9 @@ fn a_rule_that_never_decides_anything_is_a_warning() {
             { "id": "reno-again", "when": { "line_tags": ["sale"] }, "then": { "return_to": "reno" } },
         ]),
         &expect![[r#"
-            $.policy.rules[1] sale-again: never decides anything: sale always decides first
-            $.policy.rules[5] last: never decides anything: without-tag always decides first
-            $.policy.rules[7] reno-again: never decides anything: reno always decides first
+            $.policy.rules[1] sale-again: never decides anything, because earlier rules always decide: sale
+            $.policy.rules[5] last: never decides anything, because earlier rules always decide: without-tag
+            $.policy.rules[7] reno-again: never decides anything, because earlier rules always decide: reno
         "#]],
     );
     check_warnings(
@@ -262,8 +262,8 @@ fn a_rule_that_never_decides_anything_is_a_warning() {
             { "id": "zero", "then": { "costs": [{ "method": "mail-back", "shipping_cost_cents": 0 }] } },
         ]),
         &expect![[r#"
-            $.policy.rules[1] covered: never decides anything: free always decides first
-            $.policy.rules[4] usd-again: never decides anything: usd always decides first
+            $.policy.rules[1] covered: never decides anything, because earlier rules always decide: free
+            $.policy.rules[4] usd-again: never decides anything, because earlier rules always decide: usd
         "#]],
     );
 }

@@ -189,9 +189,11 @@ fn shoppers_can_keep_units_up_to_the_sum_of_the_return() {
         decide(&rules, unchanged, &choice)
     };
     assert_eq!(keep(json!({ "up_to_cents": 1500 }), 1_500), "possible");
-    let refused = "keep_not_allowed by small: with the units kept before, the return costs more than shoppers can keep";
-    assert_eq!(keep(json!({ "up_to_cents": 1500 }), 1_501), refused);
-    assert_eq!(keep(json!({ "up_to_cents": 1500, "currency": "EUR" }), 1), refused);
+    let too_much = "keep_not_allowed by small: \
+                    the units that the shopper would keep of the order cost too much together";
+    assert_eq!(keep(json!({ "up_to_cents": 1500 }), 1_501), too_much);
+    let foreign = "keep_not_allowed by small: units of an order in this currency cannot be kept";
+    assert_eq!(keep(json!({ "up_to_cents": 1500, "currency": "EUR" }), 1), foreign);
 }
 
 #[test]
