@@ -11,7 +11,7 @@
 //! ```
 //!
 //! One replica does this. A deadline and its effect are one transaction, so a process that is killed loses and repeats
-//! nothing. Up to [`BATCH`] deadlines share a transaction, which skips locked rows. If none of them can be worked off,
+//! nothing. Up to [`BATCH`] deadlines share a transaction, which skips locked rows. If none of them can be processed,
 //! each gets a transaction of its own, which waits a moment for locks: one of them may be too large for a batch, or fail.
 //!
 //! See docs/decisions/deadlines.md.
@@ -86,7 +86,7 @@ pub(crate) struct DeadlineWorker {
     /// Whether all merchants of the last change are in `compared`.
     all_compared: bool,
     merchant_changes: watch::Receiver<u64>,
-    /// Deadlines that are still worked off one by one.
+    /// Deadlines that are still processed one by one.
     alone: usize,
     expired: Counter<u64>,
     unreturned: Counter<u64>,
@@ -201,7 +201,7 @@ impl DeadlineWorker {
         let worked = match transaction(conn, async |conn| batch.work_off(conn, most).await).await {
             Ok(worked) => worked,
             Err(error) if processing == Processing::Batch => {
-                tracing::debug!(error = chain(&error), "deadlines are worked off one by one");
+                tracing::debug!(error = chain(&error), "deadlines are processed one by one");
                 Worked { due: BATCH, ..Worked::default() }
             }
             Err(error) => {
@@ -233,7 +233,7 @@ impl DeadlineWorker {
 
 impl LeaderTask for DeadlineWorker {
     const LOCK: i64 = i64::from_be_bytes(*b"deadline");
-    const FAILURE_MESSAGE: &'static str = "deadlines cannot be worked off";
+    const FAILURE_MESSAGE: &'static str = "deadlines cannot be processed";
     type Error = Error;
 
     /// Another replica may have led, or the database may be another one.

@@ -22,7 +22,7 @@ use crate::store::deadlines::{self, StoredDeadline};
 use crate::store::orders::{Projected, ResourceKey, RowLock};
 use crate::store::{self, returns};
 
-/// Longest wait for a lock, of a deadline that is worked off alone.
+/// Longest wait for a lock, of a deadline that is processed alone.
 const LIMIT_LOCK_WAIT: &str = "SET LOCAL lock_timeout = '100ms'";
 
 /// The result of a transaction.
@@ -30,7 +30,7 @@ const LIMIT_LOCK_WAIT: &str = "SET LOCAL lock_timeout = '100ms'";
 pub(super) struct Worked {
     /// Deadlines that were due.
     pub(super) due: usize,
-    /// Deadlines that were worked off, moved or deleted.
+    /// Deadlines that were processed, moved or deleted.
     pub(super) done: usize,
     /// Returns that expired.
     pub(super) expired: u64,
@@ -82,7 +82,7 @@ impl Batch<'_> {
     /// Works off the oldest deadlines that are due, up to `most`.
     ///
     /// In a batch, returns that are locked, or too large together, are left and tried again later. If all are left,
-    /// nothing changes, and the caller works them off alone. Alone, a lock that is not free in time is an error, and
+    /// nothing changes, and the caller processes them alone. Alone, a lock that is not free in time is an error, and
     /// the caller postpones the deadline.
     pub(super) async fn work_off(
         &self,

@@ -171,7 +171,7 @@ impl TestEngine {
         }
     }
 
-    /// Lets the deadline of a return pass, while the service works off deadlines too.
+    /// Lets the deadline of a return pass, while the service processes deadlines too.
     async fn expire(&self, rma: &str, model: &Model) -> Result<(), Error> {
         let mut worker = DeadlineWorker::new(&self.app);
         let mut conn = self.app.pool.dedicated().await?;
@@ -189,7 +189,7 @@ impl TestEngine {
              WHERE merchant = '{}' AND rma_identifier = '{rma}' AND started_at = '2000-01-01'",
             model.id()
         );
-        eventually("the deadline is worked off", Duration::from_secs(300), || async {
+        eventually("the deadline is processed", Duration::from_secs(300), || async {
             (self.database.count(&passed).await == 0).then_some(())
         })
         .await;
