@@ -167,7 +167,7 @@ endpoints:
             let file = format!("merchant: acme\nname: Acme\n{rules}{warehouses}");
             let file = MerchantFile::parse(&file, Path::new("")).unwrap();
             let plan = Plan::new(&file, merchant, &[], false).unwrap();
-            let error = super::check(&plan, merchant).err().map(|error| error.to_string());
+            let error = check(&plan, merchant).err().map(|error| error.to_string());
             assert_eq!(error.unwrap_or_default(), expected);
         };
         let unknown = format!("{place}: the merchant has no warehouse reno");
