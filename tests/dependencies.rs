@@ -33,7 +33,8 @@ const ALLOWED: [(&str, &[&str]); 20] = [
 ];
 
 /// Libraries that a single crate wraps for all others.
-const WRAPPED: [(&str, &str); 2] = [("lapin", "messaging"), ("backoff", "platform")];
+const WRAPPED: [(&str, &str); 3] =
+    [("lapin", "messaging"), ("backoff", "platform"), ("lettre", "delivery")];
 
 fn packages() -> Vec<Value> {
     let cargo = Command::new(env!("CARGO"))

@@ -27,6 +27,7 @@ use crate::dispatcher::Dispatcher;
 use crate::endpoint_reports;
 use crate::endpoints::Endpoints;
 use crate::engine::{Engine, MAX_LISTENERS, MAX_LISTENERS_OF_MERCHANT, reconnect_backoff};
+use crate::mail::Mailer;
 use crate::metrics::Metrics;
 use crate::observer::SettlementObserver;
 use crate::overdue_metrics;
@@ -69,9 +70,32 @@ impl Deliveries {
         Self::start_observed(Arc::new(()), outbox, process, shared, kinds, settings)
     }
 
+    /// Starts like [`Deliveries::start`], with a mailer for messages of the kind `mail`.
+    pub fn start_with_mail(
+        mailer: Option<Mailer>,
+        outbox: &Outbox,
+        process: &Process,
+        shared: (&Broker, &Arc<Merchants>, &Arc<Sealer>),
+        kinds: &[MessageKind],
+        settings: Settings,
+    ) -> anyhow::Result<Self> {
+        Self::start_engine((Arc::new(()), mailer), outbox, process, shared, kinds, settings)
+    }
+
     /// Starts like [`Deliveries::start`], with an observer of settled deliveries.
     pub fn start_observed(
         observer: Arc<dyn SettlementObserver>,
+        outbox: &Outbox,
+        process: &Process,
+        shared: (&Broker, &Arc<Merchants>, &Arc<Sealer>),
+        kinds: &[MessageKind],
+        settings: Settings,
+    ) -> anyhow::Result<Self> {
+        Self::start_engine((observer, None), outbox, process, shared, kinds, settings)
+    }
+
+    fn start_engine(
+        (observer, mailer): (Arc<dyn SettlementObserver>, Option<Mailer>),
         outbox: &Outbox,
         process: &Process,
         (broker, merchants, sealer): (&Broker, &Arc<Merchants>, &Arc<Sealer>),
@@ -86,6 +110,7 @@ impl Deliveries {
             merchants: merchants.clone(),
             endpoints: Endpoints::new(merchants.clone(), sealer.clone()),
             endpoint_client: settings.endpoint_client()?,
+            mailer,
             schedule: settings.schedule()?,
             inflight_budget: MemoryBudget::new(settings.max_inflight_bytes),
             outbox: outbox.clone(),
@@ -118,6 +143,11 @@ impl Deliveries {
             process.tasks.spawn("sender", sender);
         }
         Ok(Self(engine))
+    }
+
+    /// Whether messages of the kind `mail` can be sent.
+    pub fn sends_mail(&self) -> bool {
+        self.0.mailer.is_some()
     }
 
     /// The merchant, as this service knows it.

@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use crate::attempt::EndpointClient;
 use crate::endpoints::Endpoints;
+use crate::mail::Mailer;
 use crate::metrics::Metrics;
 use crate::observer::SettlementObserver;
 use crate::outcome::Schedule;
@@ -37,6 +38,8 @@ pub(crate) struct Engine {
     pub(crate) merchants: Arc<Merchants>,
     pub(crate) endpoints: Endpoints,
     pub(crate) endpoint_client: EndpointClient,
+    /// Absent if no mails are sent.
+    pub(crate) mailer: Option<Mailer>,
     pub(crate) schedule: Schedule,
     pub(crate) inflight_budget: MemoryBudget,
     pub(crate) outbox: Outbox,

@@ -1,4 +1,4 @@
-//! The webhook engine: delivers messages to merchants' endpoints, signed, retried and in order.
+//! The engine of messages: delivers them to merchants' endpoints, signed, retried and in order, and sends mails.
 //!
 //! PostgreSQL is the schedule and the record, RabbitMQ the transport. A message is delivered, or becomes a dead
 //! letter; it is never lost. Its way:
@@ -11,7 +11,7 @@
 //!    (`work_queues.rs`, `queue_publisher.rs`).
 //! 3. A sender, on any replica, receives the message when there is memory for it (`sender/queue_source.rs`),
 //!    checks a possible duplicate (`sender/claims.rs`) and makes the attempt (`sender/run_attempt.rs`,
-//!    `attempt.rs`).
+//!    `attempt.rs`; for mails `mail.rs`).
 //! 4. `outcome::decide` turns the outcome into a decision: delivered, a retry at a time, or dead.
 //! 5. The settle queue collects results (`sender/settle_queue.rs`); the settler stores a batch of them in one
 //!    transaction (`settler.rs`, `store/settle.rs`): the delivery is deleted or ready again
@@ -43,6 +43,7 @@ mod dispatcher;
 mod endpoint_reports;
 mod engine;
 mod histogram;
+mod mail;
 mod metrics;
 mod observer;
 mod overdue_metrics;
@@ -66,6 +67,7 @@ use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 
 pub use admin::routes;
 pub use deliveries::Deliveries;
+pub use mail::{MailSettings, Mailer};
 pub use observer::SettlementObserver;
 pub use outcome::Decision;
 pub use settings::Settings;
@@ -78,6 +80,9 @@ pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/d
 
 /// The tag of [`routes`] in API documents, with its description.
 pub const TAG: (&str, &str) = ("deliveries", "Messages to merchants, their attempts and replays");
+
+/// Defaults of section `[mail]`, for services that send mails.
+pub const MAIL_DEFAULTS: &str = include_str!("../mail.toml");
 
 /// Defaults of section `[delivery]`.
 pub const DEFAULTS: &str = include_str!("../default.toml");

@@ -53,6 +53,16 @@ pub enum Outcome {
     },
     /// The merchant's token server issued no token, so no request was made.
     TokenRefused(String),
+    /// The mail server refused a mail for now, or our credentials.
+    MailDeferred {
+        status: u16,
+        text: String,
+    },
+    /// The mail server refused a mail for good. Without a status, no server could send it.
+    MailRefused {
+        status: Option<u16>,
+        text: String,
+    },
 }
 
 /// State of a message after an attempt.
@@ -81,6 +91,7 @@ pub fn decide(
 ) -> Decision {
     let retry_after = match outcome {
         Outcome::Delivered { .. } => return Decision::Delivered,
+        Outcome::MailRefused { .. } => return Decision::Dead,
         Outcome::Rejected { retry_after, .. } | Outcome::AlreadyExists { retry_after } => {
             *retry_after
         }
@@ -91,7 +102,8 @@ pub fn decide(
         | Outcome::TlsFailed(_)
         | Outcome::AddressRefused(_)
         | Outcome::ResponseTooLarge { .. }
-        | Outcome::TokenRefused(_) => None,
+        | Outcome::TokenRefused(_)
+        | Outcome::MailDeferred { .. } => None,
     };
     let Some(delay) = schedule.delay_after(number, jitter) else { return Decision::Dead };
     let delay = TimeDelta::from_std(delay).unwrap_or(TimeDelta::MAX);
@@ -131,13 +143,15 @@ impl Outcome {
         self.into()
     }
 
-    /// HTTP status code; `None` when there was no response.
+    /// HTTP or SMTP status code; `None` when there was no response.
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Delivered { status }
             | Self::Rejected { status, .. }
             | Self::Redirected { status }
-            | Self::ResponseTooLarge { status } => Some(*status),
+            | Self::ResponseTooLarge { status }
+            | Self::MailDeferred { status, .. } => Some(*status),
+            Self::MailRefused { status, .. } => *status,
             Self::Unauthorized => Some(401),
             Self::AlreadyExists { .. } => Some(409),
             Self::TimedOut
@@ -171,6 +185,8 @@ impl Outcome {
                 format!("responded with {status} and a body that is too large")
             }
             Self::TokenRefused(why) => format!("no token: {why}"),
+            Self::MailDeferred { text, .. } => format!("refused for now: {text}"),
+            Self::MailRefused { text, .. } => format!("refused: {text}"),
         })
     }
 
@@ -178,9 +194,13 @@ impl Outcome {
     pub fn signal(&self) -> Signal {
         match self {
             Self::Delivered { .. } => Signal::Grow,
+            // The server closes, or refuses our credentials.
+            Self::MailDeferred { status: 421 | 500.., .. } => Signal::Shrink,
             Self::Rejected { status: 400 | 409 | 413 | 415 | 422, .. }
             | Self::AlreadyExists { .. }
-            | Self::ResponseTooLarge { .. } => Signal::Hold,
+            | Self::ResponseTooLarge { .. }
+            | Self::MailRefused { .. }
+            | Self::MailDeferred { .. } => Signal::Hold,
             Self::Unauthorized
             | Self::Rejected { .. }
             | Self::Redirected { .. }

@@ -25,7 +25,7 @@ use crate::engine::Engine;
 use crate::queue_message::QueueMessage;
 use crate::settlement::Settlement;
 use attempts::Attempts;
-use claims::{extract_paused, still_claimed};
+use claims::{extract_limited, extract_paused, still_claimed};
 use queue_source::QueueSource;
 use settle_queue::SettleQueue;
 
@@ -115,11 +115,12 @@ impl Sender {
                 }
             }
         }
-        let paused = extract_paused(&self.engine, &mut messages);
+        let mut released = extract_paused(&self.engine, &mut messages);
+        released.extend(extract_limited(&self.engine, &mut messages));
         messages.into_iter().for_each(|message| self.start(message));
         // Last, because it may wait for the database.
-        if !paused.is_empty() {
-            self.engine.release_claims(&paused).await;
+        if !released.is_empty() {
+            self.engine.release_claims(&released).await;
         }
         self.source.acknowledge_group().await
     }

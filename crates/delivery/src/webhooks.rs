@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn the_guide_lists_the_versions_and_the_default_path_of_every_kind() {
-        for kind in MessageKind::ALL {
+        for kind in MessageKind::WEBHOOKS {
             let versions: Vec<_> = kind.versions().iter().map(ToString::to_string).collect();
             let row = format!("| `{kind}` | {} | `{}` |", versions.join(", "), kind.default_path());
             assert!(GUIDE.contains(&row), "{row}");
@@ -189,7 +189,7 @@ mod tests {
     fn the_sample_of_every_kind_is_among_the_sample_messages() {
         let blocks = SAMPLES.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next());
         let bodies: Vec<Value> = blocks.map(|text| serde_json::from_str(text).unwrap()).collect();
-        for kind in MessageKind::ALL {
+        for kind in MessageKind::WEBHOOKS {
             let sample: Value = serde_json::from_str(sample(kind)).unwrap();
             assert!(bodies.contains(&sample), "the sample of {kind} is not among the messages");
         }

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The outcomes of an attempt, as the attempt log, metrics, reports and filters name them.
-pub const OUTCOMES: [&str; 11] = [
+pub const OUTCOMES: [&str; 13] = [
     "delivered",
     "unauthorized",
     "rejected",
@@ -25,6 +25,8 @@ pub const OUTCOMES: [&str; 11] = [
     "address_refused",
     "response_too_large",
     "token_refused",
+    "mail_deferred",
+    "mail_refused",
 ];
 
 /// All delivery attempts of a message failed. An operator can replay it.
@@ -38,7 +40,7 @@ pub struct DeliveryDead {
     /// The dead-letter queue of the message.
     pub queue: String,
     pub attempts: u32,
-    /// The HTTP status code of the last attempt, if the endpoint responded.
+    /// The HTTP or SMTP status code of the last attempt, if the endpoint or the mail server responded.
     pub status: Option<u16>,
     pub outcome: String,
     pub detail: String,

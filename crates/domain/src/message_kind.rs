@@ -1,4 +1,4 @@
-//! The kinds of message that Backhaul sends to merchants, as one table.
+//! The kinds of message that Backhaul sends to merchants and by mail, as one table.
 //!
 //! A kind determines the queue, the default path and the versions of its messages. Merchants and
 //! operators rely on these values: a row never changes, except that it gets a further version.
@@ -41,6 +41,8 @@ crate::words! {
         DropShipmentCancellation,
         DropShipmentPartialCancellation,
         Notice,
+        /// A mail to a person. It goes to the SMTP server of the installation.
+        Mail,
     }
 }
 
@@ -73,7 +75,20 @@ macro_rules! row {
 }
 
 impl MessageKind {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
+        Self::Rma,
+        Self::ExchangeOrder,
+        Self::OutboundAsn,
+        Self::InventoryReceipt,
+        Self::DropShipmentConfirmation,
+        Self::DropShipmentCancellation,
+        Self::DropShipmentPartialCancellation,
+        Self::Notice,
+        Self::Mail,
+    ];
+
+    /// The kinds that go to endpoints of merchants, as HTTP requests.
+    pub const WEBHOOKS: [Self; 8] = [
         Self::Rma,
         Self::ExchangeOrder,
         Self::OutboundAsn,
@@ -94,7 +109,8 @@ impl MessageKind {
             | Self::DropShipmentConfirmation
             | Self::DropShipmentCancellation
             | Self::DropShipmentPartialCancellation
-            | Self::Notice => false,
+            | Self::Notice
+            | Self::Mail => false,
         }
     }
 
@@ -116,6 +132,7 @@ impl MessageKind {
                 [1]
             ),
             Self::Notice => row!("notice", "/notices", [1]),
+            Self::Mail => row!("mail", "", [1]),
         }
     }
 
@@ -129,7 +146,7 @@ impl MessageKind {
         self.row().dead_letter_queue
     }
 
-    /// The path of the merchant's endpoint, unless configured otherwise.
+    /// The path of the merchant's endpoint, unless configured otherwise. Mail has none.
     pub const fn default_path(self) -> &'static str {
         self.row().path
     }
@@ -168,8 +185,15 @@ mod tests {
             drop-shipment-cancellation | notify.drop-shipment-cancellation | /drop_shipment_cancellation | 1
             drop-shipment-partial-cancellation | notify.drop-shipment-partial-cancellation | /drop_shipment_partial_cancellation | 1
             notice | notify.notice | /notices | 1
+            mail | notify.mail |  | 1
         "#]]
         .assert_eq(&table);
+    }
+
+    #[test]
+    fn every_kind_but_mail_goes_to_an_endpoint() {
+        let webhooks = MessageKind::ALL.into_iter().filter(|kind| *kind != MessageKind::Mail);
+        assert!(webhooks.eq(MessageKind::WEBHOOKS));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::mail::{Mail, escape_html};
 use crate::merchant::Interface;
 
 crate::words! {
@@ -122,6 +123,33 @@ impl Notice {
         let text = text(event, interface, &facts);
         let NoticeFacts { count, first_at, last_at, statuses } = facts;
         Self { text, event, interface, count, first_at, last_at, statuses, console_url }
+    }
+
+    /// The notice as a mail to a contact of the merchant with this name.
+    pub fn mail(&self, merchant: &str, to: &str) -> Mail {
+        let Self { text, event, interface, console_url, .. } = self;
+        let subject = match event {
+            NoticeEvent::EndpointFailing => "fails",
+            NoticeEvent::EndpointDisabled => "was paused",
+            NoticeEvent::EndpointRecovered => "works again",
+            NoticeEvent::DeliveryDead => "did not accept messages",
+        };
+        let reason =
+            format!("You get this mail because you are the support contact of {merchant}.");
+        let [text_in_html, url_in_html, reason_in_html] =
+            [text, console_url, &reason].map(|text| escape_html(text));
+        Mail {
+            to: to.to_owned(),
+            subject: format!("{merchant}: endpoint {interface} {subject}"),
+            text: format!("{text}\n\n{console_url}\n\n-- \n{reason}\n"),
+            html: format!(
+                "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\">\
+                 <meta name=\"color-scheme\" content=\"light dark\"><title></title></head>\
+                 <body style=\"font-family:sans-serif;line-height:1.5;max-width:600px;margin:0 auto;\
+                 padding:16px\"><p>{text_in_html}</p><p><a href=\"{url_in_html}\">Open the console</a></p>\
+                 <p style=\"font-size:13px\">{reason_in_html}</p></body></html>"
+            ),
+        }
     }
 }
 

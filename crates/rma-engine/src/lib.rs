@@ -4,8 +4,8 @@
 //! `delivery.dead.v1`, `endpoint.health_changed.v1`, `endpoint.paused.v1`, `merchant.changed.v1` and
 //! `token.revoked.v1`, publishes `return.confirmed.v1`, `exchange.renamed.v1`, `returns.erased.v1`,
 //! `shopper.erasure_confirmed.v1`, `delivery.dead.v1` and `endpoint.health_changed.v1`, and sends merchants an RMA
-//! message for each change of a return that they can see, and notices about their own endpoints. Shoppers prove here
-//! that they know an order, and then return its units.
+//! message for each change of a return that they can see, and notices about their own endpoints, also by mail.
+//! Shoppers prove here that they know an order, and then return its units.
 //!
 //! It guarantees that a unit is in at most one return, also under concurrent requests; that
 //! merchants receive each committed change once, in order, and no uncommitted change; and that
@@ -37,7 +37,7 @@ mod store;
 use std::sync::Arc;
 
 use actix_web::web;
-use delivery::Deliveries;
+use delivery::{Deliveries, Mailer};
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use domain::message_kind::MessageKind;
 use merchants::Merchants;
@@ -90,6 +90,7 @@ impl Service for App {
         messaging::DEFAULTS,
         identity::DEFAULTS,
         delivery::DEFAULTS,
+        delivery::MAIL_DEFAULTS,
         include_str!("../default.toml"),
     ];
     type Settings = Settings;
@@ -125,14 +126,16 @@ impl Service for App {
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.start_refreshing_keys(&identity, &process.tasks)?;
         let sealer = Arc::new(Sealer::new(&settings.sealing)?);
-        let kinds = [MessageKind::Rma, MessageKind::Notice];
+        let kinds = [MessageKind::Rma, MessageKind::Notice, MessageKind::Mail];
         let topology = Topology::of_service(Self::NAME, &kinds, &broker.namespace);
         let broker = Broker::start(Self::NAME, process, broker, topology);
         let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
         let outbox = broker.start_relay(Self::NAME, process);
         let backlog = Backlog::new(Self::NAME, process, &broker, &kinds);
+        let mailer = Mailer::new(&settings.mail)?;
+        let shared = (&broker, &merchants, &sealer);
         let deliveries =
-            Deliveries::start(&outbox, process, &broker, &merchants, &sealer, &kinds, delivery)?;
+            Deliveries::start_with_mail(mailer, &outbox, process, shared, &kinds, delivery)?;
         let new_returns = ReturnHandler {
             clock: process.clock.clone(),
             outbox: outbox.clone(),

@@ -5,9 +5,12 @@
 //! ```
 //!
 //! The first facts are due after a minute, in which others join them, and further ones an hour after the last notice.
-//! A failure and its recovery cancel each other out while neither is told. A merchant without an endpoint for notices
-//! is told nothing, and is not told later either. Facts about the endpoint for notices are left out: each notice that
-//! it does not accept would be the fact of another one.
+//! A failure and its recovery cancel each other out while neither is told.
+//!
+//! A merchant is told by a message to its endpoint for notices, and by a mail to its support contact if this
+//! installation sends mails. A merchant that has neither is told nothing, and is not told later either. Of the endpoint
+//! for notices itself only the mail tells: each message that it does not accept would be the fact of another one.
+//! Nothing tells of mails.
 //!
 //! See docs/decisions/notices.md.
 
@@ -72,7 +75,7 @@ impl NewFacts {
     }
 
     fn add(&mut self, key: NoticeKey, fact: NoticeFacts) {
-        if key.interface != NOTICES {
+        if key.interface != Interface::Message(MessageKind::Mail) {
             self.0.push((key, fact));
         }
     }
@@ -176,10 +179,11 @@ impl Teller {
             let mut messages = Vec::new();
             for notice in &mut due {
                 let Some(pending) = notice.pending.take() else { continue };
-                if let Some(message) = self.message(&notice.key, pending.facts)? {
-                    messages.push(message);
+                let told = self.messages(&notice.key, pending.facts)?;
+                if !told.is_empty() {
                     notice.told_at = Some(now);
                 }
+                messages.extend(told);
             }
             notices::save(conn, &due).await?;
             self.deliveries.append(conn, now, &messages).await?;
@@ -188,30 +192,46 @@ impl Teller {
         .await
     }
 
-    /// The message, if the merchant has an endpoint for it. The base URL alone is none: the merchant may not know
-    /// notices.
-    fn message(
+    /// The message to the endpoint for notices and the mail, as far as the merchant has an endpoint and a contact.
+    fn messages(
         &self,
         key: &NoticeKey,
         facts: NoticeFacts,
-    ) -> Result<Option<NewMessage>, DatabaseError> {
+    ) -> Result<Vec<NewMessage>, DatabaseError> {
         let NoticeKey { merchant, interface, event } = key;
-        let known = self.deliveries.merchant(merchant);
-        let has_endpoint = known.is_some_and(|merchant| merchant.endpoints.contains_key(&NOTICES));
-        if !has_endpoint {
-            return Ok(None);
-        }
+        let Some(known) = self.deliveries.merchant(merchant) else { return Ok(Vec::new()) };
         let notice = Notice::new(*event, *interface, facts, self.console_url(key));
-        let body = serde_json::to_vec(&notice)
-            .map_err(|error| diesel::result::Error::SerializationError(error.into()))?;
-        Ok(Some(NewMessage {
+        let has_endpoint = known.endpoints.contains_key(&NOTICES) && *interface != NOTICES;
+        let contact = known.settings.support_contact.as_ref();
+        let contact = contact.filter(|_| self.deliveries.sends_mail());
+        let mail = contact.map(|contact| notice.mail(&known.settings.name, &contact.email));
+        let webhook = has_endpoint.then(|| {
+            let ordering_key = format!("endpoint:{interface}");
+            self.message(key, MessageKind::Notice, ordering_key, serde_json::to_vec(&notice))
+        });
+        let mail = mail.map(|mail| {
+            let ordering_key = format!("mail:endpoint:{interface}");
+            self.message(key, MessageKind::Mail, ordering_key, serde_json::to_vec(&mail))
+        });
+        webhook.into_iter().chain(mail).collect()
+    }
+
+    fn message(
+        &self,
+        NoticeKey { merchant, event, .. }: &NoticeKey,
+        kind: MessageKind,
+        ordering_key: String,
+        body: serde_json::Result<Vec<u8>>,
+    ) -> Result<NewMessage, DatabaseError> {
+        let body = body.map_err(|error| diesel::result::Error::SerializationError(error.into()))?;
+        Ok(NewMessage {
             merchant: merchant.clone(),
-            kind: MessageKind::Notice,
-            version: self.deliveries.message_version(merchant, MessageKind::Notice),
-            ordering_key: Some(format!("endpoint:{interface}")),
+            kind,
+            version: self.deliveries.message_version(merchant, kind),
+            ordering_key: Some(ordering_key),
             event: event.as_str().to_owned(),
             body: body.into(),
-        }))
+        })
     }
 
     /// The page of the console about the facts.

@@ -21,6 +21,7 @@ const MAX_LATENCY: u64 = 10 * SECOND;
 pub struct Settings {
     pub(crate) broker: messaging::Settings,
     pub(crate) delivery: delivery::Settings,
+    pub(crate) mail: delivery::MailSettings,
     pub(crate) identity: identity::Settings,
     pub(crate) idempotency: idempotency::Settings,
     pub(crate) sealing: sealing::Settings,

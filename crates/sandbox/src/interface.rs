@@ -24,7 +24,7 @@ impl<'p> Interface<'p> {
         {
             return Some(Self::Variants { variant_identifier });
         }
-        MessageKind::ALL
+        MessageKind::WEBHOOKS
             .into_iter()
             .find(|kind| path.ends_with(kind.default_path()))
             .map(Self::Message)
@@ -32,7 +32,7 @@ impl<'p> Interface<'p> {
 
     /// A list of all endpoints, for error messages.
     pub(crate) fn list() -> String {
-        let messages = MessageKind::ALL.map(MessageKind::default_path).join(", ");
+        let messages = MessageKind::WEBHOOKS.map(MessageKind::default_path).join(", ");
         format!(
             "the endpoints are {messages}, /sku/{{variant_identifier}}/variants and /oauth/token"
         )
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn endpoints_are_found_below_any_prefix() {
-        for kind in MessageKind::ALL {
+        for kind in MessageKind::WEBHOOKS {
             check(kind.default_path(), Some(Interface::Message(kind)));
             check(&format!("/a/b{}", kind.default_path()), Some(Interface::Message(kind)));
         }

@@ -111,7 +111,7 @@ pub async fn publish_merchant(namespace: &Namespace, service: &str, merchant: Me
 /// Messages are sent only after the test sets a base URL.
 pub fn merchant(identifier: &str) -> Merchant {
     let mut merchant = Merchant::new(identifier.parse().unwrap(), Settings::new(identifier));
-    for kind in MessageKind::ALL {
+    for kind in MessageKind::WEBHOOKS {
         let endpoint = Endpoint {
             url: None,
             path: None,

@@ -20,6 +20,7 @@ mod forms;
 mod issuer;
 mod listener;
 mod locks;
+mod mail_server;
 mod reads;
 mod refusals;
 mod replica;
@@ -42,6 +43,7 @@ pub use forms::{check_compressed_forms, check_slow_form, check_unfinished_forms}
 pub use issuer::{Issuer, merchant, publish_merchant};
 pub use listener::Listener;
 pub use locks::check_requests_about_locked_rows;
+pub use mail_server::MailServer;
 pub use reads::{Reads, fill_rows, reads};
 pub use refusals::check_database_refusals;
 pub use replica::{CRASH_SETTINGS, MEMORY_LIMIT_KIB, Replica, free_port};

@@ -7,7 +7,7 @@ use strum::VariantArray as _;
 use crate::filter::{Condition, Kind, Options, or_any};
 
 /// The outcomes of an attempt, in the API and in words.
-pub(crate) const OUTCOMES: [(&str, &str); 11] = [
+pub(crate) const OUTCOMES: [(&str, &str); 13] = [
     ("delivered", "delivered"),
     ("rejected", "rejected (4xx or 5xx)"),
     ("timed_out", "timed out"),
@@ -19,6 +19,8 @@ pub(crate) const OUTCOMES: [(&str, &str); 11] = [
     ("address_refused", "address not allowed"),
     ("response_too_large", "response too large"),
     ("token_refused", "no token from the merchant"),
+    ("mail_deferred", "mail refused for now (4xx)"),
+    ("mail_refused", "mail refused"),
 ];
 
 pub(crate) fn outcome_words(outcome: &str) -> &str {

@@ -109,6 +109,9 @@ fn next_step(delivery: &DeliveryView, next: Option<&str>) -> String {
 /// The reason why an attempt failed, as the end of a sentence.
 fn reason(attempt: &AttemptView) -> String {
     let reason = match (attempt.outcome.as_str(), attempt.status) {
+        ("mail_deferred" | "mail_refused", _) => {
+            return format!("the mail server {}", attempt.detail);
+        }
         ("response_too_large", _) => "the response of the endpoint was too large",
         (_, Some(status)) => return format!("the endpoint responded with {status}"),
         ("timed_out", _) => "the endpoint did not respond in time",

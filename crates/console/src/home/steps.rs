@@ -89,11 +89,12 @@ pub(super) fn order_step(facts: &Facts, ago: impl Fn(DateTime<Utc>) -> String) -
 
 pub(super) fn endpoint_step(facts: &Facts, endpoints: String) -> Step {
     let set = evidence(&facts.merchant, |merchant| {
-        let set =
-            MessageKind::ALL.iter().filter(|kind| merchant.endpoints.contains_key(kind.name()));
+        let set = MessageKind::WEBHOOKS
+            .iter()
+            .filter(|kind| merchant.endpoints.contains_key(kind.name()));
         let set = set.count();
         (set > 0).then(|| {
-            format!("{set} of {} kinds of message have an endpoint.", MessageKind::ALL.len())
+            format!("{set} of {} kinds of message have an endpoint.", MessageKind::WEBHOOKS.len())
         })
     });
     let text = "Tell Backhaul the URLs that receive messages. Each endpoint gets a secret that signs \

@@ -1,8 +1,11 @@
 //! Notices about the endpoints of a merchant: what it was told, and when.
 
+use std::cmp::Reverse;
+
 use api::delivery::{DeliveryView, State};
 use chrono::{DateTime, Utc};
 use domain::message_kind::MessageKind;
+use futures_util::future::join;
 use pages::api::Service;
 
 use crate::{
@@ -16,11 +19,28 @@ use crate::{
 };
 
 /// The newest notices, which the page shows.
-const SHOWN: &str = "10";
+const SHOWN: usize = 10;
 
-/// Loads the newest notices. An rma-engine of an earlier version has none.
+/// Loads the newest notices and the mails with notices. An rma-engine of an earlier version has none.
 pub(super) async fn load(signed_in: &SignedIn, merchant: &str) -> Result<Loaded<Entry>, PageError> {
-    let query = [("merchant", merchant), ("kind", MessageKind::Notice.name()), ("limit", SHOWN)];
+    let messages = of_kind(signed_in, merchant, MessageKind::Notice);
+    let mails = of_kind(signed_in, merchant, MessageKind::Mail);
+    let (messages, mails) = join(messages, mails).await;
+    let Loaded { mut entries, missing } = messages?;
+    entries.extend(mails?.entries);
+    // Ids begin with the time.
+    entries.sort_by_key(|entry| Reverse(entry.delivery.id));
+    entries.truncate(SHOWN);
+    Ok(Loaded { entries, missing })
+}
+
+async fn of_kind(
+    signed_in: &SignedIn,
+    merchant: &str,
+    kind: MessageKind,
+) -> Result<Loaded<Entry>, PageError> {
+    let limit = SHOWN.to_string();
+    let query = [("merchant", merchant), ("kind", kind.name()), ("limit", &limit)];
     let services = [Service::RmaEngine];
     let api = &signed_in.api;
     let found =
@@ -37,6 +57,9 @@ pub(super) fn table(entries: &[Entry], page: &Page) -> Table {
         .cell("State", |it| badge(it.delivery.tone(), it.delivery.state))
         .head("Notice", |it| link(it.url(), &it.delivery.event))
         .cell("About", |it| text(interface(&it.delivery)))
+        .cell("To", |it| {
+            text(if it.delivery.kind == "mail" { "support contact" } else { "endpoint" })
+        })
         .cell("Told", |it| page.time_or(told_at(&it.delivery), "–"))
         .response(page)
         .table()
@@ -45,7 +68,7 @@ pub(super) fn table(entries: &[Entry], page: &Page) -> Table {
 /// The interface that a notice is about.
 fn interface(notice: &DeliveryView) -> &str {
     let key = notice.ordering_key.as_deref().unwrap_or_default();
-    key.strip_prefix("endpoint:").unwrap_or(key)
+    key.rsplit_once("endpoint:").map_or(key, |(_, interface)| interface)
 }
 
 /// The time at which the merchant accepted a notice.
@@ -71,6 +94,8 @@ mod tests {
             Entry { service: Service::RmaEngine, delivery }
         };
         assert_eq!(told_at(&notice("dead").delivery), None);
+        let mail = fixtures::delivery(&json!({ "ordering_key": "mail:endpoint:rma" }));
+        assert_eq!(interface(&mail), "rma");
         assert!(told_at(&notice("delivered").delivery).is_some());
         let page = fixtures::page(&fixtures::signed_in("operator", None, &json!({})));
         let shown = table(&[notice("delivered")], &page).render().unwrap();

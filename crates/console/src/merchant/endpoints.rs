@@ -175,7 +175,9 @@ fn shown_url(base_url: Option<&str>, endpoint: &EndpointView, interface: Interfa
 /// The service that sends to an endpoint.
 pub(super) fn service_of(interface: Interface) -> Service {
     match interface {
-        Interface::Message(MessageKind::Rma | MessageKind::Notice) => Service::RmaEngine,
+        Interface::Message(MessageKind::Rma | MessageKind::Notice | MessageKind::Mail) => {
+            Service::RmaEngine
+        }
         Interface::Message(MessageKind::ExchangeOrder) | Interface::Variants => Service::Exchange,
         Interface::Message(_) => Service::WarehouseNotifier,
     }
@@ -193,6 +195,7 @@ pub(super) fn title(interface: Interface) -> &'static str {
             MessageKind::DropShipmentCancellation => "Drop shipment cancellations",
             MessageKind::DropShipmentPartialCancellation => "Drop shipment partial cancellations",
             MessageKind::Notice => "Notices",
+            MessageKind::Mail => "Mail",
         },
         Interface::Variants => "Exchange variants",
     }

@@ -74,7 +74,8 @@ pub(crate) async fn check_endpoints(
     let product = VariantIdentifier::parse(query.sku.as_deref().unwrap_or(SAMPLE_SKU))
         .map_err(|error| Error::Malformed(format!("sku: {error}")))?;
     let event = query.event.as_deref().map(find_event).transpose()?;
-    let messages = engine.kinds.iter().map(|kind| Interface::Message(*kind));
+    let kinds = engine.kinds.iter().filter(|kind| **kind != MessageKind::Mail);
+    let messages = kinds.map(|kind| Interface::Message(*kind));
     // The service that places exchange orders also requests variants.
     let variants = engine.kinds.contains(&MessageKind::ExchangeOrder);
     let interfaces = messages

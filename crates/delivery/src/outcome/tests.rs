@@ -85,6 +85,26 @@ fn every_failure_is_retried_five_times_and_then_dead() {
     }
 }
 
+fn deferred(status: u16) -> Outcome {
+    Outcome::MailDeferred { status, text: String::new() }
+}
+
+#[test]
+fn a_mail_that_is_refused_for_good_is_dead_at_once() {
+    for status in [None, Some(550), Some(553), Some(554)] {
+        let refused = Outcome::MailRefused { status, text: "no such user".to_owned() };
+        check(&refused, 1, Decision::Dead);
+        assert_eq!(
+            (refused.status(), refused.detail()),
+            (status, "refused: no such user".to_owned())
+        );
+    }
+    for status in [421, 450, 451, 452, 535] {
+        check(&deferred(status), 1, retry_in(10));
+        check(&deferred(status), 6, Decision::Dead);
+    }
+}
+
 #[test]
 fn a_conflict_of_an_exchange_order_has_a_name_of_its_own() {
     let conflict = status(409).for_kind(MessageKind::ExchangeOrder);
@@ -155,6 +175,12 @@ fn a_rejected_message_does_not_shrink_the_window() {
         (Outcome::TlsFailed(String::new()), Signal::Shrink),
         (Outcome::AddressRefused(GuardError::NoHost), Signal::Shrink),
         (Outcome::TokenRefused(String::new()), Signal::Shrink),
+        // Another recipient may be accepted, but not by a server that closes or refuses our credentials.
+        (deferred(450), Signal::Hold),
+        (deferred(452), Signal::Hold),
+        (deferred(421), Signal::Shrink),
+        (deferred(535), Signal::Shrink),
+        (Outcome::MailRefused { status: Some(550), text: String::new() }, Signal::Hold),
     ] {
         assert_eq!(outcome.signal(), expected, "{outcome:?}");
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use domain::message_kind::MessageKind;
 use platform::{
     chain,
     database::{DatabaseError, Pool},
@@ -51,4 +52,13 @@ pub(super) fn extract_paused(engine: &Engine, messages: &mut Vec<QueueMessage>) 
         engine.is_paused(&message.content.merchant, message.content.kind)
     };
     messages.extract_if(.., is_paused).map(|message| message.id).collect()
+}
+
+/// Removes the mails that the limits do not allow to send now, and returns their ids.
+pub(super) fn extract_limited(engine: &Engine, messages: &mut Vec<QueueMessage>) -> Vec<Uuid> {
+    let Some(mailer) = &engine.mailer else { return Vec::new() };
+    let is_limited = |message: &mut QueueMessage| {
+        message.content.kind == MessageKind::Mail && !mailer.may_send(&message.content.body)
+    };
+    messages.extract_if(.., is_limited).map(|message| message.id).collect()
 }

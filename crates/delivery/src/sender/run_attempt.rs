@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use domain::merchant::Interface;
+use domain::message_kind::MessageKind;
 use platform::{Timestamp, chain, telemetry};
 use tracing::Instrument as _;
 
@@ -41,19 +42,10 @@ pub(super) async fn run_attempt(engine: &Engine, mut message: QueueMessage) -> S
 async fn send(engine: &Engine, message: QueueMessage) -> Settlement {
     let now = engine.clock.now();
     let content = &message.content;
-    let interface = Interface::Message(message.content.kind);
-    let (mut unauthorized, mut attempt) =
-        match engine.endpoints.find(&content.merchant, interface, now) {
-            Ok(resolved) => {
-                let mut client = engine.endpoint_client.clone();
-                let lease_left = (message.leased_until - now).to_std().unwrap_or_default();
-                client.timeout = timeout(resolved.timeout, lease_left, client.timeout);
-                let (unauthorized, attempt) =
-                    client.deliver(content, &resolved.endpoint, now, Jitter::draw()).await;
-                (unauthorized, attempt)
-            }
-            Err(error) => (None, unsendable(chain(&error), now)),
-        };
+    let (mut unauthorized, mut attempt) = match content.kind {
+        MessageKind::Mail => (None, send_mail(engine, &message, now).await),
+        _ => send_request(engine, &message, now).await,
+    };
     attempt.outcome = attempt.outcome.for_kind(content.kind);
     let number = u32::try_from(message.attempt_number).unwrap_or(u32::MAX);
     let ended_at = engine.clock.now();
@@ -67,6 +59,35 @@ async fn send(engine: &Engine, message: QueueMessage) -> Settlement {
         attempt.response = Bytes::new();
     }
     Settlement { message, unauthorized, attempt, decision, response }
+}
+
+/// Sends a message to the merchant's endpoint. Returns the request that got a 401 before a new token, if any, and the
+/// last one.
+async fn send_request(
+    engine: &Engine,
+    message: &QueueMessage,
+    now: Timestamp,
+) -> (Option<Attempt>, Attempt) {
+    let content = &message.content;
+    let interface = Interface::Message(content.kind);
+    match engine.endpoints.find(&content.merchant, interface, now) {
+        Ok(resolved) => {
+            let mut client = engine.endpoint_client.clone();
+            let lease_left = (message.leased_until - now).to_std().unwrap_or_default();
+            client.timeout = timeout(resolved.timeout, lease_left, client.timeout);
+            client.deliver(content, &resolved.endpoint, now, Jitter::draw()).await
+        }
+        Err(error) => (None, unsendable(chain(&error), now)),
+    }
+}
+
+async fn send_mail(engine: &Engine, message: &QueueMessage, now: Timestamp) -> Attempt {
+    match &engine.mailer {
+        Some(mailer) => {
+            mailer.deliver(&message.content, now, engine.settings.attempt_timeout).await
+        }
+        None => unsendable("no mails are sent: `mail.url` is not set".to_owned(), now),
+    }
 }
 
 /// Limits the timeout that a merchant set. An attempt may make two requests, and both must end

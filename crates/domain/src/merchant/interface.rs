@@ -20,7 +20,7 @@ const VARIANTS: &str = "exchange-variants";
 
 impl Interface {
     pub fn all() -> impl Iterator<Item = Self> {
-        MessageKind::ALL.into_iter().map(Self::Message).chain([Self::Variants])
+        MessageKind::WEBHOOKS.into_iter().map(Self::Message).chain([Self::Variants])
     }
 
     pub fn name(self) -> &'static str {

@@ -54,6 +54,21 @@ fn a_notice_has_a_sentence_for_people() {
 }
 
 #[test]
+fn a_mail_has_the_text_of_its_notice_and_escapes_every_value() {
+    let notice = Notice::new(
+        NoticeEvent::EndpointFailing,
+        RMA,
+        facts(&[(Some(503), 7)]),
+        "https://console.test/?a=1&b=2".to_owned(),
+    );
+    let mail = notice.mail("<Acme> & \"Sons\"", "help@acme.example");
+    assert_eq!(mail.subject, "<Acme> & \"Sons\": endpoint rma fails");
+    assert!(mail.text.starts_with(&notice.text) && mail.text.contains(&notice.console_url));
+    assert!(mail.html.contains("support contact of &lt;Acme&gt; &amp; &quot;Sons&quot;"));
+    assert!(mail.html.contains("href=\"https://console.test/?a=1&amp;b=2\""), "{}", mail.html);
+}
+
+#[test]
 fn the_message_schema_is_up_to_date() {
     let schema = json_schema::<Notice>("Notice message");
     expect_file!["../../../../proto-schemas/messages/notice.schema.json"]

@@ -297,7 +297,7 @@ mod tests {
                 }
                 DropShipmentConfirmation => assert_eq!(body["shipment"]["carrier"], "UPS"),
                 Notice => assert_eq!(body["event"], event.name),
-                DropShipmentCancellation | DropShipmentPartialCancellation => {}
+                DropShipmentCancellation | DropShipmentPartialCancellation | MessageKind::Mail => {}
             }
         }
     }

@@ -13,6 +13,7 @@ pub fn sample(kind: MessageKind) -> &'static str {
         MessageKind::DropShipmentCancellation => CANCELLATION,
         MessageKind::DropShipmentPartialCancellation => PARTIAL_CANCELLATION,
         MessageKind::Notice => NOTICE,
+        MessageKind::Mail => MAIL,
     }
 }
 
@@ -31,6 +32,9 @@ const CANCELLATION: &str = r#"{"order":{"id":8001,"client_identifier":"SAMPLE-OR
 const PARTIAL_CANCELLATION: &str = r#"{"order":{"id":8001,"client_identifier":"SAMPLE-ORDER","status":"shipped","order_items":[{"id":9001,"client_identifier":"SAMPLE-LINE","status":"cancelled","quantity":2,"cancelled_quantity":1}]}}"#;
 
 const NOTICE: &str = r#"{"text":"Your endpoint rma did not accept 2 messages, the last of which was given up at 2026-01-01T00:05:00Z (no response: 1, status 503: 1).","event":"delivery.dead","interface":"rma","count":2,"first_at":"2026-01-01T00:00:00Z","last_at":"2026-01-01T00:05:00Z","statuses":[{"status":null,"count":1},{"status":503,"count":1}],"console_url":"https://console.example/deliveries?merchant=sample&kind=rma&state=dead"}"#;
+
+const MAIL: &str =
+    r#"{"to":"sample@example.com","subject":"Sample","text":"Sample","html":"<p>Sample</p>"}"#;
 
 #[cfg(test)]
 mod tests {

@@ -25,7 +25,9 @@ pub fn message_schema(kind: MessageKind) -> Option<Value> {
             let title = "Drop shipment partial cancellation message";
             Some(json_schema::<DropShipmentPartialCancellation>(title))
         }
-        MessageKind::Rma | MessageKind::ExchangeOrder | MessageKind::Notice => None,
+        MessageKind::Rma | MessageKind::ExchangeOrder | MessageKind::Notice | MessageKind::Mail => {
+            None
+        }
     }
 }
 

@@ -76,7 +76,9 @@ impl From<Outcome> for Unavailable {
             Outcome::Delivered { .. }
             | Outcome::Rejected { .. }
             | Outcome::Redirected { .. }
-            | Outcome::AlreadyExists { .. } => Reason::Rejected,
+            | Outcome::AlreadyExists { .. }
+            | Outcome::MailDeferred { .. }
+            | Outcome::MailRefused { .. } => Reason::Rejected,
         };
         Self::new(reason, outcome.detail())
     }

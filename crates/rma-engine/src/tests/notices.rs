@@ -1,8 +1,9 @@
 //! Notices to merchants about their own endpoints.
 
 use domain::delivery::{DeliveryDead, EndpointHealthChanged, EndpointPaused};
-use domain::merchant::Interface;
+use domain::merchant::{Interface, SupportContact};
 use domain::message_kind::MessageKind;
+use testkit::MailServer;
 use uuid::Uuid;
 
 use super::projecting::order;
@@ -88,15 +89,16 @@ impl TestApp {
 async fn a_merchant_is_told_of_dead_messages_together() {
     let app = TestApp::start().await;
     app.told_now("rma", "delivery.dead").await;
-    // Notices that are dead themselves are no facts.
+    // No message tells of notices, and nothing tells of mails.
+    app.publish_dead(MessageKind::Mail, Some(550)).await;
     app.publish_dead(MessageKind::Notice, Some(500)).await;
     for status in [Some(503), None, Some(503)] {
         app.publish_dead(MessageKind::Rma, status).await;
     }
     app.facts("rma", 3).await;
-    let of_notices =
-        "SELECT count(*) AS n FROM notices WHERE merchant = 'acme' AND interface = 'notice'";
-    assert_eq!(app.number(of_notices).await, 0);
+    let of_mails =
+        "SELECT count(*) AS n FROM notices WHERE merchant = 'acme' AND interface = 'mail'";
+    assert_eq!(app.number(of_mails).await, 0);
     app.make_notices_due().await;
     let notice = app.notices(1).await.remove(0);
     assert_eq!(notice.headers["x-service-event"], "delivery.dead");
@@ -208,7 +210,38 @@ async fn a_failing_endpoint_is_reported_to_another_one() {
         (app.number(handled).await == 2).then_some(())
     })
     .await;
-    let interfaces = "SELECT count(*) AS n FROM notices WHERE merchant = 'acme'";
-    assert_eq!(app.number(interfaces).await, 1);
-    app.facts("rma", 0).await;
+    app.make_notices_due().await;
+    app.facts("notice", 0).await;
+    let notices =
+        "SELECT count(*) AS n FROM delivery_messages WHERE kind = 'notice' AND merchant = 'acme'";
+    assert_eq!(app.number(notices).await, 1);
+}
+
+#[tokio::test]
+async fn the_support_contact_is_told_by_mail_also_of_the_endpoint_for_notices() {
+    let server = MailServer::start().await;
+    let url: &'static str = Box::leak(server.url.clone().into_boxed_str());
+    let settings = [("MAIL__URL", url), ("MAIL__FROM", "Backhaul <notices@mail.example>")];
+    let app = TestApp::with_settings(&settings, |acme| {
+        let email = "help@acme.example".to_owned();
+        acme.settings.support_contact = Some(SupportContact { email, name: None, phone: None });
+    })
+    .await;
+    app.told_now("notice", "delivery.dead").await;
+    app.publish_dead(MessageKind::Notice, Some(500)).await;
+    app.facts("notice", 1).await;
+    app.make_notices_due().await;
+    let mail = eventually("the mail arrives", SOON, || async { server.received().pop() }).await;
+    assert!(mail.contains("To: help@acme.example\r\n"), "{mail}");
+    assert!(mail.contains("Subject: acme: endpoint notice did not accept messages\r\n"), "{mail}");
+    assert!(mail.contains("Auto-Submitted: auto-generated\r\n"), "{mail}");
+    eventually("the mail is in the log", SOON, || async {
+        let logged = "SELECT count(*) AS n FROM delivery_attempts JOIN delivery_messages AS message \
+                      ON message.id = delivery WHERE kind = 'mail' AND settled = 'delivered' \
+                      AND status = 250 AND ordering_key = 'mail:endpoint:notice'";
+        (app.number(logged).await == 1).then_some(())
+    })
+    .await;
+    app.facts("notice", 0).await;
+    assert!(app.notices(0).await.is_empty());
 }
