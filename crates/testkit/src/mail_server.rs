@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use platform::Tasks;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -21,11 +22,15 @@ impl MailServer {
         let url = format!("smtp://{}", listener.local_addr().unwrap());
         let server = Self { url, ..Self::default() };
         let own = server.clone();
-        tokio::spawn(async move {
+        let tasks = Tasks::default();
+        let connections = tasks.clone();
+        tasks.spawn("mail server", |_stop| async move {
             while let Ok((stream, _)) = listener.accept().await {
                 let server = own.clone();
-                // A client that closes the connection ends it.
-                tokio::spawn(async move { server.serve(stream).await.ok() });
+                connections.spawn("mail connection", |_stop| async move {
+                    // A client that closes the connection ends it.
+                    server.serve(stream).await.ok();
+                });
             }
         });
         server
