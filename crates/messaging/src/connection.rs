@@ -138,7 +138,7 @@ impl BrokerConnection {
         self.current().map(drop)
     }
 
-    /// Waits for a connection, up to [`TIMEOUT`]. Fails if there is none then, or if the broker takes no messages.
+    /// Waits for a connection, for a limited time. Fails if there is none then, or if the broker takes no messages.
     pub async fn check_ready(&self) -> Result<(), BrokerError> {
         self.clone().session_with_timeout().await?.check_not_blocked()
     }

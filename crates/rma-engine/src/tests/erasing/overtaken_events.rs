@@ -21,11 +21,7 @@ async fn a_snapshot_that_the_erasure_overtook_is_erased() {
 }
 
 /// Starts an erasure in a transaction that stays open.
-async fn hold(
-    app: &TestApp,
-    event: &ShopperErased,
-    sequence: i64,
-) -> platform::database::Connection {
+async fn hold(app: &TestApp, event: &ShopperErased, sequence: i64) -> Connection {
     let mut conn = app.pool.get().await.unwrap();
     conn.batch_execute("BEGIN").await.unwrap();
     let now = Clock::system().now();

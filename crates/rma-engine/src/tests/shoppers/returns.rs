@@ -128,7 +128,7 @@ async fn a_shopper_sees_where_a_return_goes_and_withdraws_from_all_units_at_once
     let app = start(|acme| {
         acme.settings.policy = serde_json::from_value(rules).unwrap();
         acme.settings.appearance.withdrawal = true;
-        acme.warehouses = super::super::destinations::warehouses();
+        acme.warehouses = destinations::warehouses();
     })
     .await;
     let mut outlet = adas_order("A", 2);
