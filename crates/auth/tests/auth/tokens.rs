@@ -260,11 +260,12 @@ async fn a_token_request_that_cannot_be_read_keeps_its_status() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn unknown_clients_and_wrong_secrets_are_indistinguishable() {
-    let step = ("BRUTE_FORCE__FAILURE_LATENCY_STEP", "250ms");
+    // A busy machine computes in one step, too.
+    let step = ("BRUTE_FORCE__FAILURE_LATENCY_STEP", "2s");
     let app = TestApp::start_with(&[NO_LOCKOUT[0], step]).await;
     let mut times = [Vec::new(), Vec::new()];
     let mut bodies = [Value::Null, Value::Null];
-    for _ in 0..9 {
+    for _ in 0..5 {
         for (index, client) in [OPERATOR, "unknown-client"].into_iter().enumerate() {
             let started = Instant::now();
             let (status, body) = app.request_token(client, "bhs_wrong").await;
@@ -276,7 +277,7 @@ async fn unknown_clients_and_wrong_secrets_are_indistinguishable() {
     assert_eq!(bodies[0], bodies[1]);
     let [known, unknown] = times.map(|mut times| {
         times.sort_unstable();
-        times[4].as_secs_f64()
+        times[2].as_secs_f64()
     });
     assert!((known / unknown - 1.0).abs() < 0.2, "known {known} s, unknown {unknown} s");
     app.stop().await;
