@@ -328,7 +328,7 @@ fn decision(decided: &Value) -> String {
         words += &format!("; review (rule {rule})");
     }
     if let Some(return_to) = decided.get("return_to") {
-        words += &format!(", {}", warehouse(return_to));
+        words += &format!("; {}", warehouse(return_to));
     }
     words
 }
@@ -387,7 +387,10 @@ mod tests {
     fn decisions_name_the_warehouse() {
         let to = |warehouse: &str, rule: &str| json!({ "warehouse": warehouse, "rule": rule });
         let decided = json!({ "return_shipping_cost_cents": 700, "review_rule": "look", "return_to": to("reno", "all") });
-        assert_eq!(decision(&decided), "costs 700, review (rule look), to reno (rule all)");
+        assert_eq!(
+            decision(&decided),
+            "shipping 700 cents; review (rule look); to reno (rule all)"
+        );
         let refused = json!({ "code": "window_expired" });
         let unit = |options: Value| {
             json!({ "order_line_item_identifier": "1", "unit": 1, "returnable_until": "2026-12-01T00:00:00Z",
