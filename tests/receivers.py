@@ -127,6 +127,9 @@ def main(folder, documents, command):
         first = post(url + path, event, body, id="repeated")
         check("a repeated message gets the first response", post(url + path, event, body, id="repeated") == first)
         wait_for(output, "REPEATED")
+        # Messages are processed in order: with the next one, this one is noted as processed before the receiver ends.
+        post(url + path, event, {**body, "original_order_id": "NEXT"})
+        wait_for(output, "NEXT")
     with running(command, folder) as (url, output):
         check("also after a restart", post(url + path, event, body, id="repeated") == first)
         # Messages are processed in order, so this one is the last.
