@@ -61,7 +61,7 @@ async function decide(page, declined, approved) {
   assert.ok((await row(declined).innerText()).includes(`“${COMMENT}”`));
   await fits(page);
   await row(declined).getByRole("link", { name: /^Review …/ }).click();
-  await page.getByRole("heading", { level: 1, name: `Approve return ${declined}?` }).waitFor();
+  await page.getByRole("heading", { level: 1, name: `Review return ${declined}` }).waitFor();
   await fits(page);
   await page.getByLabel("Note", { exact: true }).fill(NOTE);
   await press("Decline");
