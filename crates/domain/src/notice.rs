@@ -100,9 +100,9 @@ pub struct Notice {
     pub interface: Interface,
     /// The number of messages that could not be delivered, or of failures or pauses of the endpoint.
     pub count: u64,
-    /// The time of the first of them. Of a failure, the time at which it began.
+    /// The time of the first of them. A failure counts from the time at which it began.
     pub first_at: DateTime<Utc>,
-    /// The time of the last of them. Of a recovery, the time of the first success.
+    /// The time of the last of them. A recovery counts from the first success.
     pub last_at: DateTime<Utc>,
     /// The status codes of the last attempts that failed. None if the endpoint was paused.
     pub statuses: Vec<StatusCount>,

@@ -12,7 +12,7 @@ tokio::task_local! {
     static FOLLOW_UPS: RefCell<FollowUps>;
 }
 
-/// What follows the current transaction.
+/// The actions that follow the current transaction.
 #[derive(Default)]
 struct FollowUps {
     wake_ups: Vec<Arc<Notify>>,
