@@ -253,7 +253,7 @@ fn describe_order(preview: &Value) -> String {
     let state = |unit: &Value| match unit.get("ineligible") {
         None => {
             let until = text_at(unit, "/returnable_until");
-            format!("can be returned until {until}{}", warehouses(unit))
+            format!("until {until}{}", warehouses(unit))
         }
         Some(ineligible) => refusal(ineligible),
     };
@@ -399,8 +399,8 @@ mod tests {
         let both = unit(json!([{ "return_to": to("west", "b") }, { "return_to": to("reno", "a") },
                                { "return_to": to("reno", "a") }, { "return_to": to("gone", "c"), "ineligible": refused }]));
         expect![[r#"
-            LINE  UNIT  NOW                                         WITH THE DRAFT
-            1     1     can be returned until 2026-12-01T00:00:00Z  can be returned until 2026-12-01T00:00:00Z, to reno (rule a), to west (rule b)
+            LINE  UNIT  SAVED RULES                 DRAFT
+            1     1     until 2026-12-01T00:00:00Z  until 2026-12-01T00:00:00Z, to ren…
         "#]]
         .assert_eq(&describe_order(&json!({ "current": { "units": [unit(json!([{}]))] }, "draft": { "units": [both] } })));
     }
