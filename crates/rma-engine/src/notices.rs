@@ -8,9 +8,9 @@
 //! A failure and its recovery cancel each other out while neither is told.
 //!
 //! A merchant is told by a message to its endpoint for notices, and by a mail to its support contact if this
-//! installation sends mails. A merchant that has neither is told nothing, and is not told later either. Of the endpoint
-//! for notices itself only the mail tells: each message that it does not accept would be the fact of another one.
-//! Nothing tells of mails.
+//! installation sends mails. A merchant that has neither is told nothing, and is not told later either. Facts about the
+//! endpoint for notices itself are told only by mail: each message that it does not accept would be the fact of another
+//! one. Nothing tells of mails.
 //!
 //! See docs/decisions/notices.md.
 
