@@ -402,6 +402,8 @@ mod tests {
             LINE  UNIT  SAVED RULES                 DRAFT
             1     1     until 2026-12-01T00:00:00Z  until 2026-12-01T00:00:00Z, to ren…
         "#]]
-        .assert_eq(&describe_order(&json!({ "current": { "units": [unit(json!([{}]))] }, "draft": { "units": [both] } })));
+        .assert_eq(&describe_order(
+            &json!({ "current": { "units": [unit(json!([{}]))] }, "draft": { "units": [both] } }),
+        ));
     }
 }
