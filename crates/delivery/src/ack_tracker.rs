@@ -5,6 +5,9 @@
 //! slow, or has too many behind it, is therefore acknowledged before it is settled. If the process
 //! then dies, the lease of its row expires and it is sent again.
 //!
+//! Each acknowledgement is an entry in the log of the queue, which the broker writes to disk. Messages are
+//! therefore acknowledged in groups. Until then, a copy that the broker delivers again is recognised by its claim.
+//!
 //! The methods are named for what happened to a message.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,6 +22,8 @@ pub(crate) const SLOW_AFTER: Duration = Duration::from_secs(1);
 pub(crate) struct AckTracker {
     /// Messages that may be received after one that is in flight.
     max_behind: u64,
+    /// Messages that are acknowledged together.
+    group: u64,
     in_flight: BTreeMap<u64, Instant>,
     /// Tags that were rejected; acknowledging them again would be an error.
     rejected: BTreeSet<u64>,
@@ -30,9 +35,10 @@ impl AckTracker {
     pub(crate) fn new(prefetch: u16) -> Self {
         // The last quarter of the prefetch keeps the sender busy until the acknowledgement arrives.
         let max_behind = u64::from(prefetch) * 3 / 4;
+        let group = u64::from(prefetch).div_ceil(4);
         let in_flight = BTreeMap::new();
         let rejected = BTreeSet::new();
-        Self { max_behind, in_flight, rejected, newest: 0, acknowledged: 0 }
+        Self { max_behind, group, in_flight, rejected, newest: 0, acknowledged: 0 }
     }
 
     pub(crate) fn received(&mut self, tag: u64) {
@@ -56,8 +62,31 @@ impl AckTracker {
         self.in_flight.clear();
     }
 
+    /// Whether the broker waits for the acknowledgement of a message.
+    pub(crate) fn is_awaited(&self) -> bool {
+        self.acknowledged < self.newest
+    }
+
     /// Returns the tag to acknowledge now, together with all before it.
     pub(crate) fn due(&mut self, now: Instant) -> Option<u64> {
+        let up_to = self.last_due(now)?;
+        self.acknowledged = up_to;
+        Some(up_to)
+    }
+
+    /// Like [`AckTracker::due`], but only for a whole group, or if the broker is about to deliver nothing more.
+    pub(crate) fn due_group(&mut self, now: Instant) -> Option<u64> {
+        let up_to = self.last_due(now)?;
+        let is_group = up_to - self.acknowledged >= self.group;
+        let is_urgent = self.newest - self.acknowledged > self.max_behind;
+        (is_group || is_urgent).then(|| {
+            self.acknowledged = up_to;
+            up_to
+        })
+    }
+
+    /// Returns the last tag that can be acknowledged, if it is not acknowledged yet.
+    fn last_due(&mut self, now: Instant) -> Option<u64> {
         let newest = self.newest;
         let max_behind = self.max_behind;
         self.in_flight.retain(|tag, started| {
@@ -67,11 +96,7 @@ impl AckTracker {
         while self.rejected.contains(&up_to) {
             up_to -= 1;
         }
-        if up_to <= self.acknowledged {
-            return None;
-        }
-        self.acknowledged = up_to;
-        Some(up_to)
+        (up_to > self.acknowledged).then_some(up_to)
     }
 }
 
@@ -124,6 +149,30 @@ mod tests {
         }
         acks.received(8);
         assert_eq!(acks.due(now), Some(8));
+    }
+
+    #[test]
+    fn messages_are_acknowledged_in_groups_while_the_broker_delivers_more() {
+        let now = Instant::now();
+        let mut acks = tracker(1..=2, now);
+        [1, 2].into_iter().for_each(|tag| acks.settled(tag));
+        assert_eq!(acks.due_group(now), Some(2));
+        assert!(!acks.is_awaited());
+        acks.received(3);
+        assert_eq!(acks.due_group(now), None);
+        assert!(acks.is_awaited());
+        assert_eq!(acks.due(now), Some(3));
+    }
+
+    #[test]
+    fn a_single_message_is_acknowledged_at_once_if_the_prefetch_is_nearly_used_up() {
+        let now = Instant::now();
+        let mut acks = tracker(1..=6, now);
+        acks.settled(1);
+        assert_eq!(acks.due_group(now), None);
+        acks.received(7);
+        acks.started(7, now);
+        assert_eq!(acks.due_group(now), Some(1));
     }
 
     #[test]

@@ -29,7 +29,7 @@ use claims::{extract_paused, still_claimed};
 use queue_source::QueueSource;
 use settle_queue::SettleQueue;
 
-/// Interval of acknowledging slow attempts.
+/// Interval of acknowledging slow attempts, and settled ones that are too few for a group.
 const ACKNOWLEDGE_INTERVAL: Duration = Duration::from_millis(250);
 /// Messages that are received at once. The memory budget bounds the messages in flight.
 const MAX_RECEIVED: usize = 512;
@@ -76,7 +76,9 @@ impl Sender {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                _ = ticks.tick() => self.acknowledge().await,
+                _ = ticks.tick(), if self.source.awaits_acknowledgement() => {
+                    self.acknowledge().await;
+                }
                 settled = self.settle_queue.settled() => self.on_settled(settled).await,
                 Some(completed) = self.attempts.completed() => self.on_completed(completed),
                 () = sleep_until(settle_at) => {}
@@ -119,7 +121,7 @@ impl Sender {
         if !paused.is_empty() {
             claims::release(&self.engine, &paused).await;
         }
-        self.source.acknowledge().await
+        self.source.acknowledge_group().await
     }
 
     /// Starts an attempt, unless it is in flight already.
@@ -139,7 +141,9 @@ impl Sender {
             self.attempts.settled(message.key());
             self.source.settled(message.tag);
         }
-        self.acknowledge().await;
+        if let Err(error) = self.source.acknowledge_group().await {
+            self.source.reconnect(&error);
+        }
     }
 
     async fn acknowledge(&mut self) {
@@ -157,6 +161,7 @@ impl Sender {
         loop {
             self.settle_queue.start();
             if !self.attempts.are_running() && self.settle_queue.is_idle() {
+                self.acknowledge().await;
                 return;
             }
             let settle_at = self.settle_queue.start_at();

@@ -121,10 +121,26 @@ impl QueueSource {
         }
     }
 
+    /// Whether the broker waits for the acknowledgement of a message.
+    pub(super) fn awaits_acknowledgement(&self) -> bool {
+        self.acks.is_awaited()
+    }
+
     /// Acknowledges the messages that are due.
     pub(super) async fn acknowledge(&mut self) -> Result<(), BrokerError> {
+        let due = self.acks.due(Instant::now());
+        self.acknowledge_up_to(due).await
+    }
+
+    /// Acknowledges the messages that are due, if they are enough for a group.
+    pub(super) async fn acknowledge_group(&mut self) -> Result<(), BrokerError> {
+        let due = self.acks.due_group(Instant::now());
+        self.acknowledge_up_to(due).await
+    }
+
+    async fn acknowledge_up_to(&mut self, tag: Option<u64>) -> Result<(), BrokerError> {
         let ConsumerState::Subscribed(subscription) = &self.state else { return Ok(()) };
-        match self.acks.due(Instant::now()) {
+        match tag {
             Some(tag) => subscription.ack_up_to(tag).await,
             None => Ok(()),
         }
