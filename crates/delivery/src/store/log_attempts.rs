@@ -46,9 +46,10 @@ fn attempt_rows<'a>(batch: &'a [Settlement], settled: &HashSet<Uuid>) -> Vec<New
 /// later waits for the lock and then finds the logged response.
 const LOG_ATTEMPTS: &str = include_str!("log_attempts.sql");
 
-/// Logs the attempts of a batch, and counts them for the reports.
+/// Logs the attempts of a batch, and counts them for the reports. The connection is shared, so that the caller can send
+/// the statement together with others.
 pub(super) async fn log_attempts(
-    conn: &mut AsyncPgConnection,
+    mut conn: &AsyncPgConnection,
     batch: &[Settlement],
     settled: &HashSet<Uuid>,
 ) -> Result<(), DatabaseError> {
@@ -77,7 +78,7 @@ pub(super) async fn log_attempts(
             ),
         ),
     );
-    prepared(statement).execute(conn).await?;
+    prepared(statement).execute(&mut conn).await?;
     Ok(())
 }
 

@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
+use futures_util::future::join;
 use platform::{
     Timestamp,
     database::{DatabaseError, column, prepared, sql},
@@ -51,8 +52,12 @@ pub(crate) async fn settle(
         .filter(|row| row.is_final)
         .filter_map(|row| Some((row.merchant.as_str(), row.ordering_key.as_deref()?)))
         .collect();
-    let unblocked = unblock_next(conn, now, ordering_keys).await?;
-    log_attempts(conn, batch, &ids).await?;
+    // Both statements are sent at once and run in this order.
+    let (unblocked, logged) =
+        join(unblock_next(conn, now, ordering_keys), log_attempts(conn, batch, &ids)).await;
+    // If the first one failed, the transaction is aborted, and that is all that the second one reports.
+    let unblocked = unblocked?;
+    logged?;
     windows.update(conn, batch).await?;
     Ok(Settled { ids, unblocked })
 }
@@ -89,9 +94,9 @@ const UNBLOCK_NEXT: &str = include_str!("unblock_next.sql");
 /// They are due at `now` at the earliest, see [`settle`].
 ///
 /// This is a separate statement, because it must see deliveries that were blocked while the statement
-/// before waited for a lock.
+/// before waited for a lock. The connection is shared, so that the caller can send it together with others.
 pub(super) async fn unblock_next(
-    conn: &mut AsyncPgConnection,
+    mut conn: &AsyncPgConnection,
     now: Timestamp,
     ordering_keys: Vec<(&str, &str)>,
 ) -> Result<usize, DatabaseError> {
@@ -100,5 +105,5 @@ pub(super) async fn unblock_next(
     }
     let (merchants, ordering_keys): (Vec<_>, Vec<_>) = ordering_keys.into_iter().unzip();
     let statement = sql(UNBLOCK_NEXT, (merchants, ordering_keys, now));
-    Ok(prepared(statement).execute(conn).await?)
+    Ok(prepared(statement).execute(&mut conn).await?)
 }
