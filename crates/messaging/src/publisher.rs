@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
+use futures_util::future::try_join_all;
 use lapin::{
-    BasicProperties, Channel, Confirmation,
+    BasicProperties, Channel, Confirmation, PublisherConfirm,
     options::{BasicPublishOptions, ConfirmSelectOptions},
     types::{AMQPValue, FieldTable, LongString, ShortString},
 };
@@ -13,6 +14,9 @@ use crate::{
     connection::{BrokerConnection, BrokerError, Session, with_timeout},
     topology::{Exchange, short},
 };
+
+/// Messages that are written to the socket together. The client copies their bodies until then.
+const MAX_WRITING: usize = 32;
 
 /// The content type of events.
 pub(crate) const EVENT_CONTENT_TYPE: &str = "application/cloudevents+json";
@@ -144,15 +148,15 @@ async fn send(
     channel: &Channel,
     messages: Vec<Outgoing<'_>>,
 ) -> Result<Vec<Result<(), NotQueued>>, BrokerError> {
-    let options = BasicPublishOptions { mandatory: true, ..BasicPublishOptions::default() };
-    let mut ids = Vec::with_capacity(messages.len());
+    let ids: Vec<_> = messages.iter().map(|it| it.properties.message_id().clone()).collect();
     let mut confirms = Vec::with_capacity(messages.len());
-    for Outgoing { exchange, routing_key, properties, body } in messages {
-        ids.push(properties.message_id().clone());
-        let exchange = short(exchange);
-        let key = short(routing_key);
-        let publish = channel.basic_publish(exchange, key, options, body, properties);
-        confirms.push(with_timeout(publish).await?);
+    let mut messages = messages.into_iter();
+    while !messages.as_slice().is_empty() {
+        // Each of these futures waits until the thread of the connection has written its message. One after the other,
+        // each message would cost two switches between threads and a write of its own.
+        let writing: Vec<_> =
+            messages.by_ref().take(MAX_WRITING).map(|message| write(channel, message)).collect();
+        confirms.extend(with_timeout(try_join_all(writing)).await?);
     }
     let mut acks = Vec::with_capacity(confirms.len());
     let mut returned_ids = HashSet::new();
@@ -172,6 +176,12 @@ async fn send(
         false => Err(NotQueued::Nacked),
     };
     Ok(ids.into_iter().zip(acks).map(outcome).collect())
+}
+
+async fn write(channel: &Channel, message: Outgoing<'_>) -> lapin::Result<PublisherConfirm> {
+    let Outgoing { exchange, routing_key, properties, body } = message;
+    let options = BasicPublishOptions { mandatory: true, ..BasicPublishOptions::default() };
+    channel.basic_publish(short(exchange), short(routing_key), options, body, properties).await
 }
 
 fn properties(message: &Message) -> BasicProperties {

@@ -5,7 +5,7 @@ use messaging::{BrokerConnection, BrokerError, Exchange, Message, NotQueued, Pub
 use platform::Tasks;
 use testkit::{Namespace, Servers, eventually};
 
-use crate::test_app::{NoteWritten, TIMEOUT, topology};
+use crate::test_app::{NoteWritten, QUEUE, TIMEOUT, topology};
 
 fn message(exchange: Exchange, routing_key: &str, number: usize) -> Message {
     Message {
@@ -41,6 +41,24 @@ async fn unroutable_messages_are_identified() {
         let publish = async || publisher.publish(&messages).await.ok();
         assert_eq!(eventually("an outcome of each", TIMEOUT, publish).await, expected);
     }
+    tasks.drain(TIMEOUT).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_of_a_batch_are_queued_in_their_order() {
+    let namespace = Namespace::create();
+    let tasks = Tasks::default();
+    let topology = topology(&namespace);
+    let url = namespace.amqp_url().to_owned().into();
+    let publisher = Publisher::new(BrokerConnection::start(&url, &topology, "test", &tasks));
+    let exchange = topology.events_exchange();
+    let messages: Vec<_> =
+        (0..100).map(|number| message(exchange.clone(), NoteWritten::TYPE, number)).collect();
+    assert_eq!(publisher.publish(&messages).await.unwrap(), vec![Ok(()); 100]);
+    let queued = namespace.peek(QUEUE).await;
+    let ids: Vec<_> = queued.iter().map(|it| it["properties"]["message_id"].as_str()).collect();
+    let expected: Vec<_> = messages.iter().map(|message| Some(message.id.as_str())).collect();
+    assert_eq!(ids, expected);
     tasks.drain(TIMEOUT).await;
 }
 
