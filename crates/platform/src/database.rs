@@ -35,4 +35,4 @@ pub use retention::{agreed_time, delete_older_than, retention_time};
 pub use rows::ColumnType;
 pub use settings::Settings;
 pub use sql::{Each, Parameters, SqlStatement, column, sql};
-pub use transaction::{transaction, wake_after_commit};
+pub use transaction::{is_in_transaction, run_after_commit, transaction, wake_after_commit};

@@ -1,4 +1,4 @@
-//! Transactions that wake tasks when they have committed.
+//! Transactions with follow-ups: tasks that they wake, and actions that depend on their commit.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -9,14 +9,20 @@ use tokio::sync::Notify;
 use super::Connection;
 
 tokio::task_local! {
-    /// The tasks that the current transaction wakes.
-    static WAKE_UPS: RefCell<Vec<Arc<Notify>>>;
+    static FOLLOW_UPS: RefCell<FollowUps>;
+}
+
+/// What follows the current transaction.
+#[derive(Default)]
+struct FollowUps {
+    wake_ups: Vec<Arc<Notify>>,
+    actions: Vec<Box<dyn FnOnce() + Send>>,
 }
 
 /// Wakes a task when the current transaction has ended, or at once outside of [`transaction`].
 pub fn wake_after_commit(wake: &Arc<Notify>) {
-    let is_noted = WAKE_UPS.try_with(|wake_ups| {
-        let mut wake_ups = wake_ups.borrow_mut();
+    let is_noted = FOLLOW_UPS.try_with(|follow_ups| {
+        let wake_ups = &mut follow_ups.borrow_mut().wake_ups;
         if !wake_ups.iter().any(|other| Arc::ptr_eq(other, wake)) {
             wake_ups.push(wake.clone());
         }
@@ -24,6 +30,19 @@ pub fn wake_after_commit(wake: &Arc<Notify>) {
     if is_noted.is_err() {
         wake.notify_one();
     }
+}
+
+/// Runs an action when the current transaction has committed. If the transaction fails, the action is dropped, although
+/// the transaction may have committed. Outside of [`transaction`], where no commit is noticed, the action is dropped at
+/// once, and the result is false. A savepoint is no transaction: the action must not depend on one.
+pub fn run_after_commit(action: impl FnOnce() + Send + 'static) -> bool {
+    let action = Box::new(action);
+    FOLLOW_UPS.try_with(|follow_ups| follow_ups.borrow_mut().actions.push(action)).is_ok()
+}
+
+/// Whether [`run_after_commit`] would keep an action.
+pub fn is_in_transaction() -> bool {
+    FOLLOW_UPS.try_with(|_| ()).is_ok()
 }
 
 /// An asynchronous function whose future is `Send`.
@@ -41,7 +60,7 @@ where
     type Future = Fut;
 }
 
-/// Runs a transaction. A failed one may have committed, so it wakes tasks too.
+/// Runs a transaction, then its follow-ups. A failed one may have committed, so it wakes tasks too.
 pub async fn transaction<R, E, F>(conn: &mut AsyncPgConnection, run: F) -> Result<R, E>
 where
     for<'r> F: AsyncFnOnce(&'r mut AsyncPgConnection) -> Result<R, E>
@@ -52,11 +71,14 @@ where
 {
     let running = async {
         let result = conn.transaction(run).await;
-        let wake_ups = WAKE_UPS.with(RefCell::take);
+        let FollowUps { wake_ups, actions } = FOLLOW_UPS.with(RefCell::take);
+        if result.is_ok() {
+            actions.into_iter().for_each(|action| action());
+        }
         wake_ups.iter().for_each(|wake| wake.notify_one());
         result
     };
-    WAKE_UPS.scope(RefCell::default(), running).await
+    FOLLOW_UPS.scope(RefCell::default(), running).await
 }
 
 impl Connection {

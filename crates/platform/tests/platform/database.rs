@@ -7,7 +7,9 @@ use diesel::sql_types::BigInt;
 use diesel_async::{RunQueryDsl as _, SimpleAsyncConnection as _};
 use diesel_migrations::EmbeddedMigrations;
 use futures_util::FutureExt as _;
-use platform::database::{DatabaseError, timed_out, wake_after_commit};
+use platform::database::{
+    DatabaseError, is_in_transaction, run_after_commit, timed_out, wake_after_commit,
+};
 use platform::{ErrorKind, Failure as _, Service as _};
 use reqwest::StatusCode;
 use serde_json::Value;
@@ -279,4 +281,36 @@ async fn a_task_is_woken_after_the_commit_and_not_before() {
     assert!(!is_woken(&other));
     wake_after_commit(&other);
     assert!(is_woken(&other), "there is no transaction");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_action_runs_after_the_commit_and_is_dropped_if_there_is_none() {
+    let database = Database::create(vec![]).await;
+    let pool = testkit::process(&database).pool;
+    let ran = Arc::new(Notify::new());
+    let action = |ran: &Arc<Notify>| {
+        let ran = ran.clone();
+        move || ran.notify_one()
+    };
+    let mut conn = pool.get().await.unwrap();
+    conn.transaction(async |_| {
+        assert!(is_in_transaction());
+        assert!(run_after_commit(action(&ran)));
+        assert!(!is_woken(&ran), "it ran before the commit");
+        Ok::<_, DatabaseError>(())
+    })
+    .await
+    .unwrap();
+    assert!(is_woken(&ran));
+    let failed = conn
+        .transaction(async |_| {
+            run_after_commit(action(&ran));
+            Err::<(), _>(DatabaseError::Contended)
+        })
+        .await;
+    assert!(failed.is_err());
+    assert!(!is_in_transaction());
+    assert!(!run_after_commit(action(&ran)));
+    assert!(!is_woken(&ran));
+    assert_eq!(Arc::strong_count(&ran), 1, "the actions are dropped");
 }
