@@ -20,10 +20,11 @@ use platform::{Timestamp, database::DatabaseError};
 use uuid::Uuid;
 
 use crate::endpoints::Endpoints;
-use crate::engine::{Engine, default_exchange};
+use crate::engine::Engine;
 use crate::queue_message::{QueueMessage, header};
 use crate::settlement::Settlement;
 use crate::store;
+use crate::work_queues::default_exchange;
 
 /// Dead letters that a purge has in memory. It moves none in a shorter queue.
 const MAX_HELD: u16 = 200;

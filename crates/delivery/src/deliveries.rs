@@ -29,11 +29,13 @@ use crate::engine::{Engine, MAX_LISTENERS, MAX_LISTENERS_OF_MERCHANT, reconnect_
 use crate::metrics::Metrics;
 use crate::observer::SettlementObserver;
 use crate::overdue_metrics;
+use crate::queue_publisher::QueuePublisher;
 use crate::replayer::Replayer;
 use crate::sender::Sender;
 use crate::settings::Settings;
 use crate::settled_ids::SettledIds;
 use crate::store::{self, ErasedMessages, NewDelivery, NewMessage, Partitions};
+use crate::work_queues::WorkQueues;
 
 /// Every replica maintains the partitions. While a backup reads the history, each maintenance that
 /// creates or drops a partition makes all writers wait for half a second.
@@ -75,6 +77,7 @@ impl Deliveries {
         kinds: &[MessageKind],
         settings: Settings,
     ) -> anyhow::Result<Self> {
+        let (work_queues, claims) = WorkQueues::new();
         let engine = Arc::new(Engine {
             pool: process.pool.clone(),
             clock: process.clock.clone(),
@@ -93,12 +96,15 @@ impl Deliveries {
             metrics: Metrics::new(),
             wake: Arc::new(Notify::new()),
             settled: SettledIds::default(),
+            work_queues,
             replayed: Notify::new(),
             listeners: Shares::new(MAX_LISTENERS_OF_MERCHANT, MAX_LISTENERS),
             health: process.health.clone(),
         });
         maintain_partitions(&engine, process);
         overdue_metrics::watch(&engine, process);
+        let publisher = QueuePublisher::new(engine.clone(), claims);
+        process.tasks.spawn("work queues", |stop| publisher.run(stop));
         let dispatcher = Dispatcher::new(engine.clone());
         process.tasks.spawn("dispatcher", |stop| dispatcher.run(stop));
         let replayer = Replayer::new(engine.clone());

@@ -31,10 +31,11 @@
 //! 3. Read the deliveries that became due since the last poll. Their endpoints join the queue.
 //! 4. Take endpoints from the queue. An endpoint that may not be sent to waits for an event: a settlement,
 //!    its next probe, or its resumption.
-//! 5. Claim deliveries of the others in one statement, an equal part for each endpoint, and publish them.
+//! 5. Claim deliveries of the others in one statement, an equal part for each endpoint, and hand them to the publisher
+//!    ([`crate::work_queues`]).
 //!
-//! A delivery is marked as queued before it is published. If publishing fails the claim is released; if
-//! the process dies in between, the lease expires.
+//! A delivery is marked as queued before it is published. If publishing fails the claim is released, and the leader
+//! yields to a replica that may reach the broker; if the process dies in between, the lease expires.
 //!
 //! See docs/decisions/delivery-scheduling.md.
 
@@ -47,44 +48,44 @@ use std::time::Duration;
 
 use diesel_async::AsyncPgConnection;
 use domain::message_kind::MessageKind;
-use messaging::{BrokerError, Message, Publisher, Topology};
+use messaging::BrokerError;
 use platform::{
     Timestamp,
     database::{DatabaseError, LeaderTask, PollOutcome},
 };
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
-use crate::engine::{Engine, default_exchange};
-use crate::queue_message::header;
-use crate::store::{self, ClaimParams};
+use crate::engine::Engine;
+use crate::store::ClaimParams;
+use crate::work_queues::ClaimedMessage;
 use dispatch_state::{Batch, DispatchState, QueuedDelivery};
 
-/// From this batch size on, pauses between polls make fewer and larger batches, which cost less.
+/// From this batch size on, a longer interval of polls makes fewer and larger batches, which cost less.
 const SATURATED_BATCH: usize = 16;
-const SATURATED_PAUSE: Duration = Duration::from_millis(25);
+const SATURATED_INTERVAL: Duration = Duration::from_millis(25);
+/// Pause while many claimed deliveries wait for the broker.
+const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DispatchError {
     #[error("database")]
     Database(#[from] DatabaseError),
-    #[error("publishing")]
+    #[error("broker")]
     Broker(#[from] BrokerError),
-    #[error("the broker did not accept {0} messages")]
-    NotAccepted(usize),
+    #[error("the broker did not accept deliveries")]
+    NotAccepted,
 }
 
 pub(crate) struct Dispatcher {
     engine: Arc<Engine>,
-    publisher: Publisher,
     /// None until the first poll of a leader, and after a poll that failed: leadership ends with it.
     state: Option<DispatchState>,
 }
 
 impl Dispatcher {
     pub(crate) fn new(engine: Arc<Engine>) -> Self {
-        let publisher = Publisher::new(engine.broker.publishing.clone());
-        Self { engine, publisher, state: None }
+        Self { engine, state: None }
     }
 
     pub(crate) async fn run(self, stop: CancellationToken) {
@@ -96,32 +97,6 @@ impl Dispatcher {
         let wake = engine.wake.clone();
         pool.run_as_leader(self, wake, engine.settings.poll_interval, stop).await;
     }
-
-    /// Publishes claimed deliveries, and releases those that the broker did not accept.
-    async fn publish(
-        &self,
-        conn: &mut AsyncPgConnection,
-        now: Timestamp,
-        ids: Vec<Uuid>,
-        messages: &[Message],
-    ) -> Result<(), DispatchError> {
-        let confirms = self.publisher.publish(messages).await;
-        let unpublished: Vec<Uuid> = match &confirms {
-            Ok(confirms) => {
-                let confirms = ids.into_iter().zip(confirms);
-                confirms.filter(|(_, confirm)| confirm.is_err()).map(|(id, _)| id).collect()
-            }
-            Err(_) => ids,
-        };
-        if !unpublished.is_empty() {
-            store::release_claim(conn, now, &unpublished).await?;
-        }
-        confirms?;
-        match unpublished.len() {
-            0 => Ok(()),
-            messages => Err(DispatchError::NotAccepted(messages)),
-        }
-    }
 }
 
 impl LeaderTask for Dispatcher {
@@ -129,13 +104,26 @@ impl LeaderTask for Dispatcher {
     const FAILURE_MESSAGE: &'static str = "dispatching deliveries failed";
     type Error = DispatchError;
 
-    /// Claims and publishes one batch.
+    /// Claims one batch and hands it to the publisher.
     async fn poll(&mut self, conn: &mut AsyncPgConnection) -> Result<PollOutcome, DispatchError> {
+        let start = Instant::now();
         // A poll that fails leaves none, so that the next leader loads its state again.
         let state = self.state.take();
-        // Claims write to the table, and claims that cannot be published have to be released.
-        self.publisher.check_ready().await?;
         let engine = &self.engine;
+        // A failure from before this replica was the leader says nothing.
+        if engine.work_queues.take_failure() && state.is_some() {
+            return Err(DispatchError::NotAccepted);
+        }
+        // Claims write to the table, and claims that cannot be published have to be released.
+        engine.broker.publishing.check_ready().await?;
+        let Some(claims) = engine.work_queues.sender() else {
+            // The process stops.
+            return Ok(PollOutcome::Idle);
+        };
+        if engine.work_queues.is_busy() {
+            self.state = state;
+            return Ok(PollOutcome::Saturated(BUSY_PAUSE));
+        }
         let now = engine.clock.now();
         let params = ClaimParams { now, lease: engine.settings.lease };
         let mut state = match state {
@@ -143,60 +131,47 @@ impl LeaderTask for Dispatcher {
             None => DispatchState::load(conn, engine, now).await?,
         };
         let Batch { queued, may_have_more_now } = state.claim_batch(conn, engine, params).await?;
-        let (ids, messages): (Vec<_>, Vec<_>) = queued
-            .into_iter()
-            .filter_map(|queued| message(&engine.broker.topology, queued, params.leased_until()))
-            .unzip();
-        if !messages.is_empty() {
-            self.publish(conn, now, ids, &messages).await?;
+        let leased_until = params.leased_until();
+        let claimed: Vec<_> =
+            queued.into_iter().filter_map(|queued| claimed_message(queued, leased_until)).collect();
+        let messages = claimed.len();
+        if messages > 0 {
+            claims.publish(claimed);
         }
         let has_more = may_have_more_now || state.has_queued_endpoints();
         self.state = Some(state);
-        Ok(match messages.len() {
+        Ok(match messages {
             0 if !may_have_more_now => PollOutcome::Idle,
-            SATURATED_BATCH.. => PollOutcome::Saturated(SATURATED_PAUSE),
+            SATURATED_BATCH.. => {
+                PollOutcome::Saturated(SATURATED_INTERVAL.saturating_sub(start.elapsed()))
+            }
             _ if has_more => PollOutcome::Busy,
             _ => PollOutcome::Complete,
         })
     }
 }
 
-/// Builds the message for the work queue. A delivery of an unknown kind stays claimed until its lease
-/// expires.
-fn message(
-    topology: &Topology,
-    QueuedDelivery { delivery: claimed, content, is_window_full }: QueuedDelivery,
-    leased_until: Timestamp,
-) -> Option<(Uuid, Message)> {
+/// A delivery of an unknown kind stays claimed until its lease expires.
+fn claimed_message(queued: QueuedDelivery, leased_until: Timestamp) -> Option<ClaimedMessage> {
+    let QueuedDelivery { delivery: claimed, content, is_window_full } = queued;
     let Ok(kind) = claimed.kind.parse::<MessageKind>() else {
         let id = claimed.id;
         tracing::error!(delivery.id = %id, kind = claimed.kind, "delivery {id} has an unknown kind");
         return None;
     };
-    let mut headers = vec![
-        (header::DELIVERY, claimed.id.to_string()),
-        (header::MERCHANT, claimed.merchant),
-        (header::EVENT, content.event),
-        (header::VERSION, content.version.to_string()),
-        (header::SEQUENCE, claimed.sequence.to_string()),
-        (header::REPLAY_NUMBER, claimed.replay_number.to_string()),
-        (header::ATTEMPT, (claimed.attempts + 1).to_string()),
-        (header::LEASED_UNTIL, leased_until.timestamp_millis().to_string()),
-    ];
-    if claimed.releases > 0 {
-        headers.push((header::RELEASES, claimed.releases.to_string()));
-    }
-    if is_window_full {
-        headers.push((header::WINDOW_FULL, "true".to_owned()));
-    }
-    headers.extend(content.traceparent.map(|parent| (header::TRACEPARENT, parent)));
-    let message = Message {
-        exchange: default_exchange(),
-        routing_key: topology.qualified(kind.queue()),
-        id: claimed.id.to_string(),
-        content_type: "application/json",
-        headers,
+    Some(ClaimedMessage {
+        id: claimed.id,
+        merchant: claimed.merchant,
+        kind,
+        version: content.version,
+        event: content.event,
+        sequence: claimed.sequence,
+        replay_number: claimed.replay_number,
+        attempts: claimed.attempts,
+        releases: claimed.releases,
+        leased_until,
+        is_window_full,
+        traceparent: content.traceparent,
         body: content.body,
-    };
-    Some((claimed.id, message))
+    })
 }

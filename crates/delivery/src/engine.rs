@@ -7,12 +7,13 @@ use domain::access::MerchantId;
 use domain::merchant::Interface;
 use domain::message_kind::MessageKind;
 use merchants::Merchants;
-use messaging::{Broker, Exchange, Outbox};
+use messaging::{Broker, Outbox};
 use platform::{
-    Clock, MemoryBudget, database::Pool, health::Health, retry::Backoff, shares::Shares,
+    Clock, MemoryBudget, chain, database::Pool, health::Health, retry::Backoff, shares::Shares,
 };
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use crate::attempt::EndpointClient;
 use crate::endpoints::Endpoints;
@@ -21,16 +22,13 @@ use crate::observer::SettlementObserver;
 use crate::outcome::Schedule;
 use crate::settings::Settings;
 use crate::settled_ids::SettledIds;
+use crate::store;
+use crate::work_queues::WorkQueues;
 
 /// Listeners of one merchant at a replica. `backhaul listen` is one for each service.
 pub(crate) const MAX_LISTENERS_OF_MERCHANT: usize = 5;
 /// Listeners of all merchants at a replica.
 pub(crate) const MAX_LISTENERS: usize = 50;
-
-/// The default exchange, whose routing keys are names of queues.
-pub(crate) fn default_exchange() -> Exchange {
-    Exchange(String::new())
-}
 
 pub(crate) struct Engine {
     pub(crate) pool: Pool,
@@ -53,6 +51,7 @@ pub(crate) struct Engine {
     pub(crate) wake: Arc<Notify>,
     /// Deliveries that this replica settled.
     pub(crate) settled: SettledIds,
+    pub(crate) work_queues: WorkQueues,
     /// Wakes the replayer when dead letters may be obsolete.
     pub(crate) replayed: Notify,
     /// Requests that wait for messages.
@@ -65,6 +64,21 @@ impl Engine {
     /// every attempt would fail. Returns false if the process stops.
     pub(crate) async fn wait_for_merchants(&self, stop: &CancellationToken) -> bool {
         stop.run_until_cancelled(self.merchants.loaded()).await.is_some()
+    }
+
+    /// Makes claimed deliveries ready again that were not sent. If this fails, their leases expire.
+    pub(crate) async fn release_claims(&self, ids: &[Uuid]) {
+        let releasing = async {
+            let mut conn = self.pool.get().await?;
+            store::release_claim(&mut conn, self.clock.now(), ids).await
+        };
+        match releasing.await {
+            Ok(()) => {
+                self.settled.add(ids.iter().copied());
+                self.wake.notify_one();
+            }
+            Err(error) => tracing::warn!(error = chain(&error), "releasing claims failed"),
+        }
     }
 
     pub(crate) fn is_paused(&self, merchant: &str, kind: MessageKind) -> bool {

@@ -7,7 +7,8 @@
 //!    after the commit (`store/append.rs`, `insert_messages.sql`). The delivery is `ready`.
 //! 2. The dispatcher, on one replica, finds endpoints with due deliveries (`dispatcher/dispatch_state/sendable.rs`,
 //!    `due_endpoints.sql`), claims as many as the endpoints may have (`claim_due.sql`: `ready` becomes
-//!    `queued`, with a lease) and publishes them to the work queue of their kind (`dispatcher.rs`).
+//!    `queued`, with a lease). A task of its own publishes them to the work queue of their kind
+//!    (`work_queues.rs`, `queue_publisher.rs`).
 //! 3. A sender, on any replica, receives the message when there is memory for it (`sender/queue_source.rs`),
 //!    checks a possible duplicate (`sender/claims.rs`) and makes the attempt (`sender/run_attempt.rs`,
 //!    `attempt.rs`).
@@ -45,6 +46,7 @@ mod metrics;
 mod observer;
 mod overdue_metrics;
 mod queue_message;
+mod queue_publisher;
 mod recent_dead_letters;
 mod replayer;
 mod sender;
@@ -56,6 +58,7 @@ mod store;
 #[cfg(test)]
 mod test_merchant;
 mod webhooks;
+mod work_queues;
 
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 

@@ -119,7 +119,7 @@ impl Sender {
         messages.into_iter().for_each(|message| self.start(message));
         // Last, because it may wait for the database.
         if !paused.is_empty() {
-            claims::release(&self.engine, &paused).await;
+            self.engine.release_claims(&paused).await;
         }
         self.source.acknowledge_group().await
     }
@@ -200,7 +200,7 @@ impl Sender {
         if self.source.acknowledge_all().await && !unsettled.is_empty() {
             let queue = self.kind.queue();
             tracing::warn!(queue, messages = unsettled.len(), "attempts aborted, claims released");
-            claims::release(&self.engine, &unsettled).await;
+            self.engine.release_claims(&unsettled).await;
         }
     }
 }

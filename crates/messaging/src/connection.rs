@@ -138,6 +138,11 @@ impl BrokerConnection {
         self.current().map(drop)
     }
 
+    /// Waits for a connection, up to [`TIMEOUT`]. Fails if there is none then, or if the broker takes no messages.
+    pub async fn check_ready(&self) -> Result<(), BrokerError> {
+        self.clone().session_with_timeout().await?.check_not_blocked()
+    }
+
     /// The connection, if there is one now.
     pub(crate) fn current(&self) -> Result<Arc<Session>, BrokerError> {
         self.0.borrow().clone().ok_or(BrokerError::Down)

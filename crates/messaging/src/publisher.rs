@@ -107,13 +107,6 @@ impl Publisher {
         Ok(outcomes)
     }
 
-    /// Fails if the broker takes no messages now.
-    pub async fn check_ready(&self) -> Result<(), BrokerError> {
-        let mut channel = self.channel.lock().await;
-        *channel = Some(self.take_usable(&mut channel).await?);
-        Ok(())
-    }
-
     /// Takes the channel, or opens a new one. Fails while the broker blocks it.
     async fn take_usable(
         &self,

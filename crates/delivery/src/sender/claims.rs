@@ -1,4 +1,4 @@
-//! Claims of received messages: whether they still hold, and their release.
+//! Claims of received messages: whether they still hold.
 
 use std::collections::HashMap;
 
@@ -51,19 +51,4 @@ pub(super) fn extract_paused(engine: &Engine, messages: &mut Vec<QueueMessage>) 
         engine.is_paused(&message.content.merchant, message.content.kind)
     };
     messages.extract_if(.., is_paused).map(|message| message.id).collect()
-}
-
-/// Makes messages ready again. If this fails, their leases expire.
-pub(super) async fn release(engine: &Engine, ids: &[Uuid]) {
-    let releasing = async {
-        let mut conn = engine.pool.get().await?;
-        store::release_claim(&mut conn, engine.clock.now(), ids).await
-    };
-    match releasing.await {
-        Ok(()) => {
-            engine.settled.add(ids.iter().copied());
-            engine.wake.notify_one();
-        }
-        Err(error) => tracing::warn!(error = chain(&error), "releasing claims failed"),
-    }
 }
