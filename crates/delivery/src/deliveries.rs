@@ -23,12 +23,14 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::attempt::EndpointClient;
+use crate::direct_claims::DirectClaims;
 use crate::dispatcher::Dispatcher;
 use crate::endpoints::Endpoints;
 use crate::engine::{Engine, MAX_LISTENERS, MAX_LISTENERS_OF_MERCHANT, reconnect_backoff};
 use crate::metrics::Metrics;
 use crate::observer::SettlementObserver;
 use crate::overdue_metrics;
+use crate::own_claims::OwnClaims;
 use crate::queue_publisher::QueuePublisher;
 use crate::replayer::Replayer;
 use crate::sender::Sender;
@@ -96,6 +98,7 @@ impl Deliveries {
             metrics: Metrics::new(),
             wake: Arc::new(Notify::new()),
             settled: SettledIds::default(),
+            direct_claims: DirectClaims::default(),
             work_queues,
             replayed: Notify::new(),
             listeners: Shares::new(MAX_LISTENERS_OF_MERCHANT, MAX_LISTENERS),
@@ -135,20 +138,18 @@ impl Deliveries {
         merchant.map_or_else(|| interface.default_version(), |it| it.message_version(interface))
     }
 
-    /// Appends messages, which are delivered if and only if the caller's transaction commits. Returns
-    /// their ids; merchants see them as `webhook-id`. The connection is shared, so that the caller can send
-    /// the statement together with others.
+    /// Appends messages, which are delivered if and only if the caller's transaction commits. They must not be in a
+    /// savepoint. Returns their ids; merchants see them as `webhook-id`. The connection is shared, so that the caller
+    /// can send the statement together with others.
     pub async fn append(
         &self,
         conn: &AsyncPgConnection,
         now: Timestamp,
         messages: &[NewMessage],
     ) -> Result<Vec<Uuid>, DatabaseError> {
-        let ids = store::append(conn, now, messages).await?;
-        if !ids.is_empty() {
-            wake_after_commit(&self.0.wake);
-        }
-        Ok(ids)
+        let new = store::new_deliveries(now, messages);
+        self.append_new(conn, now, &new).await?;
+        Ok(new.into_iter().map(|new| new.id).collect())
     }
 
     /// Creates the ids of messages, for [`Self::append_new`].
@@ -163,9 +164,17 @@ impl Deliveries {
         now: Timestamp,
         new: &[NewDelivery],
     ) -> Result<(), DatabaseError> {
-        store::append_new(conn, now, new).await?;
-        if !new.is_empty() {
+        if new.is_empty() {
+            return Ok(());
+        }
+        let claims = OwnClaims::begin(&self.0, now, new);
+        let leases = claims.as_ref().map_or_else(|| vec![None; new.len()], OwnClaims::leases);
+        let queued = store::append_new(conn, now, new, leases).await?;
+        if queued.len() < new.len() {
             wake_after_commit(&self.0.wake);
+        }
+        if let Some(claims) = claims {
+            claims.complete(new, &queued);
         }
         Ok(())
     }

@@ -6,7 +6,7 @@
 //! have due deliveries ([`endpoint_queue`]), and which deliveries are in flight ([`in_flight`]).
 //!
 //! ```text
-//!             append, replay
+//!             append, replay          append, if the dispatcher has allowed it: queued at once
 //!                   |
 //!                   v                    behind another of its ordering key
 //!   +--------->   ready   --------------------------------------> blocked
@@ -36,6 +36,9 @@
 //!
 //! A delivery is marked as queued before it is published. If publishing fails the claim is released, and the leader
 //! yields to a replica that may reach the broker; if the process dies in between, the lease expires.
+//!
+//! New messages of endpoints without a backlog are claimed by the transactions that append them, as far as a poll has
+//! allowed it ([`crate::direct_claims`]).
 //!
 //! See docs/decisions/delivery-scheduling.md.
 
@@ -97,15 +100,9 @@ impl Dispatcher {
         let wake = engine.wake.clone();
         pool.run_as_leader(self, wake, engine.settings.poll_interval, stop).await;
     }
-}
-
-impl LeaderTask for Dispatcher {
-    const LOCK: i64 = i64::from_be_bytes(*b"delivery");
-    const FAILURE_MESSAGE: &'static str = "dispatching deliveries failed";
-    type Error = DispatchError;
 
     /// Claims one batch and hands it to the publisher.
-    async fn poll(&mut self, conn: &mut AsyncPgConnection) -> Result<PollOutcome, DispatchError> {
+    async fn claim(&mut self, conn: &mut AsyncPgConnection) -> Result<PollOutcome, DispatchError> {
         let start = Instant::now();
         // A poll that fails leaves none, so that the next leader loads its state again.
         let state = self.state.take();
@@ -148,6 +145,21 @@ impl LeaderTask for Dispatcher {
             _ if has_more => PollOutcome::Busy,
             _ => PollOutcome::Complete,
         })
+    }
+}
+
+impl LeaderTask for Dispatcher {
+    const LOCK: i64 = i64::from_be_bytes(*b"delivery");
+    const FAILURE_MESSAGE: &'static str = "dispatching deliveries failed";
+    type Error = DispatchError;
+
+    async fn poll(&mut self, conn: &mut AsyncPgConnection) -> Result<PollOutcome, DispatchError> {
+        let polled = self.claim(conn).await;
+        if polled.is_err() {
+            // Another replica may become the leader.
+            self.engine.direct_claims.withdraw_all();
+        }
+        polled
     }
 }
 

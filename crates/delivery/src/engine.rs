@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::attempt::EndpointClient;
+use crate::direct_claims::DirectClaims;
 use crate::endpoints::Endpoints;
 use crate::metrics::Metrics;
 use crate::observer::SettlementObserver;
@@ -51,6 +52,8 @@ pub(crate) struct Engine {
     pub(crate) wake: Arc<Notify>,
     /// Deliveries that this replica settled.
     pub(crate) settled: SettledIds,
+    /// Messages that requests of this replica may claim. None unless it dispatches.
+    pub(crate) direct_claims: DirectClaims,
     pub(crate) work_queues: WorkQueues,
     /// Wakes the replayer when dead letters may be obsolete.
     pub(crate) replayed: Notify,
@@ -66,19 +69,20 @@ impl Engine {
         stop.run_until_cancelled(self.merchants.loaded()).await.is_some()
     }
 
-    /// Makes claimed deliveries ready again that were not sent. If this fails, their leases expire.
-    pub(crate) async fn release_claims(&self, ids: &[Uuid]) {
+    /// Makes claimed deliveries ready again that were not sent. If this fails, their leases expire. Returns whether it
+    /// succeeded.
+    pub(crate) async fn release_claims(&self, ids: &[Uuid]) -> bool {
         let releasing = async {
             let mut conn = self.pool.get().await?;
             store::release_claim(&mut conn, self.clock.now(), ids).await
         };
-        match releasing.await {
-            Ok(()) => {
-                self.settled.add(ids.iter().copied());
-                self.wake.notify_one();
-            }
-            Err(error) => tracing::warn!(error = chain(&error), "releasing claims failed"),
+        if let Err(error) = releasing.await {
+            tracing::warn!(error = chain(&error), "releasing claims failed");
+            return false;
         }
+        self.settled.add(ids.iter().copied());
+        self.wake.notify_one();
+        true
     }
 
     pub(crate) fn is_paused(&self, merchant: &str, kind: MessageKind) -> bool {

@@ -3,8 +3,10 @@
 //! PostgreSQL is the schedule and the record, RabbitMQ the transport. A message is delivered, or becomes a dead
 //! letter; it is never lost. Its way:
 //!
-//! 1. [`Deliveries::append`] stores message and delivery in the service's transaction and wakes the dispatcher
-//!    after the commit (`store/append.rs`, `insert_messages.sql`). The delivery is `ready`.
+//! 1. [`Deliveries::append`] stores message and delivery in the service's transaction (`store/append.rs`,
+//!    `insert_messages.sql`). The delivery is `ready`, and the dispatcher is woken after the commit; or it is `queued`
+//!    at once, and goes to the publisher after the commit, if the dispatcher runs here and has allowed it
+//!    (`direct_claims.rs`, `own_claims.rs`).
 //! 2. The dispatcher, on one replica, finds endpoints with due deliveries (`dispatcher/dispatch_state/sendable.rs`,
 //!    `due_endpoints.sql`), claims as many as the endpoints may have (`claim_due.sql`: `ready` becomes
 //!    `queued`, with a lease). A task of its own publishes them to the work queue of their kind
@@ -39,12 +41,14 @@ mod admin;
 mod awaiting_memory;
 mod dead_letters;
 mod deliveries;
+mod direct_claims;
 mod dispatcher;
 mod engine;
 mod histogram;
 mod metrics;
 mod observer;
 mod overdue_metrics;
+mod own_claims;
 mod queue_message;
 mod queue_publisher;
 mod recent_dead_letters;

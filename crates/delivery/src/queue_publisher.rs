@@ -11,11 +11,13 @@ use platform::chain;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::engine::Engine;
-use crate::work_queues::{ClaimReceiver, ClaimedMessage};
+use crate::engine::{Engine, reconnect_backoff};
+use crate::work_queues::{ClaimReceiver, ClaimedMessage, Claims};
 
 /// Messages whose confirmations are awaited together.
 const MAX_BATCH: usize = 500;
+/// Attempts to release claims, in about 20 seconds while the database is down. Then their leases expire.
+const MAX_RELEASE_ATTEMPTS: usize = 10;
 
 pub(crate) struct QueuePublisher {
     engine: Arc<Engine>,
@@ -31,21 +33,48 @@ impl QueuePublisher {
 
     pub(crate) async fn run(mut self, stop: CancellationToken) {
         loop {
-            let claimed = tokio::select! {
-                claimed = self.claims.recv() => claimed,
+            let claims = tokio::select! {
+                claims = self.claims.recv() => claims,
                 () = stop.cancelled() => {
                     // Those who have begun to claim keep the channel open.
                     self.engine.work_queues.close();
                     self.claims.recv().await
                 }
             };
-            let Some(mut batch) = claimed else { return };
-            while batch.len() < MAX_BATCH
-                && let Ok(more) = self.claims.try_recv()
-            {
-                batch.extend(more);
+            if claims.is_none() {
+                return;
             }
+            self.process_with_more(claims, &stop).await;
+        }
+    }
+
+    /// Publishes and releases claims, with those that have come meanwhile.
+    async fn process_with_more(&mut self, mut next: Option<Claims>, stop: &CancellationToken) {
+        let mut batch = Vec::new();
+        let mut released = Vec::new();
+        while let Some(claims) = next {
+            match claims {
+                Claims::Publish(messages) => batch.extend(messages),
+                Claims::Release(ids) => released.extend(ids),
+            }
+            next = if batch.len() < MAX_BATCH { self.claims.try_recv().ok() } else { None };
+        }
+        if !batch.is_empty() {
             self.publish(batch).await;
+        }
+        if !released.is_empty() {
+            self.release(&released, stop).await;
+        }
+    }
+
+    /// Releases the claims of transactions that failed. The database may have been the cause.
+    async fn release(&self, ids: &[Uuid], stop: &CancellationToken) {
+        let mut backoff = reconnect_backoff();
+        for _ in 0..MAX_RELEASE_ATTEMPTS {
+            if self.engine.release_claims(ids).await || stop.is_cancelled() {
+                return;
+            }
+            tokio::time::sleep(backoff.pause()).await;
         }
     }
 
@@ -67,6 +96,7 @@ impl QueuePublisher {
         if !unpublished.is_empty() {
             let messages = unpublished.len();
             tracing::warn!(messages, "the broker did not accept {messages} deliveries");
+            self.engine.direct_claims.withdraw_all();
             self.engine.work_queues.failed();
             self.engine.release_claims(&unpublished).await;
         }

@@ -10,7 +10,7 @@
 //! example an exchange order. Transactions that lock a delivery or a message and a row of the observer's keep this
 //! order.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
@@ -24,9 +24,9 @@ use uuid::Uuid;
 
 use crate::dead_letters::{self, DeadLetterError, DeadLetters, LetterKey};
 use crate::engine::{Engine, reconnect_backoff};
-use crate::outcome::Decision;
+use crate::outcome::{Decision, Signal};
 use crate::settlement::Settlement;
-use crate::store::{self, Windows};
+use crate::store::{self, EndpointKey, Windows};
 
 /// Longest wait for a lock, on the settler's connection. Other transactions hold theirs for the time of a batch.
 const LOCK_WAIT: &str = "SET lock_timeout = '100ms'";
@@ -218,12 +218,25 @@ impl Settler {
         }
         let settled = settled?;
         engine.metrics.settled(batch, &settled.ids);
+        engine.direct_claims.settled(results(batch, &settled.ids));
         let is_awaited = engine.settled.add(settled.ids);
         if is_awaited || settled.unblocked > 0 {
             engine.wake.notify_one();
         }
         Ok(())
     }
+}
+
+/// The endpoints of settled deliveries, and whether the attempts succeeded.
+fn results<'a>(
+    batch: &'a [Settlement],
+    settled: &'a HashSet<Uuid>,
+) -> impl Iterator<Item = (EndpointKey, bool)> + 'a {
+    let settled = batch.iter().filter(move |settlement| settled.contains(&settlement.id()));
+    settled.map(|settlement| {
+        let endpoint = (settlement.merchant().to_owned(), settlement.kind().name().to_owned());
+        (endpoint, settlement.attempt.signal == Signal::Grow)
+    })
 }
 
 /// Identifies the dead letter of a message.

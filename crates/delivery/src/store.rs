@@ -24,8 +24,10 @@ mod tests;
 use platform::{Timestamp, database::DatabaseError};
 use uuid::Uuid;
 
+#[cfg(test)]
+pub(crate) use append::append;
 pub use append::{NewDelivery, NewMessage, lock_free_counter};
-pub(crate) use append::{append, append_new, lock_free_counters, new_ids};
+pub(crate) use append::{append_new, lock_free_counters, new_deliveries, new_ids};
 pub(crate) use dead_letters::{oldest_kept, outdated_dead_letters};
 pub(crate) use dispatch::claim::{
     ClaimParams, ClaimableEndpoint, ClaimedBatch, Content, DueDelivery, claim_due,

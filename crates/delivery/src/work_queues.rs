@@ -70,8 +70,14 @@ impl ClaimedMessage {
     }
 }
 
-/// Claimed messages on their way to the publisher.
-pub(crate) type ClaimReceiver = mpsc::UnboundedReceiver<Vec<ClaimedMessage>>;
+/// Claims on their way to the publisher.
+pub(crate) enum Claims {
+    Publish(Vec<ClaimedMessage>),
+    /// Deliveries that are queued if their transaction was committed.
+    Release(Vec<Uuid>),
+}
+
+pub(crate) type ClaimReceiver = mpsc::UnboundedReceiver<Claims>;
 
 pub(crate) struct WorkQueues {
     /// `None` after the process began to stop: no claim can begin.
@@ -83,14 +89,22 @@ pub(crate) struct WorkQueues {
 /// Takes claimed messages. As long as one exists, the publisher runs.
 #[derive(Clone)]
 pub(crate) struct ClaimSender {
-    sender: mpsc::UnboundedSender<Vec<ClaimedMessage>>,
+    sender: mpsc::UnboundedSender<Claims>,
     waiting: Arc<AtomicUsize>,
 }
 
 impl ClaimSender {
     pub(crate) fn publish(&self, messages: Vec<ClaimedMessage>) {
         self.waiting.fetch_add(messages.len(), Ordering::Relaxed);
-        if self.sender.send(messages).is_err() {
+        self.send(Claims::Publish(messages));
+    }
+
+    pub(crate) fn release(&self, ids: Vec<Uuid>) {
+        self.send(Claims::Release(ids));
+    }
+
+    fn send(&self, claims: Claims) {
+        if self.sender.send(claims).is_err() {
             // The process ends, because one of its tasks did. Other replicas wait for the leases to expire.
             tracing::error!("the publisher of claimed deliveries has ended");
         }
@@ -196,7 +210,8 @@ mod tests {
         assert!(work_queues.sender().is_none());
         begun.publish(vec![claimed()]);
         drop(begun);
-        assert_eq!(claims.recv().await.unwrap().len(), 1);
+        let received = claims.recv().await;
+        assert!(matches!(received, Some(Claims::Publish(messages)) if messages.len() == 1));
         assert!(claims.recv().await.is_none());
     }
 }

@@ -37,6 +37,7 @@ use self::sendable::SendableEndpoint;
 use super::endpoint_queue::{EndpointQueue, WaitsFor};
 use super::in_flight::InFlightDeliveries;
 use crate::awaiting_memory::message_bytes;
+use crate::direct_claims::DirectClaim;
 use crate::engine::Engine;
 use crate::settled_ids::SettledIds;
 use crate::store::{
@@ -88,7 +89,8 @@ impl DispatchState {
             read_until: now,
             long_look_back_at: Instant::now(),
         };
-        // Settlements before this replica was the leader: some of these deliveries are in flight again.
+        // Claims and settlements before this replica was the leader: some of these deliveries are in flight again.
+        drop(engine.direct_claims.take_completed());
         drop(engine.settled.take());
         state.reload_in_flight(conn, &engine.inflight_budget).await?;
         Ok(state)
@@ -122,6 +124,7 @@ impl DispatchState {
         params: ClaimParams,
     ) -> Result<Batch, DatabaseError> {
         let now = params.now;
+        self.count_direct_claims(engine);
         self.run_maintenance(conn, engine, now).await?;
         self.check_in_flight(conn).await?;
         self.note_changes(engine, now);
@@ -140,10 +143,43 @@ impl DispatchState {
         let claimed = store::claim_due(conn, params, &claimable).await?;
         batch.may_have_more_now |= claimed.blocked > 0;
         self.put_back(&sendable, &claimed);
+        let messages_of = messages_by_endpoint(&claimed);
+        self.allow_direct_claims(engine, &sendable, &messages_of);
         let leased_until = params.leased_until();
-        batch.queued =
-            self.count_in_flight(&engine.inflight_budget, &sendable, claimed, leased_until);
+        let full = endpoints_with_full_window(&sendable, &messages_of);
+        batch.queued = self.count_in_flight(&engine.inflight_budget, &full, claimed, leased_until);
         Ok(batch)
+    }
+
+    /// Lets requests claim new messages of the endpoints that have no backlog now.
+    fn allow_direct_claims(
+        &self,
+        engine: &Engine,
+        sendable: &[SendableEndpoint],
+        messages_of: &HashMap<EndpointKey, u32>,
+    ) {
+        let now = Instant::now();
+        for SendableEndpoint { claimable, free_window, free_slots, is_failing } in sendable {
+            let key = &claimable.key;
+            if *is_failing || self.queue.none_due_before(key).is_some() {
+                continue;
+            }
+            let claimed = messages_of.get(key).copied().unwrap_or(0);
+            let left = (*free_window).min(*free_slots).saturating_sub(claimed);
+            engine.direct_claims.allow(key.clone(), left, now);
+        }
+    }
+
+    /// Counts the deliveries in flight that requests claimed since the last poll. A delivery that is settled already
+    /// leaves with the settlements.
+    fn count_direct_claims(&mut self, engine: &Engine) {
+        let now = Instant::now();
+        for DirectClaim { id, endpoint, body_bytes, leased_until } in
+            engine.direct_claims.take_completed()
+        {
+            let kib = engine.inflight_budget.kib(message_bytes(body_bytes));
+            self.in_flight.insert(id, endpoint, kib, leased_until, now);
+        }
     }
 
     /// Finds out which deliveries other replicas have settled.
@@ -202,30 +238,40 @@ impl DispatchState {
     fn count_in_flight(
         &mut self,
         budget: &MemoryBudget,
-        sendable: &[SendableEndpoint],
+        full: &HashSet<&EndpointKey>,
         batch: ClaimedBatch,
         leased_until: Timestamp,
     ) -> Vec<QueuedDelivery> {
-        let mut messages_of = HashMap::<EndpointKey, u32>::new();
         let now = Instant::now();
-        for (delivery, content) in &batch.claimed {
+        let queued = batch.claimed.into_iter().map(|(delivery, content)| {
             let endpoint = delivery.endpoint();
-            *messages_of.entry(endpoint.clone()).or_default() += 1;
+            let is_window_full = full.contains(&endpoint);
             let kib = budget.kib(message_bytes(content.body.len()));
             self.in_flight.insert(delivery.id, endpoint, kib, leased_until, now);
-        }
-        let is_full = |endpoint: &&SendableEndpoint| {
-            let messages = messages_of.get(&endpoint.claimable.key).copied().unwrap_or(0);
-            messages >= endpoint.free_window
-        };
-        let full = sendable.iter().filter(is_full);
-        let full: HashSet<_> = full.map(|endpoint| &endpoint.claimable.key).collect();
-        let queued = batch.claimed.into_iter().map(|(delivery, content)| {
-            let is_window_full = full.contains(&delivery.endpoint());
             QueuedDelivery { delivery, content, is_window_full }
         });
         queued.collect()
     }
+}
+
+fn messages_by_endpoint(batch: &ClaimedBatch) -> HashMap<EndpointKey, u32> {
+    let mut messages_of = HashMap::new();
+    for (delivery, _) in &batch.claimed {
+        *messages_of.entry(delivery.endpoint()).or_default() += 1;
+    }
+    messages_of
+}
+
+/// The endpoints whose windows these claims filled.
+fn endpoints_with_full_window<'a>(
+    sendable: &'a [SendableEndpoint],
+    messages_of: &HashMap<EndpointKey, u32>,
+) -> HashSet<&'a EndpointKey> {
+    let is_full = |endpoint: &&SendableEndpoint| {
+        let messages = messages_of.get(&endpoint.claimable.key).copied().unwrap_or(0);
+        messages >= endpoint.free_window
+    };
+    sendable.iter().filter(is_full).map(|endpoint| &endpoint.claimable.key).collect()
 }
 
 #[cfg(test)]
@@ -236,7 +282,7 @@ mod tests {
         let key = (merchant.to_owned(), "rma".to_owned());
         let claimable =
             ClaimableEndpoint { key, none_due_before: Timestamp::UNIX_EPOCH, max_messages: 4 };
-        SendableEndpoint { claimable, free_window: 4 }
+        SendableEndpoint { claimable, free_window: 4, free_slots: 4, is_failing: false }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! The transaction locks the counter row of each ordering key. Two transactions that write to one
 //! key therefore run one after the other, and a message is never visible before its predecessors.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 use bytes::Bytes;
@@ -46,7 +46,9 @@ pub struct NewDelivery {
     pub message: NewMessage,
 }
 
-/// Inserts messages. All messages but the first of an ordering key wait here for the counter. After a restore
+/// Inserts messages. All messages but the first of an ordering key wait here for the counter. Only a transaction that
+/// inserts the counter knows that nothing is before its message: the statement does not see what another one has
+/// committed while it waited. After a restore
 /// from a backup the counters continue above the numbers that merchants may have seen, also for ordering keys
 /// that the backup does not have. `(SELECT $1)` hides the length of the arrays from the planner, which keeps the
 /// plan.
@@ -105,37 +107,35 @@ pub(crate) fn new_ids(now: Timestamp, number: usize) -> Vec<Uuid> {
     ids
 }
 
-/// Inserts messages and returns their ids, in the order given.
-pub(crate) async fn append(
-    conn: &AsyncPgConnection,
-    now: Timestamp,
-    messages: &[NewMessage],
-) -> Result<Vec<Uuid>, DatabaseError> {
+/// Gives messages ids, and the current trace.
+pub(crate) fn new_deliveries(now: Timestamp, messages: &[NewMessage]) -> Vec<NewDelivery> {
     let ids = new_ids(now, messages.len());
     let traceparent = telemetry::traceparent();
-    let new: Vec<_> = ids
-        .iter()
-        .zip(messages)
-        .map(|(id, message)| NewDelivery {
-            id: *id,
-            traceparent: traceparent.clone(),
-            message: message.clone(),
-        })
-        .collect();
-    append_new(conn, now, &new).await?;
-    Ok(ids)
+    let new = |(id, message): (Uuid, &NewMessage)| NewDelivery {
+        id,
+        traceparent: traceparent.clone(),
+        message: message.clone(),
+    };
+    ids.into_iter().zip(messages).map(new).collect()
 }
 
-/// Inserts messages with one statement. The connection is shared, so that the caller can send the statement
-/// together with others.
+platform::rows! {
+    struct Appended {
+        id: Uuid,
+        sequence: i64,
+        is_queued: bool,
+    }
+}
+
+/// Inserts messages with one statement. A message with a lease is queued at once if nothing can be before it in its
+/// ordering key; only the first message of each key may have one. Returns the sequence numbers of the queued ones.
+/// The connection is shared, so that the caller can send the statement together with others.
 pub(crate) async fn append_new(
     mut conn: &AsyncPgConnection,
     now: Timestamp,
     new: &[NewDelivery],
-) -> Result<(), DatabaseError> {
-    if new.is_empty() {
-        return Ok(());
-    }
+    leases: Vec<Option<Timestamp>>,
+) -> Result<HashMap<Uuid, i64>, DatabaseError> {
     let (added, later) = count_by_ordering_key(new);
     let (merchants, keys): (Vec<_>, Vec<_>) = added.keys().copied().unzip();
     let text = |text: fn(&NewMessage) -> &str| column(new, |new| text(&new.message));
@@ -154,11 +154,24 @@ pub(crate) async fn append_new(
             merchants,
             keys,
             added.values().copied().collect::<Vec<_>>(),
-            column(new, |new| i32::from(new.message.version.0)),
+            (column(new, |new| i32::from(new.message.version.0)), leases),
         ),
     );
-    prepared(statement).execute(&mut conn).await?;
-    Ok(())
+    let appended: Vec<Appended> = prepared(statement).load(&mut conn).await?;
+    let queued = appended.into_iter().filter(|row| row.is_queued);
+    Ok(queued.map(|row| (row.id, row.sequence)).collect())
+}
+
+/// Inserts messages without leases and returns their ids, in the order given.
+#[cfg(test)]
+pub(crate) async fn append(
+    conn: &AsyncPgConnection,
+    now: Timestamp,
+    messages: &[NewMessage],
+) -> Result<Vec<Uuid>, DatabaseError> {
+    let new = new_deliveries(now, messages);
+    append_new(conn, now, &new, vec![None; new.len()]).await?;
+    Ok(new.into_iter().map(|new| new.id).collect())
 }
 
 /// The number of messages of each ordering key, and for each message the number of later ones of its ordering

@@ -10,6 +10,7 @@ mod access;
 mod admin;
 mod cluster;
 mod dead_letters;
+mod direct_claims;
 mod dispatching;
 mod faults;
 mod health;

@@ -30,6 +30,19 @@ pub(super) struct SendableEndpoint {
     pub(super) claimable: ClaimableEndpoint,
     /// Messages until the window is full.
     pub(super) free_window: u32,
+    /// Messages until its share of the memory is used up.
+    pub(super) free_slots: u32,
+    /// Probes of the endpoint fail.
+    pub(super) is_failing: bool,
+}
+
+/// The limits of an endpoint in a poll.
+#[derive(Clone, Copy)]
+struct PollLimits {
+    /// Messages of each endpoint, so that all have an equal part of the batch.
+    per_endpoint: u32,
+    /// Memory that other endpoints are about to use.
+    reserved_kib: u32,
 }
 
 impl DispatchState {
@@ -51,12 +64,17 @@ impl DispatchState {
         let states: HashMap<_, _> = due.into_iter().map(|due| (due.key(), due)).collect();
         endpoints.extend(self.queue.take_for_poll(max_endpoints - endpoints.len()));
         let per_endpoint = max_batch / u32::try_from(endpoints.len()).unwrap_or(max_batch).max(1);
+        // While the poll decides, requests claim nothing.
+        let pending_claims: Vec<_> =
+            endpoints.iter().map(|(key, _)| engine.direct_claims.withdraw(key)).collect();
+        self.count_direct_claims(engine);
+        let reserved = engine.direct_claims.reserved(Instant::now());
+        let mut reserved_kib = reserved.saturating_mul(self.in_flight.average_kib());
         let mut sendable = Vec::new();
-        let mut reserved_kib = 0_u32;
-        for state in endpoints.iter().filter_map(|(key, _)| states.get(key)) {
-            if let Some(endpoint) =
-                self.check_endpoint(engine, now, state, per_endpoint, reserved_kib)
-            {
+        for ((key, _), pending) in endpoints.iter().zip(pending_claims) {
+            let Some(state) = states.get(key) else { continue };
+            let limits = PollLimits { per_endpoint, reserved_kib };
+            if let Some(endpoint) = self.check_endpoint(engine, now, state, pending, limits) {
                 let messages = endpoint.claimable.max_messages;
                 let kib = messages.saturating_mul(self.in_flight.average_kib());
                 reserved_kib = reserved_kib.saturating_add(kib);
@@ -108,18 +126,19 @@ impl DispatchState {
         engine: &Engine,
         now: Timestamp,
         state: &DueEndpoint,
-        max_messages: u32,
-        reserved_kib: u32,
+        pending_claims: u32,
+        limits: PollLimits,
     ) -> Option<SendableEndpoint> {
         let key = state.key();
         let none_due_before = self.queue.none_due_before(&key)?;
-        let in_flight = self.in_flight.messages(&key);
+        let in_flight = self.in_flight.messages(&key).saturating_add(pending_claims);
         let free_window = engine.settings.window_size(state.window_size).saturating_sub(in_flight);
         if let Some(event) = awaited_event(engine, now, state, free_window) {
             self.queue.put_back_waiting(&key, event);
             return None;
         }
-        let free_slots = self.in_flight.free_slots(&key, state.is_failing(), reserved_kib);
+        let is_failing = state.is_failing();
+        let free_slots = self.in_flight.free_slots(&key, is_failing, limits.reserved_kib);
         if free_slots == 0 && in_flight == 0 {
             // Other endpoints use the memory, so no settlement of this endpoint will free it.
             self.queue.put_back(&key, none_due_before);
@@ -129,9 +148,9 @@ impl DispatchState {
             self.queue.put_back_waiting(&key, WaitsFor::Settlement);
             return None;
         }
-        let max_messages = max_messages.min(free_window).min(free_slots);
+        let max_messages = limits.per_endpoint.min(free_window).min(free_slots);
         let claimable = ClaimableEndpoint { key, none_due_before, max_messages };
-        Some(SendableEndpoint { claimable, free_window })
+        Some(SendableEndpoint { claimable, free_window, free_slots, is_failing })
     }
 }
 

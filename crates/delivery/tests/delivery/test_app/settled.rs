@@ -1,7 +1,7 @@
 //! Deliveries that are settled without being sent.
 
 use delivery::NewMessage;
-use diesel_async::SimpleAsyncConnection as _;
+use diesel_async::{AsyncConnection as _, AsyncPgConnection, SimpleAsyncConnection as _};
 use platform::Clock;
 use platform::database::DatabaseError;
 use uuid::Uuid;
@@ -13,6 +13,8 @@ impl TestApp {
     pub(crate) async fn append_unsent_dead(&self, batch: &[NewMessage]) -> Vec<Uuid> {
         let mut conn = self.pool.get().await.unwrap();
         let now = Clock::system().now();
+        // A transaction of the pool could claim the messages, and publish them after the commit.
+        let conn: &mut AsyncPgConnection = &mut conn;
         conn.transaction(async |conn| {
             let ids = self.replica.deliveries.append(conn, now, batch).await?;
             conn.batch_execute(
