@@ -67,6 +67,8 @@ use dispatch_state::{Batch, DispatchState, QueuedDelivery};
 /// From this batch size on, a longer interval of polls makes fewer and larger batches, which cost less.
 const SATURATED_BATCH: usize = 16;
 const SATURATED_INTERVAL: Duration = Duration::from_millis(25);
+/// Interval of looking for settlements by other replicas while an endpoint waits for one.
+const SETTLEMENT_INTERVAL: Duration = Duration::from_millis(100);
 /// Pause while many claimed deliveries wait for the broker.
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
@@ -136,9 +138,16 @@ impl Dispatcher {
             claims.publish(claimed);
         }
         let has_more = may_have_more_now || state.has_queued_endpoints();
+        let unfinished = if state.awaits_settlement() {
+            PollOutcome::Waiting(SETTLEMENT_INTERVAL.min(engine.settings.poll_interval))
+        } else if state.is_waiting() {
+            PollOutcome::Waiting(engine.settings.poll_interval)
+        } else {
+            PollOutcome::Idle
+        };
         self.state = Some(state);
         Ok(match messages {
-            0 if !may_have_more_now => PollOutcome::Idle,
+            0 if !may_have_more_now => unfinished,
             SATURATED_BATCH.. => {
                 PollOutcome::Saturated(SATURATED_INTERVAL.saturating_sub(start.elapsed()))
             }

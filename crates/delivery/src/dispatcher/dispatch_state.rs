@@ -101,6 +101,16 @@ impl DispatchState {
         self.queue.has_next_poll()
     }
 
+    /// Whether an endpoint waits for a settlement, which another replica may make.
+    pub(super) fn awaits_settlement(&self) -> bool {
+        self.queue.awaits_settlement()
+    }
+
+    /// Whether deliveries wait for a time, or are in flight.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.in_flight.is_empty() || !self.queue.is_empty() || self.maintenance.has_ready()
+    }
+
     /// Notes that a delivery left the broker: it was settled, or released, or its lease expired. Returns
     /// whether its endpoint waited for that.
     fn note_left_broker(&mut self, id: Uuid) -> bool {

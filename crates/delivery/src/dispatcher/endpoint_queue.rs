@@ -76,6 +76,11 @@ impl EndpointQueue {
             .collect()
     }
 
+    /// Whether no endpoint has due deliveries.
+    pub(super) fn is_empty(&self) -> bool {
+        self.endpoints.is_empty()
+    }
+
     /// Whether an endpoint waits for the next poll.
     pub(super) fn has_next_poll(&self) -> bool {
         !self.next_poll.is_empty()

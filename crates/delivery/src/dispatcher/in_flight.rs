@@ -125,6 +125,10 @@ impl InFlightDeliveries {
         Some(delivery.endpoint)
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.deliveries.is_empty()
+    }
+
     pub(super) fn contains(&self, id: Uuid) -> bool {
         self.deliveries.contains_key(&id)
     }

@@ -30,6 +30,8 @@ use crate::{
 /// Interval at which the leader creates and drops partitions. Until the first success it is shorter.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(10 * 60);
 const FIRST_MAINTENANCE_INTERVAL: Duration = Duration::from_secs(10);
+/// Interval of trying to move published events that another transaction has locked.
+const UNMOVED_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Publishes the outbox while this replica is the leader.
 pub(crate) struct Relay {
@@ -145,7 +147,12 @@ impl Relay {
         self.confirmed.move_free(conn).await?;
         let rows = self.next_batch(conn).await?;
         if rows.is_empty() {
-            return Ok(PollOutcome::Idle);
+            let has_unmoved = !self.confirmed.sequences().is_empty();
+            return Ok(if has_unmoved {
+                PollOutcome::Waiting(UNMOVED_INTERVAL)
+            } else {
+                PollOutcome::Idle
+            });
         }
         let messages: Vec<_> = rows.iter().map(|row| row.message(&self.exchange)).collect();
         let outcomes = self.publisher.publish(&messages).await?;
@@ -192,7 +199,9 @@ impl LeaderTask for Relay {
         let published = self.publish_batch(conn).await?;
         let next_step = self.republisher.step(conn, &self.publisher).await?;
         Ok(match (published, next_step) {
-            (PollOutcome::Idle | PollOutcome::Complete, Some(pause)) => PollOutcome::Later(pause),
+            (PollOutcome::Idle | PollOutcome::Waiting(_) | PollOutcome::Complete, Some(pause)) => {
+                PollOutcome::Later(pause)
+            }
             (published, _) => published,
         })
     }

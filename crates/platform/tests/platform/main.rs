@@ -9,6 +9,7 @@
 mod authentication;
 mod batching;
 mod database;
+mod leader;
 mod rate_limits;
 mod readers;
 mod server;

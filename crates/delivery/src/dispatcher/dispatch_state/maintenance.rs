@@ -67,6 +67,8 @@ pub(super) struct Maintenance {
     blocked: BlockedCursor,
     /// The endpoint that the scan read last.
     scanned_to: EndpointKey,
+    /// Whether the scan found ready deliveries, due or not.
+    has_ready: bool,
     /// Rounds in which the scan runs at every poll, because endpoints with due deliveries may be unknown.
     rounds_without_pauses: u8,
 }
@@ -80,6 +82,7 @@ impl Maintenance {
             scan: Timer::every(INTERVAL),
             blocked: BlockedCursor::default(),
             scanned_to: EndpointKey::default(),
+            has_ready: true,
             rounds_without_pauses: 1,
         }
     }
@@ -95,6 +98,11 @@ impl Maintenance {
 
     pub(super) fn scans_without_pauses(&self) -> bool {
         self.rounds_without_pauses > 0
+    }
+
+    /// Whether there may be ready deliveries, due or not.
+    pub(super) fn has_ready(&self) -> bool {
+        self.has_ready
     }
 }
 
@@ -222,6 +230,8 @@ impl DispatchState {
                 store::endpoints_after(conn, &after, limit).await
             })
             .await?;
+        maintenance.has_ready =
+            !endpoints.is_empty() || (maintenance.has_ready && after != EndpointKey::default());
         match endpoints.last() {
             Some(last) if i64::try_from(endpoints.len()) == Ok(limit) => {
                 maintenance.scanned_to = (last.merchant.clone(), last.kind.clone());
