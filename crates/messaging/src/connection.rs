@@ -29,8 +29,8 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const HEARTBEAT: u16 = 10;
 
 /// Bytes of a frame, unless the URL sets them. The client has buffers for 64 frames. With the broker's default
-/// of 128 KiB, the two connections of a service took 16 MiB.
-const FRAME_MAX: u32 = 32 * 1024;
+/// of 128 KiB, the two connections of a service took 16 MiB. All headers of a message are in one frame.
+const FRAME_MAX: u32 = 16 * 1024;
 
 /// Failure of a broker request.
 #[derive(Debug, thiserror::Error)]
