@@ -39,11 +39,19 @@ extern "SQL" {
 
 const UPSERT_MERCHANTS: &str = include_str!("upsert_merchants.sql");
 
-/// Stores the merchants that are new, or that differ from the stored ones and are not older.
+platform::rows! {
+    struct Written {
+        identifier: String,
+        replicated_at: Timestamp,
+    }
+}
+
+/// Stores the merchants that are new, or that differ from the stored ones and are not older. Returns those that were
+/// written, with their times.
 pub(crate) async fn upsert_merchants<'a>(
     conn: &mut AsyncPgConnection,
     merchants: impl Iterator<Item = (&'a Merchant, &'a Value)>,
-) -> Result<(), DatabaseError> {
+) -> Result<HashMap<String, Timestamp>, DatabaseError> {
     // One version of each, and in the same order in all replicas, so that transactions do not deadlock.
     let mut newest = BTreeMap::<_, (i64, &Value)>::new();
     for (merchant, document) in merchants {
@@ -56,8 +64,8 @@ pub(crate) async fn upsert_merchants<'a>(
     let identifiers: Vec<_> = newest.keys().copied().collect();
     let (versions, documents): (Vec<_>, Vec<_>) = newest.into_values().unzip();
     let query = sql(UPSERT_MERCHANTS, (identifiers, versions, documents));
-    prepared(query).execute(conn).await?;
-    Ok(())
+    let written: Vec<Written> = prepared(query).load(conn).await?;
+    Ok(written.into_iter().map(|row| (row.identifier, row.replicated_at)).collect())
 }
 
 /// Stores a revocation unless one that expires later is stored.
