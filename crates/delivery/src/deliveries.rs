@@ -36,7 +36,7 @@ use crate::replayer::Replayer;
 use crate::sender::Sender;
 use crate::settings::Settings;
 use crate::settled_ids::SettledIds;
-use crate::store::{self, ErasedMessages, NewDelivery, NewMessage, Partitions};
+use crate::store::{self, ErasedMessages, NewDelivery, NewMessage, OrderingKeys, Partitions};
 use crate::work_queues::WorkQueues;
 
 /// Every replica maintains the partitions. While a backup reads the history, each maintenance that
@@ -148,7 +148,7 @@ impl Deliveries {
         messages: &[NewMessage],
     ) -> Result<Vec<Uuid>, DatabaseError> {
         let new = store::new_deliveries(now, messages);
-        self.append_new(conn, now, &new).await?;
+        self.append_new(conn, now, &new, OrderingKeys::Shared).await?;
         Ok(new.into_iter().map(|new| new.id).collect())
     }
 
@@ -163,13 +163,14 @@ impl Deliveries {
         conn: &AsyncPgConnection,
         now: Timestamp,
         new: &[NewDelivery],
+        keys_are: OrderingKeys,
     ) -> Result<(), DatabaseError> {
         if new.is_empty() {
             return Ok(());
         }
         let claims = OwnClaims::begin(&self.0, now, new);
         let leases = claims.as_ref().map_or_else(|| vec![None; new.len()], OwnClaims::leases);
-        let queued = store::append_new(conn, now, new, leases).await?;
+        let queued = store::append_new(conn, now, new, leases, keys_are).await?;
         if queued.len() < new.len() {
             wake_after_commit(&self.0.wake);
         }

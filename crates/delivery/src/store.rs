@@ -26,7 +26,7 @@ use uuid::Uuid;
 
 #[cfg(test)]
 pub(crate) use append::append;
-pub use append::{NewDelivery, NewMessage, lock_free_counter};
+pub use append::{NewDelivery, NewMessage, OrderingKeys, lock_free_counter};
 pub(crate) use append::{append_new, lock_free_counters, new_deliveries, new_ids};
 pub(crate) use dead_letters::{oldest_kept, outdated_dead_letters};
 pub(crate) use dispatch::claim::{

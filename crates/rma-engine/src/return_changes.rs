@@ -6,13 +6,14 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use delivery::{Deliveries, NewDelivery, NewMessage};
+use delivery::{Deliveries, NewDelivery, NewMessage, OrderingKeys};
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::merchant::Settings;
 use domain::message_kind::{MessageKind, MessageVersion};
 use domain::returns::{Change, Deadline, Discrepancy, Rma, ServiceEvent};
 use futures_util::future::join3;
+use platform::batching::Processing;
 use platform::database::DatabaseError;
 use platform::{Timestamp, telemetry};
 use serde_json::{Value, json};
@@ -43,6 +44,8 @@ pub(crate) struct ReturnChanges {
     entries: Vec<(NewEntry, Option<Announcement>)>,
     discrepancies: Vec<(MerchantId, Discrepancy)>,
     guarantees: Vec<NewSum>,
+    /// Whether the counters of the ordering keys of changed returns are locked.
+    ordering_keys: OrderingKeys,
     /// Size of the documents and messages.
     bytes: usize,
 }
@@ -62,8 +65,19 @@ impl ReturnChanges {
             entries: Vec::new(),
             discrepancies: Vec::new(),
             guarantees: Vec::new(),
+            ordering_keys: OrderingKeys::Shared,
             bytes: 0,
         }
+    }
+
+    /// Changes of returns that `store::returns::lock_requested` has locked. In a batch it locks the counters of their
+    /// messages, too.
+    pub(crate) fn of_requested(deliveries: &Deliveries, processing: Processing) -> Self {
+        let ordering_keys = match processing {
+            Processing::Batch => OrderingKeys::Locked,
+            Processing::Alone => OrderingKeys::Shared,
+        };
+        Self { ordering_keys, ..Self::new(deliveries) }
     }
 
     /// Adds a new return with the first entry of its timeline and its first message, which a return that waits for
@@ -158,7 +172,16 @@ impl ReturnChanges {
         conn: &AsyncPgConnection,
         now: Timestamp,
     ) -> Result<(), InsertError> {
-        let Self { deliveries, new, changed, entries, discrepancies, guarantees, .. } = self;
+        let Self {
+            deliveries,
+            new,
+            changed,
+            entries,
+            discrepancies,
+            guarantees,
+            ordering_keys,
+            ..
+        } = self;
         let (entries, messages) = assign_ids(entries, now);
         let changed: Vec<_> = changed.into_values().collect();
         // A statement that writes returns adds timeline entries too, which saves a round trip. An entry needs its
@@ -170,7 +193,7 @@ impl ReturnChanges {
         let (inserted, saved, enqueued) = join3(
             return_rows::write(conn, WriteMode::Insert, &new, with_new),
             return_rows::write(conn, WriteMode::Replace, &changed, with_changed),
-            deliveries.append_new(conn, now, &messages),
+            deliveries.append_new(conn, now, &messages, ordering_keys),
         )
         .await;
         inserted?;

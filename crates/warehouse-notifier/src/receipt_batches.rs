@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use delivery::{Deliveries, NewDelivery, NewMessage};
+use delivery::{Deliveries, NewDelivery, NewMessage, OrderingKeys};
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::message_kind::{MessageKind, MessageVersion};
@@ -136,7 +136,7 @@ impl BatchHandler for ReceiptHandler {
         let (published, inserted, enqueued) = join3(
             self.outbox.append_serialized(conn, now, &events),
             idempotency::insert_all(conn, &new_keys, now),
-            self.deliveries.append_new(conn, now, &messages),
+            self.deliveries.append_new(conn, now, &messages, OrderingKeys::Shared),
         )
         .await;
         published?;

@@ -36,6 +36,16 @@ pub struct NewMessage {
     pub body: Bytes,
 }
 
+/// What a transaction knows about the ordering keys to which it appends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OrderingKeys {
+    /// An earlier statement of the transaction has locked the counters of all of them, so that later statements see all
+    /// earlier messages.
+    Locked,
+    /// Other transactions may append to them, or replay their messages.
+    Shared,
+}
+
 /// A message with its id.
 #[derive(Debug)]
 pub struct NewDelivery {
@@ -46,9 +56,9 @@ pub struct NewDelivery {
     pub message: NewMessage,
 }
 
-/// Inserts messages. All messages but the first of an ordering key wait here for the counter. Only a transaction that
-/// inserts the counter knows that nothing is before its message: the statement does not see what another one has
-/// committed while it waited. After a restore
+/// Inserts messages. All messages but the first of an ordering key wait here for the counter. Unless the
+/// transaction inserts the counter, or has locked it before, it does not know that nothing is before its message: the
+/// statement does not see what another one has committed while it waited. After a restore
 /// from a backup the counters continue above the numbers that merchants may have seen, also for ordering keys
 /// that the backup does not have. `(SELECT $1)` hides the length of the arrays from the planner, which keeps the
 /// plan.
@@ -127,7 +137,7 @@ platform::rows! {
     }
 }
 
-/// Inserts messages with one statement. A message with a lease is queued at once if nothing can be before it in its
+/// Inserts messages with one statement. A message with a lease is queued at once if nothing is before it in its
 /// ordering key; only the first message of each key may have one. Returns the sequence numbers of the queued ones.
 /// The connection is shared, so that the caller can send the statement together with others.
 pub(crate) async fn append_new(
@@ -135,6 +145,7 @@ pub(crate) async fn append_new(
     now: Timestamp,
     new: &[NewDelivery],
     leases: Vec<Option<Timestamp>>,
+    keys_are: OrderingKeys,
 ) -> Result<HashMap<Uuid, i64>, DatabaseError> {
     let (added, later) = count_by_ordering_key(new);
     let (merchants, keys): (Vec<_>, Vec<_>) = added.keys().copied().unzip();
@@ -154,7 +165,11 @@ pub(crate) async fn append_new(
             merchants,
             keys,
             added.values().copied().collect::<Vec<_>>(),
-            (column(new, |new| i32::from(new.message.version.0)), leases),
+            (
+                column(new, |new| i32::from(new.message.version.0)),
+                leases,
+                keys_are == OrderingKeys::Locked,
+            ),
         ),
     );
     let appended: Vec<Appended> = prepared(statement).load(&mut conn).await?;
@@ -170,7 +185,7 @@ pub(crate) async fn append(
     messages: &[NewMessage],
 ) -> Result<Vec<Uuid>, DatabaseError> {
     let new = new_deliveries(now, messages);
-    append_new(conn, now, &new, vec![None; new.len()]).await?;
+    append_new(conn, now, &new, vec![None; new.len()], OrderingKeys::Shared).await?;
     Ok(new.into_iter().map(|new| new.id).collect())
 }
 

@@ -2,7 +2,8 @@
 -- the deliveries, and whether they are queued.
 -- Each message: $1 id, $2 merchant, $3 kind, $4 ordering key, $5 number of later messages of the same key in this
 -- statement, $6 event, $7 body, $8 traceparent, $13 version, $14 end of the lease if it may be queued at once, or NULL.
--- Only the first message of a key in this statement has a lease. $9: the time.
+-- Only the first message of a key in this statement has a lease. $9: the time. $15: whether the counters were locked
+-- before this statement, which then sees all earlier messages.
 -- Each ordering key: $10 merchant, $11 key, $12 number of its messages.
 WITH counters AS (
     INSERT INTO delivery_ordering_keys AS counter (merchant, ordering_key, last_sequence)
@@ -17,7 +18,14 @@ WITH counters AS (
     SELECT id, merchant, kind, version, ordering_key,
         COALESCE(last_sequence - later, 1) AS sequence, event, body, traceparent,
         -- No message can be before the first one of a new key.
-        CASE WHEN ordering_key IS NULL OR is_new THEN leased_until END AS leased_until
+        CASE WHEN leased_until IS NULL THEN NULL
+            WHEN ordering_key IS NULL OR is_new THEN leased_until
+            WHEN $15 AND (
+                SELECT true FROM deliveries AS earlier
+                WHERE earlier.merchant = new.merchant AND earlier.ordering_key = new.ordering_key
+                ORDER BY earlier.sequence LIMIT 1
+            ) IS NULL THEN leased_until
+        END AS leased_until
     FROM unnest((SELECT $1), $2, $3, $4, $5, $6, $7, $8, $13, $14)
         AS new (id, merchant, kind, ordering_key, later, event, body, traceparent, version, leased_until)
     LEFT JOIN counters USING (merchant, ordering_key)

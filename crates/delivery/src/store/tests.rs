@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use super::{
     BlockedCursor, ClaimParams, ClaimableEndpoint, ClaimedBatch, EndpointKey, NewMessage,
-    Partitions, Superseded, Windows,
+    OrderingKeys, Partitions, Superseded, Windows,
 };
 use crate::outcome::{Decision, Signal};
 use crate::queue_message::RELEASED_CLAIM_DELAY;
@@ -366,4 +366,28 @@ async fn rows_read(
     let read = query_text(conn, read).await.parse().unwrap();
     conn.batch_execute("COMMIT").await.unwrap();
     read
+}
+
+#[tokio::test]
+async fn a_message_is_queued_at_once_only_if_nothing_can_be_before_it() {
+    let now = Clock::system().now();
+    let (_database, pool) = database(now).await;
+    let mut conn = pool.get().await.unwrap();
+    let lease = now + TimeDelta::minutes(5);
+    for (ordering_key, keys_are, is_settled, expected) in [
+        (None, OrderingKeys::Shared, false, 1),
+        (Some("rma:1"), OrderingKeys::Shared, false, 1),
+        (Some("rma:1"), OrderingKeys::Shared, false, 0),
+        (Some("rma:1"), OrderingKeys::Locked, false, 0),
+        (Some("rma:1"), OrderingKeys::Shared, true, 0),
+        (Some("rma:1"), OrderingKeys::Locked, true, 1),
+    ] {
+        if is_settled {
+            conn.batch_execute("DELETE FROM deliveries").await.unwrap();
+        }
+        let new = super::new_deliveries(now, &[message(ordering_key)]);
+        let queued = super::append_new(&conn, now, &new, vec![Some(lease)], keys_are);
+        let queued = queued.await.unwrap().len();
+        assert_eq!(queued, expected, "{ordering_key:?} {keys_are:?} {is_settled}");
+    }
 }

@@ -103,7 +103,7 @@ impl BatchHandler for ReportHandler {
         let mut returns = ReportedReturns::read(&requested?)?;
         // After the locks, so that times follow the order of the changes.
         let now = self.clock.now();
-        let mut changes = ReturnChanges::new(&self.deliveries);
+        let mut changes = ReturnChanges::of_requested(&self.deliveries, processing);
         let mut results: BatchResults<String, Error> = Vec::with_capacity(jobs.len());
         let mut used_keys = HashSet::new();
         let mut new_keys = Vec::new();
