@@ -1,7 +1,6 @@
-//! Entry point of the crate: starts the engine and appends messages.
-//!
-//! See docs/decisions/ordering-and-sequences.md.
+//! Entry point of the crate: starts the engine.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -9,11 +8,10 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
-use domain::merchant::{Interface, Merchant};
-use domain::message_kind::{MessageKind, MessageVersion};
+use domain::message_kind::MessageKind;
 use merchants::Merchants;
 use messaging::{Broker, Outbox};
-use platform::database::{DatabaseError, delete_older_than, wake_after_commit};
+use platform::database::{DatabaseError, delete_older_than};
 use platform::retry::Backoff;
 use platform::sealing::Sealer;
 use platform::shares::Shares;
@@ -33,7 +31,8 @@ use crate::replayer::Replayer;
 use crate::sender::Sender;
 use crate::settings::Settings;
 use crate::settled_ids::SettledIds;
-use crate::store::{self, ErasedMessages, NewDelivery, NewMessage, Partitions};
+use crate::store::{self, ErasedMessages, Partitions};
+use crate::writer::MessageWriter;
 
 /// Every replica maintains the partitions. While a backup reads the history, each maintenance that
 /// creates or drops a partition makes all writers wait for half a second.
@@ -47,9 +46,17 @@ const REPLAY_RETENTION: TimeDelta = TimeDelta::days(400);
 /// Part of the request timeout that an endpoint check leaves for everything but its attempts.
 const CHECK_OVERHEAD: Duration = Duration::from_secs(2);
 
-/// Messages of a service to merchants.
+/// Messages of a service to merchants. The service appends them as with a [`MessageWriter`].
 #[derive(Clone)]
 pub struct Deliveries(pub(crate) Arc<Engine>);
+
+impl Deref for Deliveries {
+    type Target = MessageWriter;
+
+    fn deref(&self) -> &MessageWriter {
+        &self.0.writer
+    }
+}
 
 impl Deliveries {
     /// Starts to deliver messages of these kinds. Events such as `delivery.dead.v1` go to `outbox`.
@@ -75,6 +82,7 @@ impl Deliveries {
         kinds: &[MessageKind],
         settings: Settings,
     ) -> anyhow::Result<Self> {
+        let wake = Arc::new(Notify::new());
         let engine = Arc::new(Engine {
             pool: process.pool.clone(),
             clock: process.clock.clone(),
@@ -91,7 +99,8 @@ impl Deliveries {
             check_timeout: process.http.request_timeout.saturating_sub(CHECK_OVERHEAD) / 2,
             observer,
             metrics: Metrics::new(),
-            wake: Arc::new(Notify::new()),
+            writer: MessageWriter::new(merchants, &wake),
+            wake,
             settled: SettledIds::default(),
             replayed: Notify::new(),
             listeners: Shares::new(MAX_LISTENERS_OF_MERCHANT, MAX_LISTENERS),
@@ -112,56 +121,14 @@ impl Deliveries {
         Ok(Self(engine))
     }
 
-    /// The merchant, as this service knows it.
-    pub fn merchant(&self, id: &MerchantId) -> Option<Arc<Merchant>> {
-        self.0.merchants.get(id)
-    }
-
     /// Ends when the merchants are loaded: until then, messages would be written in the default version.
     pub async fn merchants_loaded(&self) {
         self.0.merchants.loaded().await;
     }
 
-    /// The version in which messages of a kind are written for a merchant.
-    pub fn message_version(&self, merchant: &MerchantId, kind: MessageKind) -> MessageVersion {
-        let interface = Interface::Message(kind);
-        let merchant = self.0.merchants.get(merchant);
-        merchant.map_or_else(|| interface.default_version(), |it| it.message_version(interface))
-    }
-
-    /// Appends messages, which are delivered if and only if the caller's transaction commits. Returns
-    /// their ids; merchants see them as `webhook-id`. The connection is shared, so that the caller can send
-    /// the statement together with others.
-    pub async fn append(
-        &self,
-        conn: &AsyncPgConnection,
-        now: Timestamp,
-        messages: &[NewMessage],
-    ) -> Result<Vec<Uuid>, DatabaseError> {
-        let ids = store::append(conn, now, messages).await?;
-        if !ids.is_empty() {
-            wake_after_commit(&self.0.wake);
-        }
-        Ok(ids)
-    }
-
-    /// Creates the ids of messages, for [`Self::append_new`].
+    /// Creates the ids of messages, for [`MessageWriter::append_new`].
     pub fn new_ids(now: Timestamp, number: usize) -> Vec<Uuid> {
         store::new_ids(now, number)
-    }
-
-    /// Appends messages as [`Self::append`] does, with ids from [`Self::new_ids`] in the same order.
-    pub async fn append_new(
-        &self,
-        conn: &AsyncPgConnection,
-        now: Timestamp,
-        new: &[NewDelivery],
-    ) -> Result<(), DatabaseError> {
-        store::append_new(conn, now, new).await?;
-        if !new.is_empty() {
-            wake_after_commit(&self.0.wake);
-        }
-        Ok(())
     }
 
     /// Locks the ordering keys to which a batch appends later, each with its merchant. Returns false if another

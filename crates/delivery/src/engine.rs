@@ -21,6 +21,7 @@ use crate::observer::SettlementObserver;
 use crate::outcome::Schedule;
 use crate::settings::Settings;
 use crate::settled_ids::SettledIds;
+use crate::writer::MessageWriter;
 
 /// Listeners of one merchant at a replica. `backhaul listen` is one for each service.
 pub(crate) const MAX_LISTENERS_OF_MERCHANT: usize = 5;
@@ -48,6 +49,7 @@ pub(crate) struct Engine {
     /// Timeout of one request of an endpoint check.
     pub(crate) check_timeout: Duration,
     pub(crate) observer: Arc<dyn SettlementObserver>,
+    pub(crate) writer: MessageWriter,
     pub(crate) metrics: Metrics,
     /// Wakes the dispatcher when messages may be due.
     pub(crate) wake: Arc<Notify>,

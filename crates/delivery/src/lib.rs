@@ -3,7 +3,7 @@
 //! PostgreSQL is the schedule and the record, RabbitMQ the transport. A message is delivered, or becomes a dead
 //! letter; it is never lost. Its way:
 //!
-//! 1. [`Deliveries::append`] stores message and delivery in the service's transaction and wakes the dispatcher
+//! 1. [`MessageWriter::append`] stores message and delivery in the service's transaction and wakes the dispatcher
 //!    after the commit (`store/append.rs`, `insert_messages.sql`). The delivery is `ready`.
 //! 2. The dispatcher, on one replica, finds endpoints with due deliveries (`dispatcher/dispatch_state/sendable.rs`,
 //!    `due_endpoints.sql`), claims as many as the endpoints may have (`claim_due.sql`: `ready` becomes
@@ -56,6 +56,7 @@ mod store;
 #[cfg(test)]
 mod test_merchant;
 mod webhooks;
+mod writer;
 
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 
@@ -67,6 +68,7 @@ pub use settings::Settings;
 pub use settlement::Settlement;
 pub use store::{ErasedMessages, NewDelivery, NewMessage, lock_free_counter};
 pub use webhooks::webhook;
+pub use writer::MessageWriter;
 
 /// Tables of the engine, in the database of each service that delivers.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!("../../migrations/delivery");

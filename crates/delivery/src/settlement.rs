@@ -32,6 +32,16 @@ impl Settlement {
         self.message.content.kind
     }
 
+    /// For example `rma.created`.
+    pub fn event(&self) -> &str {
+        &self.message.content.event
+    }
+
+    /// The trace of the attempt, so that effects of the response belong to the trace of the message.
+    pub fn traceparent(&self) -> Option<&str> {
+        self.message.content.traceparent.as_deref()
+    }
+
     /// The outcome of the last request.
     pub fn outcome(&self) -> &Outcome {
         &self.attempt.outcome

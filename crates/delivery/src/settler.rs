@@ -206,7 +206,7 @@ impl Settler {
             let settled: Vec<_> =
                 batch.iter().filter(|settlement| ids.contains(&settlement.id())).collect();
             if !settled.is_empty() {
-                engine.observer.on_settled(conn, &settled).await?;
+                engine.observer.on_settled(&engine.writer, conn, &settled).await?;
             }
             let events = events.iter().filter(|dead| ids.contains(&dead.delivery));
             engine.outbox.append(conn, now, events.cloned()).await?;

@@ -3,7 +3,7 @@
 
 use api::exchange::{Abandonment, State};
 use delivery::outcome::Outcome;
-use delivery::{Decision, Deliveries, Settlement, SettlementObserver};
+use delivery::{Decision, Deliveries, MessageWriter, Settlement, SettlementObserver};
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::exchange::{
@@ -29,6 +29,7 @@ pub(crate) struct OrderSettlement {
 impl SettlementObserver for OrderSettlement {
     fn on_settled<'a>(
         &'a self,
+        _: &'a MessageWriter,
         conn: &'a mut AsyncPgConnection,
         settled: &'a [&'a Settlement],
     ) -> BoxFuture<'a, Result<(), DatabaseError>> {

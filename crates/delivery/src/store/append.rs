@@ -26,7 +26,7 @@ use super::new_id;
 pub struct NewMessage {
     pub merchant: MerchantId,
     pub kind: MessageKind,
-    /// The version of the body, from [`Deliveries::message_version`](crate::Deliveries::message_version).
+    /// The version of the body, from [`MessageWriter::message_version`](crate::MessageWriter::message_version).
     pub version: MessageVersion,
     /// Messages with the same key arrive in order, for example `rma:<id>`.
     pub ordering_key: Option<String>,
