@@ -41,9 +41,11 @@ Loader.yaml_implicit_resolvers = {
 
 
 def samples(folder):
-    """The path, event and body of every sample message."""
+    """The path, event and body of every sample message to a shop. Label providers receive the requests of labels."""
     for document in sorted(Path(folder).glob("*.yaml")):
-        for webhook in (yaml.load(document.read_text(), Loader).get("webhooks") or {}).values():
+        for name, webhook in (yaml.load(document.read_text(), Loader).get("webhooks") or {}).items():
+            if name == "label_request":
+                continue
             path = re.search(r"default path is `([^`]+)`", webhook["post"]["description"])[1]
             for event, example in webhook["post"]["requestBody"]["content"]["application/json"]["examples"].items():
                 yield path, event, example["value"]

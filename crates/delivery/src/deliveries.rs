@@ -149,6 +149,11 @@ impl Deliveries {
         store::delete_settled(conn, id).await
     }
 
+    /// Whether a delivery is neither delivered nor dead.
+    pub async fn is_pending(conn: &mut AsyncPgConnection, id: Uuid) -> Result<bool, DatabaseError> {
+        store::is_pending(conn, id).await
+    }
+
     /// Applies `erase` to the bodies of the shopper's messages, and replaces the merchant's responses to them.
     /// Returns the number of changed messages. A message that is in the broker is sent as it was; a retry or a
     /// replay sends the erased body.

@@ -11,6 +11,7 @@ mod schedule;
 mod tests;
 
 use chrono::{DateTime, TimeDelta, Utc};
+use domain::labels::LabelRefusal;
 use domain::message_kind::MessageKind;
 use strum::{IntoStaticStr, VariantNames};
 
@@ -43,6 +44,9 @@ pub enum Outcome {
     AlreadyExists {
         retry_after: Option<DateTime<Utc>>,
     },
+    /// The label provider cannot make the label, or cancel it, and says why. The message is delivered: another
+    /// attempt would get the same response.
+    LabelRefused,
     TimedOut,
     Unreachable(String),
     TlsFailed(String),
@@ -80,7 +84,7 @@ pub fn decide(
     jitter: Jitter,
 ) -> Decision {
     let retry_after = match outcome {
-        Outcome::Delivered { .. } => return Decision::Delivered,
+        Outcome::Delivered { .. } | Outcome::LabelRefused => return Decision::Delivered,
         Outcome::Rejected { retry_after, .. } | Outcome::AlreadyExists { retry_after } => {
             *retry_after
         }
@@ -115,12 +119,17 @@ impl Outcome {
         }
     }
 
-    /// Applies the meaning that a status has for one kind of message: after a conflict of an exchange order,
-    /// the merchant has the order.
-    pub fn for_kind(self, kind: MessageKind) -> Self {
+    /// Applies the meaning that a response has for one kind of message: after a conflict of an exchange order,
+    /// the merchant has the order; with a reason, a label provider refuses.
+    pub fn for_kind(self, kind: MessageKind, response: &[u8]) -> Self {
         match (kind, self) {
             (MessageKind::ExchangeOrder, Self::Rejected { status: 409, retry_after }) => {
                 Self::AlreadyExists { retry_after }
+            }
+            (MessageKind::LabelRequest, Self::Rejected { status: 422, .. })
+                if LabelRefusal::from_response(response).is_some() =>
+            {
+                Self::LabelRefused
             }
             (_, outcome) => outcome,
         }
@@ -140,6 +149,7 @@ impl Outcome {
             | Self::ResponseTooLarge { status } => Some(*status),
             Self::Unauthorized => Some(401),
             Self::AlreadyExists { .. } => Some(409),
+            Self::LabelRefused => Some(422),
             Self::TimedOut
             | Self::Unreachable(_)
             | Self::TlsFailed(_)
@@ -163,6 +173,7 @@ impl Outcome {
             Self::AlreadyExists { .. } => {
                 "responded with 409: there is an exchange order for the original order".to_owned()
             }
+            Self::LabelRefused => "responded with 422: no label is possible".to_owned(),
             Self::TimedOut => "no response within the timeout".to_owned(),
             Self::Unreachable(why) => format!("could not be reached: {why}"),
             Self::TlsFailed(why) => format!("TLS failed: {why}"),
@@ -180,6 +191,7 @@ impl Outcome {
             Self::Delivered { .. } => Signal::Grow,
             Self::Rejected { status: 400 | 409 | 413 | 415 | 422, .. }
             | Self::AlreadyExists { .. }
+            | Self::LabelRefused
             | Self::ResponseTooLarge { .. } => Signal::Hold,
             Self::Unauthorized
             | Self::Rejected { .. }

@@ -116,10 +116,10 @@ impl QueueMessage {
     }
 }
 
-/// The response to an exchange order contains the merchant's order number.
+/// The response to an exchange order contains the merchant's order number, and that to a label request the label.
 fn response_body(kind: MessageKind) -> ResponseBody {
     match kind {
-        MessageKind::ExchangeOrder => ResponseBody::Required,
+        MessageKind::ExchangeOrder | MessageKind::LabelRequest => ResponseBody::Required,
         _ => ResponseBody::Ignored,
     }
 }

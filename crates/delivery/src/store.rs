@@ -60,7 +60,7 @@ pub(crate) use oldest_due::{OldestDue, oldest_due, oldest_due_seconds};
 pub(crate) use partitions::{Partitions, is_partition_missing, min_id_at};
 pub(crate) use replays::advance::advance_replay;
 pub(crate) use replays::make_ready::{
-    Superseded, delete_settled, make_settled_ready, replay_number,
+    Superseded, delete_settled, is_pending, make_settled_ready, replay_number,
 };
 pub(crate) use replays::replay::{
     Replay, change_replay_state, find_replay, insert_replay, newest_replays, next_due_replay,

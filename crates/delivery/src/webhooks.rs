@@ -69,6 +69,19 @@ const CONFLICT: (&str, &str) = (
     "The original order has an exchange order already. The attempt failed, and is repeated like any other",
 );
 
+/// The responses of a label provider.
+const LABELS: [(&str, &str); 3] = [
+    (
+        "2XX",
+        "The label, with `tracking_number` and the https URL `label`, and if known `carrier`, `service`, `cost_cents` with `currency`, and `expires_at`. A label that cannot be used is canceled",
+    ),
+    ("202", "The label comes later, as the event `label` of the parcel"),
+    (
+        "422",
+        "No label is possible: `reason` is `invalid_address`, `not_served`, `too_heavy`, `too_large`, `prohibited` or `other`, and `detail` says more. Without a reason the attempt failed",
+    ),
+];
+
 /// Adds the messages of a kind, which have the schema of `T`, to an API document.
 pub fn webhook<T: ToSchema>(document: &mut OpenApi, kind: MessageKind) {
     let components = document.components.get_or_insert_default();
@@ -76,9 +89,13 @@ pub fn webhook<T: ToSchema>(document: &mut OpenApi, kind: MessageKind) {
     T::schemas(&mut schemas);
     components.schemas.extend(schemas);
     let name = kind.to_string().replace('-', "_");
-    let conflict = (kind == MessageKind::ExchangeOrder).then_some(CONFLICT);
-    let responses = RESPONSES.into_iter().chain(conflict).map(|(status, description)| {
-        (status, ResponseBuilder::new().description(description).build())
+    let own: &[(&str, &str)] = match kind {
+        MessageKind::ExchangeOrder => &[CONFLICT],
+        MessageKind::LabelRequest => &LABELS,
+        _ => &[],
+    };
+    let responses = RESPONSES.iter().chain(own).map(|(status, description)| {
+        (*status, ResponseBuilder::new().description(*description).build())
     });
     let operation = OperationBuilder::new()
         .tag(TAG.0)

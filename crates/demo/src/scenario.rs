@@ -19,6 +19,7 @@ use clap::Args;
 use ctl::output::print;
 use ctl::settings::Settings;
 use domain::merchant::{Interface, ReturnPolicy};
+use domain::message_kind::MessageKind;
 use domain::returns::RmaStatus;
 use platform::{Clock, Timestamp};
 use serde_json::{Value, json};
@@ -88,7 +89,9 @@ async fn configure_merchant(context: &DemoContext) -> anyhow::Result<()> {
     });
     context.auth.patch(&merchant, &settings).await?;
     let mut secrets = Vec::new();
-    for interface in Interface::all() {
+    // The carrier of the demo reports its labels itself.
+    let labels = Interface::Message(MessageKind::LabelRequest);
+    for interface in Interface::all().filter(|interface| *interface != labels) {
         let endpoint = [&merchant[..], &["endpoints", interface.name()]].concat();
         context.auth.put(&endpoint, &json!({})).await?;
         context.auth.post(&[&endpoint[..], &["resume"]].concat(), &json!({})).await?;

@@ -10,12 +10,13 @@ use crate::{
 };
 
 /// The outcomes of an attempt, as the attempt log, metrics, reports and filters name them.
-pub const OUTCOMES: [&str; 11] = [
+pub const OUTCOMES: [&str; 12] = [
     "delivered",
     "unauthorized",
     "rejected",
     "redirected",
     "already_exists",
+    "label_refused",
     "timed_out",
     "unreachable",
     "tls_failed",

@@ -11,6 +11,7 @@ pub mod erasure;
 pub mod event;
 pub mod exchange;
 pub mod json;
+pub mod labels;
 pub mod merchant;
 pub mod message_kind;
 pub mod order;

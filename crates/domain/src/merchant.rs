@@ -27,7 +27,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
-    access::MerchantId, event::Event, message_kind::MessageVersion, warehouse::Warehouses,
+    access::MerchantId,
+    event::Event,
+    message_kind::{MessageKind, MessageVersion},
+    warehouse::Warehouses,
 };
 
 pub use appearance::{
@@ -79,6 +82,11 @@ impl Merchant {
     pub fn message_version(&self, interface: Interface) -> MessageVersion {
         let chosen = self.endpoints.get(&interface).and_then(|endpoint| endpoint.version);
         chosen.unwrap_or_else(|| interface.default_version())
+    }
+
+    /// Whether a label provider has an endpoint for the merchant's parcels.
+    pub fn requests_labels(&self) -> bool {
+        self.endpoints.contains_key(&Interface::Message(MessageKind::LabelRequest))
     }
 }
 

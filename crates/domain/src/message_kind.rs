@@ -35,6 +35,7 @@ crate::words! {
     pub enum MessageKind as "kebab-case" {
         Rma,
         ExchangeOrder,
+        LabelRequest,
         OutboundAsn,
         InventoryReceipt,
         DropShipmentConfirmation,
@@ -72,9 +73,10 @@ macro_rules! row {
 }
 
 impl MessageKind {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Rma,
         Self::ExchangeOrder,
+        Self::LabelRequest,
         Self::OutboundAsn,
         Self::InventoryReceipt,
         Self::DropShipmentConfirmation,
@@ -88,6 +90,7 @@ impl MessageKind {
         match self {
             Self::Rma | Self::OutboundAsn => true,
             Self::ExchangeOrder
+            | Self::LabelRequest
             | Self::InventoryReceipt
             | Self::DropShipmentConfirmation
             | Self::DropShipmentCancellation
@@ -99,6 +102,7 @@ impl MessageKind {
         match self {
             Self::Rma => row!("rma", "/rmas", [3, 4]),
             Self::ExchangeOrder => row!("exchange-order", "/exchange_orders", [2]),
+            Self::LabelRequest => row!("label-request", "/label_requests", [1]),
             Self::OutboundAsn => row!("outbound-asn", "/outbound_asn", [1]),
             Self::InventoryReceipt => row!("inventory-receipt", "/inventory_receipt", [1]),
             Self::DropShipmentConfirmation => {
@@ -158,6 +162,7 @@ mod tests {
         expect_test::expect![[r#"
             rma | notify.rma | /rmas | 3, 4
             exchange-order | notify.exchange-order | /exchange_orders | 2
+            label-request | notify.label-request | /label_requests | 1
             outbound-asn | notify.outbound-asn | /outbound_asn | 1
             inventory-receipt | notify.inventory-receipt | /inventory_receipt | 1
             drop-shipment-confirmation | notify.drop-shipment-confirmation | /drop_shipment_confirmation | 1

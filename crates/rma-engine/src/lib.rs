@@ -3,13 +3,13 @@
 //! `exchange.placed.v1`, `exchange.failed.v1`, `exchange.undeliverable.v1`, `shopper.erased.v1`,
 //! `merchant.changed.v1` and `token.revoked.v1`, publishes `return.confirmed.v1`, `exchange.renamed.v1`,
 //! `returns.erased.v1`, `shopper.erasure_confirmed.v1` and `delivery.dead.v1`, and sends merchants an RMA message
-//! for each change of a return that they can see. Shoppers prove here that they know an order, and then return
-//! its units.
+//! for each change of a return that they can see. It requests the labels of parcels from label providers. Shoppers
+//! prove here that they know an order, and then return its units.
 //!
 //! It guarantees that a unit is in at most one return, also under concurrent requests; that
-//! merchants receive each committed change once, in order, and no uncommitted change; and that
-//! events that arrive twice, late or out of order have no wrong effect. `domain::returns` makes the
-//! decisions; this crate loads, saves and announces them in one transaction.
+//! merchants receive each committed change once, in order, and no uncommitted change; that a parcel has at most one
+//! label, or request that may become one; and that events that arrive twice, late or out of order have no wrong
+//! effect. `domain::returns` makes the decisions; this crate loads, saves and announces them in one transaction.
 
 mod blocking;
 mod consumers;
@@ -19,6 +19,8 @@ mod erasing;
 mod error;
 mod exchanges;
 mod http;
+mod label_messages;
+mod labels;
 mod orders;
 mod policy_previews;
 mod projection;
@@ -49,6 +51,7 @@ use platform::{Clock, Process, Service, idempotency};
 use utoipa::openapi::OpenApi;
 use utoipa_actix_web::service_config::ServiceConfig;
 
+use labels::settlement::LabelSettlement;
 use policy_previews::Previews;
 use returns::new_return_batches::ReturnHandler;
 use returns::report_batches::ReportHandler;
@@ -109,6 +112,7 @@ impl Service for App {
 
     fn webhooks(document: &mut OpenApi) {
         delivery::webhook::<domain::returns::RmaMessage>(document, MessageKind::Rma);
+        delivery::webhook::<domain::labels::LabelMessage>(document, MessageKind::LabelRequest);
     }
 
     fn share(&self, app: &mut web::ServiceConfig) {
@@ -122,14 +126,20 @@ impl Service for App {
         let verifier = Arc::new(Verifier::new(&identity.issuer, process.clock.clone()));
         verifier.start_refreshing_keys(&identity, &process.tasks)?;
         let sealer = Arc::new(Sealer::new(&settings.sealing)?);
-        let kinds = [MessageKind::Rma];
+        let kinds = [MessageKind::Rma, MessageKind::LabelRequest];
         let topology = Topology::of_service(Self::NAME, &kinds, &broker.namespace);
         let broker = Broker::start(Self::NAME, process, broker, topology);
         let merchants = Merchants::start(Self::NAME, process, &broker, &verifier);
         let outbox = broker.start_relay(Self::NAME, process);
         let backlog = Backlog::new(Self::NAME, process, &broker, &kinds);
-        let deliveries =
-            Deliveries::start(&outbox, process, &broker, &merchants, &sealer, &kinds, delivery)?;
+        let deliveries = Deliveries::start_observed(
+            Arc::new(LabelSettlement { clock: process.clock.clone() }),
+            &outbox,
+            process,
+            (&broker, &merchants, &sealer),
+            &kinds,
+            delivery,
+        )?;
         let new_returns = ReturnHandler {
             clock: process.clock.clone(),
             outbox: outbox.clone(),

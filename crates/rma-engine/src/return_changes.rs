@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use delivery::{Deliveries, NewDelivery, NewMessage};
+use delivery::{Deliveries, MessageWriter, NewDelivery, NewMessage};
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
+use domain::labels::LabelRequested;
 use domain::merchant::Settings;
 use domain::message_kind::{MessageKind, MessageVersion};
 use domain::returns::{Change, Deadline, Discrepancy, Rma, ServiceEvent};
@@ -17,8 +18,10 @@ use platform::database::DatabaseError;
 use platform::{Timestamp, telemetry};
 use serde_json::{Value, json};
 
+use crate::label_messages;
 use crate::orders::units::OrderUnits;
 use crate::store::guarantees::{self, NewSum};
+use crate::store::label_requests::{self, NewRequest};
 use crate::store::return_rows::{self, InsertError, ReturnRow, WriteMode};
 use crate::store::timeline::NewEntry;
 use crate::store::{MAX_REQUEST_BATCH_BYTES, discrepancies};
@@ -36,13 +39,14 @@ pub(crate) struct Cause<'a> {
 
 /// Changes of returns that are saved together.
 pub(crate) struct ReturnChanges {
-    deliveries: Deliveries,
+    messages: MessageWriter,
     new: Vec<ReturnRow>,
     /// Changed returns by merchant and identifier, each as it is after its last change.
     changed: BTreeMap<(MerchantId, String), ReturnRow>,
     entries: Vec<(NewEntry, Option<Announcement>)>,
     discrepancies: Vec<(MerchantId, Discrepancy)>,
     guarantees: Vec<NewSum>,
+    labels: Vec<(NewRequest, NewDelivery)>,
     /// Size of the documents and messages.
     bytes: usize,
 }
@@ -54,14 +58,15 @@ struct Announcement {
 }
 
 impl ReturnChanges {
-    pub(crate) fn new(deliveries: &Deliveries) -> Self {
+    pub(crate) fn new(messages: &MessageWriter) -> Self {
         Self {
-            deliveries: deliveries.clone(),
+            messages: messages.clone(),
             new: Vec::new(),
             changed: BTreeMap::new(),
             entries: Vec::new(),
             discrepancies: Vec::new(),
             guarantees: Vec::new(),
+            labels: Vec::new(),
             bytes: 0,
         }
     }
@@ -122,7 +127,7 @@ impl ReturnChanges {
     /// settings later.
     fn deadlines(&self, rma: &Rma) -> Vec<Deadline> {
         static DEFAULT: LazyLock<Settings> = LazyLock::new(|| Settings::new(""));
-        let merchant = self.deliveries.merchant(&rma.merchant);
+        let merchant = self.messages.merchant(&rma.merchant);
         rma.deadlines(merchant.as_ref().map_or(&DEFAULT, |it| &it.settings))
     }
 
@@ -133,12 +138,23 @@ impl ReturnChanges {
         cause: Cause<'_>,
         now: Timestamp,
     ) -> Result<(), DatabaseError> {
-        let version = self.deliveries.message_version(&rma.merchant, MessageKind::Rma);
+        let version = self.messages.message_version(&rma.merchant, MessageKind::Rma);
         let message = change.event.map(|event| message(rma, event, version)).transpose()?;
         self.bytes += message.as_ref().map_or(0, |message| message.body.len());
         let announcement =
             message.map(|message| Announcement { message, traceparent: telemetry::traceparent() });
         self.entries.push((new_entry(rma, change, cause, now), announcement));
+        Ok(())
+    }
+
+    /// Adds the request of a label with its message to the provider.
+    pub(crate) fn add_label_request(
+        &mut self,
+        requested: &LabelRequested,
+    ) -> Result<(), DatabaseError> {
+        let new = label_messages::requested(&self.messages, requested)?;
+        self.bytes += new.message.body.len();
+        self.labels.push((NewRequest::new(requested)?, new));
         Ok(())
     }
 
@@ -158,8 +174,10 @@ impl ReturnChanges {
         conn: &AsyncPgConnection,
         now: Timestamp,
     ) -> Result<(), InsertError> {
-        let Self { deliveries, new, changed, entries, discrepancies, guarantees, .. } = self;
-        let (entries, messages) = assign_ids(entries, now);
+        let Self { messages, new, changed, entries, discrepancies, guarantees, labels, .. } = self;
+        let (entries, mut new_messages) = assign_ids(entries, now);
+        let (labels, of_labels): (Vec<_>, Vec<_>) = labels.into_iter().unzip();
+        new_messages.extend(of_labels);
         let changed: Vec<_> = changed.into_values().collect();
         // A statement that writes returns adds timeline entries too, which saves a round trip. An entry needs its
         // return, so the first statement that is sent adds all of them: changed returns exist already.
@@ -170,13 +188,14 @@ impl ReturnChanges {
         let (inserted, saved, enqueued) = join3(
             return_rows::write(conn, WriteMode::Insert, &new, with_new),
             return_rows::write(conn, WriteMode::Replace, &changed, with_changed),
-            deliveries.append_new(conn, now, &messages),
+            messages.append_new(conn, now, &new_messages),
         )
         .await;
         inserted?;
         saved?;
         enqueued?;
         guarantees::add(conn, &guarantees).await?;
+        label_requests::insert(conn, &labels).await?;
         Ok(discrepancies::record(conn, &discrepancies, now).await?)
     }
 
@@ -201,13 +220,13 @@ impl ReturnChanges {
 /// Saves a changed return, enqueues its message and adds the timeline entry.
 pub(crate) async fn record(
     conn: &mut AsyncPgConnection,
-    deliveries: &Deliveries,
+    messages: &MessageWriter,
     rma: &Rma,
     change: &Change,
     cause: Cause<'_>,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
-    let mut changes = ReturnChanges::new(deliveries);
+    let mut changes = ReturnChanges::new(messages);
     changes.add(rma, change, cause, now)?;
     changes.save_changed(conn, now).await
 }

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use diesel_async::AsyncPgConnection;
 use domain::json::{FieldError, ValidationError};
+use domain::labels::CancelReason;
 use domain::merchant::Merchant;
 use domain::returns::{ReturnRequest, ReturnTerms, Rma, TransitionError, UnitId};
 use platform::Timestamp;
@@ -24,6 +25,7 @@ use uuid::Uuid;
 use crate::App;
 use crate::blocking::off_worker;
 use crate::error::Error;
+use crate::labels;
 use crate::orders::units::OrderUnits;
 use crate::projection;
 use crate::quotes::conflict::ReturnConflict;
@@ -103,6 +105,8 @@ pub(crate) fn assess_and_create(
     let action = if rma.is_in_review() { "request" } else { "confirmation" };
     let cause = Cause { actor, action, detail: detail(request, &assessment) };
     changes.add_new(&rma, order_units, email, cause, now)?;
+    let order = |name: &str| order_units.orders.get(name).map(|it| &it.order);
+    labels::request(merchant, &rma, order, changes, now)?;
     Ok(rma)
 }
 
@@ -188,6 +192,8 @@ pub(crate) async fn cancel(
             if was_in_review {
                 reviews::release_exchanges(conn, &rma, &change).await?;
             }
+            let canceled = CancelReason::ReturnCanceled;
+            labels::cancel_unused(&app.deliveries, conn, &[&rma], canceled, now).await?;
             projection::reconcile_again(conn, id, orders, now).await?;
             Ok(rma)
         })

@@ -10,6 +10,7 @@ mod exchanging;
 mod guarantees;
 mod histories;
 mod keeping;
+mod labels;
 mod limits;
 mod listing;
 mod looking_up;

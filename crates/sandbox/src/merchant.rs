@@ -66,6 +66,7 @@ fn default_response(
             (StatusCode::OK, variants(&identifier, &public_url(sandbox, request)))
         }
         Interface::Message(MessageKind::ExchangeOrder) => exchange_order(body),
+        Interface::Message(MessageKind::LabelRequest) => label(body),
         Interface::Message(_) => (StatusCode::OK, json!({"message": "received"})),
     }
 }
@@ -83,6 +84,24 @@ fn exchange_order(body: &[u8]) -> (StatusCode, Value) {
             (StatusCode::UNPROCESSABLE_ENTITY, response)
         }
     }
+}
+
+/// Labels are idempotent: the tracking number depends only on the request. A cancellation is accepted.
+fn label(body: &[u8]) -> (StatusCode, Value) {
+    let message: Value = serde_json::from_slice(body).unwrap_or_default();
+    let id = message.get("label_request_id").and_then(Value::as_str).unwrap_or("sample");
+    if message.get("units").is_none() {
+        return (StatusCode::OK, json!({"message": "received"}));
+    }
+    let label = json!({
+        "tracking_number": format!("SANDBOX-{}", id.replace('-', "").to_uppercase()),
+        "carrier": "Sandbox",
+        "service": "Ground",
+        "label": format!("https://labels.sandbox.example/{id}.pdf"),
+        "cost_cents": 499,
+        "currency": "USD",
+    });
+    (StatusCode::CREATED, label)
 }
 
 /// Whether an `expire_token` step is fulfilled: the token was issued after the rule was set.

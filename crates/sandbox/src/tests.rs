@@ -61,6 +61,10 @@ async fn every_endpoint_responds() {
     let (_, order) = app.post("/exchange_orders", &json!({"original_order_id": "7"})).await;
     assert_eq!(order, json!({"order_identifier": "EX-7"}));
     assert_eq!(app.post("/exchange_orders", &json!({})).await.0, 422);
+    let request = json!({"label_request_id": "01980a4c-7c1e", "units": [{}]});
+    let (status, label) = app.post("/label_requests", &request).await;
+    assert_eq!((status, &label["tracking_number"]), (201, &json!("SANDBOX-01980A4C7C1E")));
+    assert_eq!(app.post("/label_requests", &request).await.1, label);
     let variants = app.get("/blue/sku/TEE/variants").await;
     assert_eq!(variants[1]["sku"], "TEE-M");
     let variants = app.get("/sku/TEE%20%2F%C3%A9/variants").await;

@@ -107,25 +107,30 @@ pub async fn publish_merchant(namespace: &Namespace, service: &str, merchant: Me
     namespace.publish_raw(&queue, &json!(envelope).to_string()).await;
 }
 
-/// A merchant with default settings and an endpoint for every message kind, each with the default path.
-/// Messages are sent only after the test sets a base URL.
+/// A merchant with default settings and an endpoint for every message kind but label requests, which change the way of
+/// a return. Each has the default path. Messages are sent only after the test sets a base URL.
 pub fn merchant(identifier: &str) -> Merchant {
     let mut merchant = Merchant::new(identifier.parse().unwrap(), Settings::new(identifier));
-    for kind in MessageKind::ALL {
-        let endpoint = Endpoint {
-            url: None,
-            path: None,
-            headers: BTreeMap::new(),
-            authentication: Authentication::None,
-            certificate_expires_at: None,
-            timeout_ms: None,
-            version: None,
-            paused: false,
-            signing_secrets: Vec::new(),
-        };
-        merchant.endpoints.insert(Interface::Message(kind), Box::new(endpoint));
+    for kind in MessageKind::ALL.into_iter().filter(|kind| *kind != MessageKind::LabelRequest) {
+        add_endpoint(&mut merchant, kind);
     }
     merchant
+}
+
+/// Adds an endpoint with the default path.
+pub fn add_endpoint(merchant: &mut Merchant, kind: MessageKind) {
+    let endpoint = Endpoint {
+        url: None,
+        path: None,
+        headers: BTreeMap::new(),
+        authentication: Authentication::None,
+        certificate_expires_at: None,
+        timeout_ms: None,
+        version: None,
+        paused: false,
+        signing_secrets: Vec::new(),
+    };
+    merchant.endpoints.insert(Interface::Message(kind), Box::new(endpoint));
 }
 
 fn respond(stream: TcpStream, body: &str) -> std::io::Result<()> {

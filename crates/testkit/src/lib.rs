@@ -38,7 +38,7 @@ pub use connection::{count, try_count};
 pub use contract::check_contract;
 pub use database::{Database, ENDED_SESSIONS};
 pub use forms::{check_compressed_forms, check_slow_form, check_unfinished_forms};
-pub use issuer::{Issuer, merchant, publish_merchant};
+pub use issuer::{Issuer, add_endpoint, merchant, publish_merchant};
 pub use listener::Listener;
 pub use locks::check_requests_about_locked_rows;
 pub use reads::{Reads, fill_rows, reads};

@@ -7,7 +7,7 @@ use strum::VariantArray as _;
 use crate::filter::{Condition, Kind, Options, or_any};
 
 /// The outcomes of an attempt, in the API and in words.
-pub(crate) const OUTCOMES: [(&str, &str); 11] = [
+pub(crate) const OUTCOMES: [(&str, &str); 12] = [
     ("delivered", "delivered"),
     ("rejected", "rejected (4xx or 5xx)"),
     ("timed_out", "timed out"),
@@ -15,6 +15,7 @@ pub(crate) const OUTCOMES: [(&str, &str); 11] = [
     ("unauthorized", "unauthorized (401)"),
     ("redirected", "redirected (3xx)"),
     ("already_exists", "exists already (409)"),
+    ("label_refused", "no label possible (422)"),
     ("tls_failed", "TLS failed"),
     ("address_refused", "address not allowed"),
     ("response_too_large", "response too large"),

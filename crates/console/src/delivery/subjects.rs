@@ -26,7 +26,10 @@ pub(super) fn subjects(delivery: &DeliveryView, body: &str) -> Vec<Subject> {
     let body: Value = serde_json::from_str(body).unwrap_or_default();
     let mut found: Vec<(&str, String)> = Vec::new();
     let key = delivery.ordering_key.as_deref().and_then(|key| key.split_once(':'));
-    found.extend(key.map(|(kind, id)| (kind, id.to_owned())));
+    // The key of label requests is below that of their return.
+    let is_label = delivery.kind == "label-request";
+    let id = |id: &str| id.strip_suffix("/labels").filter(|_| is_label).unwrap_or(id).to_owned();
+    found.extend(key.map(|(kind, of_kind)| (kind, id(of_kind))));
     found.extend(text(&body, "/rma_identifier").map(|id| ("rma", id)));
     found.extend(ORDERS.iter().filter_map(|field| Some(("order", text(&body, field)?))));
     let items = body.get("items").and_then(Value::as_array).into_iter().flatten();
@@ -96,6 +99,8 @@ mod tests {
         let body = json!({ "shipment": { "client_identifier": "1002" } });
         let shipped = delivery("drop-shipment-confirmation", Some("order:1002"));
         assert_eq!(names(&shipped, &body), ["Drop shipment 1002"]);
+        let label = delivery("label-request", Some("rma:R-1/labels"));
+        assert_eq!(names(&label, &json!({ "rma_identifier": "R-1" })), ["Return R-1"]);
         let body = json!({ "original_order_id": "1003" });
         let exchange = delivery("exchange-order", Some("order:1003"));
         assert_eq!(names(&exchange, &body), ["Order 1003", "Exchange of order 1003"]);

@@ -159,7 +159,7 @@ fn shown_url(base_url: Option<&str>, endpoint: &EndpointView, interface: Interfa
 /// The service that sends to an endpoint.
 pub(super) fn service_of(interface: Interface) -> Service {
     match interface {
-        Interface::Message(MessageKind::Rma) => Service::RmaEngine,
+        Interface::Message(MessageKind::Rma | MessageKind::LabelRequest) => Service::RmaEngine,
         Interface::Message(MessageKind::ExchangeOrder) | Interface::Variants => Service::Exchange,
         Interface::Message(_) => Service::WarehouseNotifier,
     }
@@ -171,6 +171,7 @@ pub(super) fn title(interface: Interface) -> &'static str {
         Interface::Message(kind) => match kind {
             MessageKind::Rma => "Returns",
             MessageKind::ExchangeOrder => "Exchange orders",
+            MessageKind::LabelRequest => "Label requests",
             MessageKind::OutboundAsn => "Outbound ASNs",
             MessageKind::InventoryReceipt => "Inventory receipts",
             MessageKind::DropShipmentConfirmation => "Drop shipment confirmations",

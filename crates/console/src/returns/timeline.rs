@@ -119,7 +119,8 @@ fn sent_message(id: Uuid, event: &str, known: Option<&DeliveryView>) -> SentMess
 
 /// The change in a few words.
 fn headline(event: &str, detail: &Value) -> String {
-    let carrier = text(detail, "event").filter(|_| text(detail, "cause") == Some("carrier report"));
+    let is_report = matches!(text(detail, "cause"), Some("carrier report" | "label response"));
+    let carrier = text(detail, "event").filter(|_| is_report);
     let text = match (event, carrier) {
         (_, Some("label")) => "The carrier created a label",
         (_, Some("not_dropped_off")) => "The parcel was not handed over in time",
@@ -145,6 +146,8 @@ fn headline(event: &str, detail: &Value) -> String {
         }
         ("rma.guarantee_waived" | "waiver", _) => "Exchanged units were waived",
         ("exchange undeliverable", _) => "The exchange order could not be delivered",
+        ("label refused", _) => "No label could be made",
+        ("label undeliverable", _) => "The request for a label could not be delivered",
         ("receiving closed", _) => "Receiving was closed",
         ("refund assigned", _) => "A refund was assigned to this return",
         (event, _) => {
@@ -161,6 +164,7 @@ fn who(actor: &str) -> String {
     let known = match actor {
         "order.stored.v1" => "the merchant, with an order snapshot",
         "unit.received.v1" => "the warehouse",
+        "label.requested" => "the label provider",
         "deadline" => "the deadline",
         actor if actor.starts_with("exchange.") => "the service exchange",
         actor => actor,
@@ -195,6 +199,7 @@ fn notes(detail: &Value, names: &ClientNames) -> Vec<String> {
         reopened,
         field("tracking_number", "Tracking number"),
         field("exchange_order_identifier", "Exchange order"),
+        field("refusal", "Refused:"),
         field("refund_identifier", "Refund"),
         field("asn_number", "ASN"),
         field("condition", "Condition"),
@@ -231,6 +236,11 @@ mod tests {
         let label = json!({ "cause": "carrier report", "event": "label", "tracking_number": "1Z", "units": [{}, {}] });
         assert_eq!(headline("rma.tracking_updated", &label), "The carrier created a label");
         assert_eq!(notes(&label), ["2 units.", "Tracking number 1Z."]);
+        let label = json!({ "cause": "label response", "event": "label", "tracking_number": "1Z", "units": [{}] });
+        assert_eq!(headline("rma.tracking_updated", &label), "The carrier created a label");
+        let refused = json!({ "cause": "label refused", "refusal": "too_heavy", "parcel": 1 });
+        assert_eq!(headline("label refused", &refused), "No label could be made");
+        assert_eq!(notes(&refused), ["Refused: too_heavy."]);
         for refunded in ["rma.refunded", "rma.partially_refunded"] {
             assert_eq!(headline(refunded, &json!({})), "The merchant refunded units");
         }

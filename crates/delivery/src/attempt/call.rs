@@ -1,6 +1,7 @@
 //! Headers of the requests to merchants.
 
 use chrono::{DateTime, Utc};
+use domain::message_kind::MessageKind;
 use platform::signing;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 
@@ -19,6 +20,7 @@ pub(super) const SEQUENCE: HeaderName = HeaderName::from_static("x-service-seque
 const API_VERSION: HeaderName = HeaderName::from_static("x-service-api-version");
 pub(super) const SERVICE_ID: HeaderName = HeaderName::from_static("x-service-id");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 impl Call<'_> {
@@ -70,6 +72,10 @@ fn insert_webhook_headers(
     headers.insert(SEQUENCE, HeaderValue::from(message.sequence));
     headers.insert(signing::ID_HEADER, HeaderValue::from_str(&message.id)?);
     headers.insert(signing::TIMESTAMP_HEADER, HeaderValue::from(at.timestamp()));
+    // A label costs money, so it must be made once. The id of the message is also that of the request.
+    if message.kind == MessageKind::LabelRequest {
+        headers.insert(IDEMPOTENCY_KEY, HeaderValue::from_str(&message.id)?);
+    }
     if !endpoint.secrets().is_empty() {
         let signature = signing::sign(endpoint.secrets(), &message.id, at, &message.body);
         headers.insert(signing::SIGNATURE_HEADER, HeaderValue::from_str(&signature)?);

@@ -75,7 +75,8 @@ fn every_failure_is_retried_five_times_and_then_dead() {
     ];
     failures.extend((300..=599).filter(|code| *code != 401).map(status));
     failures.extend([100, 199, 600, 999].map(status));
-    failures.push(status(409).for_kind(MessageKind::ExchangeOrder));
+    failures.push(status(409).for_kind(MessageKind::ExchangeOrder, b""));
+    failures.push(status(422).for_kind(MessageKind::LabelRequest, b"{}"));
     for failure in &failures {
         for (number, seconds) in [(1, 10), (2, 40), (3, 160), (4, 640), (5, 2560)] {
             check(failure, number, retry_in(seconds));
@@ -87,10 +88,28 @@ fn every_failure_is_retried_five_times_and_then_dead() {
 
 #[test]
 fn a_conflict_of_an_exchange_order_has_a_name_of_its_own() {
-    let conflict = status(409).for_kind(MessageKind::ExchangeOrder);
+    let conflict = status(409).for_kind(MessageKind::ExchangeOrder, b"");
     assert_eq!((conflict.name(), conflict.status()), ("already_exists", Some(409)));
-    assert_eq!(status(409).for_kind(MessageKind::Rma).name(), "rejected");
-    assert_eq!(status(422).for_kind(MessageKind::ExchangeOrder).name(), "rejected");
+    assert_eq!(status(409).for_kind(MessageKind::Rma, b"").name(), "rejected");
+    assert_eq!(status(422).for_kind(MessageKind::ExchangeOrder, b"").name(), "rejected");
+}
+
+#[test]
+fn a_provider_that_says_why_it_makes_no_label_is_not_asked_again() {
+    let refused = r#"{"reason": "too_heavy", "detail": "over 30 kg"}"#;
+    let outcome = status(422).for_kind(MessageKind::LabelRequest, refused.as_bytes());
+    assert_eq!((outcome.name(), outcome.status()), ("label_refused", Some(422)));
+    check(&outcome, 1, Decision::Delivered);
+    assert_eq!(outcome.signal(), Signal::Hold);
+    // Another status, another kind, or no reason is a failure like any other.
+    for (code, kind, response) in [
+        (400, MessageKind::LabelRequest, refused),
+        (422, MessageKind::Rma, refused),
+        (422, MessageKind::LabelRequest, r#"{"message": "the body is invalid"}"#),
+        (422, MessageKind::LabelRequest, "<html>"),
+    ] {
+        assert_eq!(status(code).for_kind(kind, response.as_bytes()).name(), "rejected");
+    }
 }
 
 #[test]

@@ -54,7 +54,7 @@ async fn send(engine: &Engine, message: QueueMessage) -> Settlement {
             }
             Err(error) => (None, unsendable(chain(&error), now)),
         };
-    attempt.outcome = attempt.outcome.for_kind(content.kind);
+    attempt.outcome = attempt.outcome.for_kind(content.kind, &attempt.response);
     let number = u32::try_from(message.attempt_number).unwrap_or(u32::MAX);
     let ended_at = engine.clock.now();
     let decision = decide(&engine.schedule, &attempt.outcome, number, ended_at, Jitter::draw());

@@ -164,6 +164,19 @@ pub enum Discrepancy {
         "return {rma_identifier}: {unit} was sent after the return expired, and cannot be returned again"
     )]
     SentAfterExpiry { rma_identifier: String, unit: UnitId },
+    /// A label provider made another label for a parcel that has one, or that needs none. The label is canceled.
+    #[error(
+        "return {rma_identifier}: the label {tracking_number} of parcel {parcel} is not used, and is canceled"
+    )]
+    UnusedLabel {
+        rma_identifier: String,
+        parcel: i32,
+        /// The label that is canceled.
+        tracking_number: String,
+        /// The label that the parcel has.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        used_tracking_number: Option<String>,
+    },
     /// A unit was missing from its parcel.
     #[error("return {rma_identifier}: {unit} was missing from its parcel")]
     ReceivedShort { rma_identifier: String, unit: UnitId },
@@ -185,6 +198,7 @@ impl Discrepancy {
             | Self::ReceivedWrong { rma_identifier, .. }
             | Self::ReceivedDamaged { rma_identifier, .. }
             | Self::SentAfterExpiry { rma_identifier, .. }
+            | Self::UnusedLabel { rma_identifier, .. }
             | Self::ReceivedShort { rma_identifier, .. } => Some(rma_identifier),
             Self::ShippedQuantityReduced { .. }
             | Self::AmountsChanged { .. }
@@ -213,7 +227,7 @@ impl Discrepancy {
             | Self::ReceivedDamaged { unit, .. }
             | Self::SentAfterExpiry { unit, .. }
             | Self::ReceivedShort { unit, .. } => Some(&unit.order_identifier),
-            Self::ReceivedOver { .. } => None,
+            Self::ReceivedOver { .. } | Self::UnusedLabel { .. } => None,
         }
     }
 }

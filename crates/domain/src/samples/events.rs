@@ -4,9 +4,10 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::{Value, json};
 
 use super::messages::sample;
+use crate::labels::{LABEL_CANCELED, LABEL_REQUESTED};
 use crate::message_kind::MessageKind::{
     self, DropShipmentCancellation, DropShipmentConfirmation, DropShipmentPartialCancellation,
-    ExchangeOrder, InventoryReceipt, OutboundAsn, Rma,
+    ExchangeOrder, InventoryReceipt, LabelRequest, OutboundAsn, Rma,
 };
 use crate::message_kind::MessageVersion;
 use crate::returns::GUARANTEES_SINCE;
@@ -113,6 +114,13 @@ pub const EVENTS: &[SampleEvent] = &[
     )
     .with_guarantee(r#"{"items":{"guarantee":"waived","guarantee_amount_cents":5395}}"#),
     event(ExchangeOrder, "exchange_order.created", "place this exchange order", "{}"),
+    event(LabelRequest, LABEL_REQUESTED, "make a label for this parcel", "{}"),
+    event(
+        LabelRequest,
+        LABEL_CANCELED,
+        "cancel the label of this parcel, which is not used",
+        r#"{"parcel_count":null,"return_method":null,"form":null,"currency":null,"from":null,"to":null,"units":null,"requested_at":null,"tracking_number":"SAMPLE-TRACKING","reason":"return_canceled","canceled_at":"2026-01-01T00:00:00Z"}"#,
+    ),
     event(OutboundAsn, "outbound_asn.pending", "a shipment to you is planned", "{}"),
     event(
         OutboundAsn,
@@ -173,7 +181,9 @@ impl SampleEvent {
             apply(&mut body, &serde_json::from_str(newer)?);
         }
         let now = now.to_rfc3339_opts(SecondsFormat::Secs, true);
-        for time in ["created_at", "updated_at", "ship_date", "timestamp"] {
+        let times =
+            ["created_at", "updated_at", "requested_at", "canceled_at", "ship_date", "timestamp"];
+        for time in times {
             if let Some(time) = body.get_mut(time) {
                 *time = json!(now);
             }
@@ -207,6 +217,7 @@ mod tests {
     use strum::VariantArray as _;
 
     use super::*;
+    use crate::labels::LabelMessage;
     use crate::returns::{Amounts, RefundFinancials, ServiceEvent};
 
     #[test]
@@ -267,6 +278,11 @@ mod tests {
                     assert_eq!(item["refund_financials"], expected, "{}", event.name);
                 }
                 ExchangeOrder => assert_eq!(body["items"][0]["unit_price_amount_cents"], 4995),
+                LabelRequest => {
+                    let message: LabelMessage = serde_json::from_value(body).unwrap();
+                    let is_canceled = matches!(message, LabelMessage::Canceled(_));
+                    assert_eq!(is_canceled, event.name == LABEL_CANCELED, "{}", event.name);
+                }
                 OutboundAsn => {
                     assert_eq!(body["carrier"], "UPS", "{}", event.name);
                     assert_eq!(body["tracking_number"], "SAMPLE-TRACKING", "{}", event.name);

@@ -25,7 +25,7 @@ pub fn message_schema(kind: MessageKind) -> Option<Value> {
             let title = "Drop shipment partial cancellation message";
             Some(json_schema::<DropShipmentPartialCancellation>(title))
         }
-        MessageKind::Rma | MessageKind::ExchangeOrder => None,
+        MessageKind::Rma | MessageKind::ExchangeOrder | MessageKind::LabelRequest => None,
     }
 }
 

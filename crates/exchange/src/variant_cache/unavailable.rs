@@ -76,7 +76,8 @@ impl From<Outcome> for Unavailable {
             Outcome::Delivered { .. }
             | Outcome::Rejected { .. }
             | Outcome::Redirected { .. }
-            | Outcome::AlreadyExists { .. } => Reason::Rejected,
+            | Outcome::AlreadyExists { .. }
+            | Outcome::LabelRefused => Reason::Rejected,
         };
         Self::new(reason, outcome.detail())
     }

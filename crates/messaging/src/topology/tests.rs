@@ -91,7 +91,7 @@ fn topic_permissions(exchange: &str) -> BTreeMap<String, Value> {
 fn consumer(queue: &str) -> Option<&str> {
     let kind = MessageKind::ALL.into_iter().find(|kind| kind.queue() == queue);
     match kind {
-        Some(MessageKind::Rma) => Some("rma-engine"),
+        Some(MessageKind::Rma | MessageKind::LabelRequest) => Some("rma-engine"),
         Some(MessageKind::ExchangeOrder) => Some("exchange"),
         Some(_) => Some("warehouse-notifier"),
         None => SUBSCRIPTIONS
@@ -183,7 +183,7 @@ fn a_service_declares_what_it_consumes_and_where_its_events_go() {
 
 #[test]
 fn the_services_together_declare_all_queues() {
-    let rma = [MessageKind::Rma];
+    let rma = [MessageKind::Rma, MessageKind::LabelRequest];
     let exchange = [MessageKind::ExchangeOrder];
     let others: Vec<_> = MessageKind::ALL
         .into_iter()

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use delivery::Deliveries;
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
+use domain::labels::CancelReason;
 use domain::returns::{Change, Deadline, DeadlineKind, Rma};
 use merchants::Merchants;
 use messaging::Outbox;
@@ -16,6 +17,7 @@ use serde_json::json;
 use self::effects::{Effects, Orders};
 use super::{FAILED_INTERVAL, LOCKED_INTERVAL};
 use crate::error::Error;
+use crate::labels;
 use crate::return_changes::{Cause, ReturnChanges};
 use crate::returns::{refused, reviews};
 use crate::store::deadlines::{self, StoredDeadline};
@@ -101,6 +103,7 @@ impl Batch<'_> {
         let mut effects = Effects::default();
         let mut ended = Vec::new();
         let mut left = Vec::new();
+        let mut expired = Vec::new();
         for deadline in due {
             let key = (deadline.merchant.to_string(), deadline.rma_identifier.clone());
             let Some(rma) = locked.returns.get_mut(&key) else {
@@ -116,7 +119,10 @@ impl Batch<'_> {
             changes.add(rma, &change, cause(deadline, rma), now)?;
             let merchant = self.merchants.get(&rma.merchant);
             let facts = (merchant.as_deref(), &locked.orders);
-            effects.add(deadline.kind, rma, &change, facts, now)?;
+            effects.add(deadline.kind, rma, &change, facts, &mut changes, now)?;
+            if deadline.kind == DeadlineKind::Send {
+                expired.push(key);
+            }
         }
         worked.done = moved.len() + ended.len() + unknown.len();
         if worked.done == 0 && self.processing == Processing::Batch {
@@ -127,6 +133,9 @@ impl Batch<'_> {
         deadlines::delete(conn, &ended).await?;
         changes.save_changed(conn, now).await?;
         effects.apply(conn, self.outbox, locked.orders, now).await?;
+        let expired: Vec<_> = expired.iter().filter_map(|key| locked.returns.get(key)).collect();
+        labels::cancel_unused(self.deliveries, conn, &expired, CancelReason::ReturnExpired, now)
+            .await?;
         deadlines::reschedule(conn, &moved).await?;
         deadlines::postpone(conn, &left, self.now + LOCKED_INTERVAL).await?;
         deadlines::postpone(conn, &unknown, self.now + FAILED_INTERVAL).await?;

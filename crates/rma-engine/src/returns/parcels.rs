@@ -129,6 +129,19 @@ impl ReportedReturns {
         reported.event.is_scan() && returns.flat_map(Rma::expired_units).next().is_some()
     }
 
+    /// The returns of a label that a carrier reported, as they are after the report, with the tracking number.
+    pub(crate) fn labeled<'a>(
+        &'a self,
+        merchant: &MerchantId,
+        reported: &'a Reported,
+    ) -> Vec<(&'a Rma, &'a str)> {
+        let number = reported.tracking_number.as_deref();
+        let Some(number) = number.filter(|_| reported.event == TrackingEvent::Label) else {
+            return Vec::new();
+        };
+        self.of(merchant, reported).into_iter().map(|rma| (rma, number)).collect()
+    }
+
     /// Applies a report. If it is refused, nothing changes. `free` has the orders of expired units.
     pub(crate) fn apply(
         &mut self,

@@ -15,6 +15,7 @@ use tracing::Span;
 
 use crate::App;
 use crate::error::Error;
+use crate::labels;
 use crate::return_changes::ReturnChanges;
 use crate::returns::parcels::{Reported, ReportedReturns};
 use crate::returns::reopening::FreeUnits;
@@ -140,6 +141,11 @@ impl BatchHandler for ReportHandler {
                 }
             });
         }
+        let accepted = jobs.iter().zip(&results).filter(|(_, it)| matches!(it, Some(Ok(_))));
+        let labeled: Vec<_> = accepted
+            .flat_map(|(job, _)| returns.labeled(&job.merchant.identifier, &job.reported))
+            .collect();
+        labels::follow_reports(&self.deliveries, conn, &labeled, now).await?;
         let (saved, inserted) =
             join(changes.save(conn, now), idempotency::insert_all(conn, &new_keys, now)).await;
         saved?;

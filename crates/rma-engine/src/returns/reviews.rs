@@ -1,7 +1,8 @@
 //! Decisions about returns that wait for review, by the merchant or by the deadline of the review.
 //!
-//! An approval does what otherwise happens when a return is started: its message, and the events about its exchanges. A
-//! decline or a cancellation before the decision frees the units, and lets their orders have another exchange.
+//! An approval does what otherwise happens when a return is started: its message, the events about its exchanges, and the
+//! requests of its labels. A decline or a cancellation before the decision frees the units, and lets their orders have
+//! another exchange.
 //!
 //! See docs/decisions/return-reviews.md.
 
@@ -17,8 +18,9 @@ use serde_json::json;
 use crate::App;
 use crate::error::Error;
 use crate::exchanges::confirmations::confirmations;
+use crate::labels;
 use crate::projection;
-use crate::return_changes::{self, Cause};
+use crate::return_changes::{self, Cause, ReturnChanges};
 use crate::returns::{find, lock, refused};
 use crate::shoppers::view::ReturnView;
 use crate::store;
@@ -76,6 +78,9 @@ async fn apply(
         ReviewDecision::Approve => {
             let order =
                 |name: &str| orders.iter().map(|it| &it.order).find(|it| it.identifier == name);
+            let mut requests = ReturnChanges::new(&app.deliveries);
+            labels::request(merchant, &rma, order, &mut requests, now)?;
+            requests.save_changed(conn, now).await?;
             let confirmed = confirmed(merchant, &rma, order, now);
             app.outbox.append(conn, now, confirmed).await?;
         }

@@ -69,7 +69,7 @@ pub(crate) fn steps(entry: &TimelineEntry, rma: &Rma) -> Result<Vec<ShopperEntry
         "decline" => (vec![ShopperStep::Declined], None),
         "cancellation" => (vec![ShopperStep::Canceled], None),
         "expiry" => (vec![ShopperStep::Expired], None),
-        "carrier report" => {
+        "carrier report" | "label response" => {
             let event = text("event").and_then(|event| event.parse().ok());
             (event.and_then(parcel_step).into_iter().collect(), text("tracking_number"))
         }

@@ -144,8 +144,25 @@ pub(crate) async fn erase_returns(
             (merchant.as_str(), &identifiers, erased, erased_at),
         );
         statement.execute(conn).await?;
+        erase_label_requests(conn, merchant, &identifiers).await?;
         erase_timelines(conn, merchant, &identifiers).await?;
     }
+    Ok(())
+}
+
+/// A label shows the shopper's address, and so may the words of the provider.
+async fn erase_label_requests(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    returns: &[String],
+) -> Result<(), DatabaseError> {
+    let statement = sql(
+        "UPDATE label_requests SET label_url = NULL, \
+             detail = CASE WHEN detail IS NOT NULL THEN $3 END \
+         WHERE merchant = $1 AND rma_identifier = ANY ($2)",
+        (merchant.as_str(), returns, ERASED),
+    );
+    statement.execute(conn).await?;
     Ok(())
 }
 

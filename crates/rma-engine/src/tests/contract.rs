@@ -1,6 +1,7 @@
 //! The OpenAPI file in the repository matches the code.
 
 use domain::json::{Document, object};
+use domain::labels::label_message_schema;
 use domain::merchant::{ReturnPolicy, Settings};
 use domain::returns::ReturnRequest;
 use testkit::check_contract;
@@ -15,6 +16,12 @@ use crate::shoppers::lookups::Lookup;
 fn the_api_document_is_up_to_date() {
     let document = platform::openapi::<App>().to_yaml().unwrap();
     check_contract("openapi/rma-engine.yaml", &document);
+}
+
+#[test]
+fn the_schema_of_label_requests_is_up_to_date() {
+    let schema = label_message_schema();
+    check_contract("messages/label-request.schema.json", &format!("{schema:#}\n"));
 }
 
 #[test]

@@ -9,12 +9,15 @@ use domain::merchant::Settings;
 use domain::returns::{DeadlineKind, UnitId};
 use platform::batching::Processing;
 use platform::idempotency::{self, IdempotencyKey};
+use uuid::Uuid;
 
 use super::*;
 use crate::store::deadlines::{self, StoredDeadline};
 use crate::store::discrepancies::resolve_refunds;
 use crate::store::orders::{self, ResourceKey, RowLock};
-use crate::store::{erased_orders, erasures, guarantees, locked_returns, lookups, returns, units};
+use crate::store::{
+    erased_orders, erasures, guarantees, label_requests, locked_returns, lookups, returns, units,
+};
 
 /// Copies of the order and of its return.
 const ROWS: i64 = 10_000;
@@ -25,7 +28,7 @@ const MAX_PAGES: i64 = 60;
 /// Executions after which PostgreSQL keeps a plan.
 const WARM_UPS: usize = 6;
 
-const STATEMENTS: [&str; 25] = [
+const STATEMENTS: [&str; 27] = [
     "lock stored orders",
     "find orders",
     "lock orders",
@@ -45,6 +48,8 @@ const STATEMENTS: [&str; 25] = [
     "idempotency keys",
     "erase responses",
     "sums of guarantees",
+    "label request",
+    "live label requests",
     "due deadlines",
     "deadlines with other days",
     "move a deadline",
@@ -131,6 +136,8 @@ async fn run(name: &str, conn: &mut AsyncPgConnection, rma: &str) {
             let erase = domain::erasure::erase;
             idempotency::erase_responses(conn, &merchant, &names, erase).await.unwrap();
         }
+        "label request" => drop(label_requests::lock(conn, &merchant, Uuid::nil()).await.unwrap()),
+        "live label requests" => drop(label_requests::lock_live(conn, &[named]).await.unwrap()),
         "due deadlines" => {
             deadlines::lock_due(conn, Clock::system().now(), 20).await.unwrap();
             deadlines::oldest_due(conn).await.unwrap();
@@ -198,6 +205,10 @@ fn fill() -> String {
          FROM generate_series(1, {ROWS}) AS n; \
          INSERT INTO guarantee_changes (merchant, month, currency, state, units, amount_cents) \
          SELECT 'm-' || n, '2026-11-01', 'USD', 'open', 1, 1 FROM generate_series(1, {ROWS}) AS n; \
+         INSERT INTO label_requests (merchant, id, rma_identifier, parcel, state, units, requested_at, \
+             updated_at, tracking_number) \
+         SELECT 'acme', gen_random_uuid(), 'X-' || n, 1, 'bought', '[]', now(), now(), 'X' || n \
+         FROM generate_series(1, {ROWS}) AS n; \
          INSERT INTO erased_orders SELECT 'acme', 'X-' || n, n FROM generate_series(1, {ROWS}) AS n; \
          INSERT INTO lookup_failures (at, merchant, order_digest, address) \
          SELECT now(), 'acme', sha256(n::text::bytea), 'x' FROM generate_series(1, {ROWS}) AS n; \

@@ -2,7 +2,7 @@
 {{- define "backhaul.traits" -}}
 auth: { port: 8081, prefix: AUTH, host: auth, database: true, delivers: false, sealing: true, shopper: false }
 order-intake: { port: 8082, prefix: ORDER_INTAKE, host: orders, database: true, delivers: false, sealing: false, shopper: false }
-rma-engine: { port: 8083, prefix: RMA_ENGINE, host: returns, database: true, delivers: true, sealing: true, shopper: true, queues: [notify.rma] }
+rma-engine: { port: 8083, prefix: RMA_ENGINE, host: returns, database: true, delivers: true, sealing: true, shopper: true, queues: [notify.rma, notify.label-request] }
 exchange: { port: 8084, prefix: EXCHANGE, host: exchange, database: true, delivers: true, sealing: true, shopper: true, queues: [notify.exchange-order] }
 warehouse-notifier:
   { port: 8085, prefix: WAREHOUSE_NOTIFIER, host: warehouse, database: true, delivers: true, sealing: true, shopper: false,

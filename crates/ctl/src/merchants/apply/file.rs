@@ -251,7 +251,7 @@ warehouses:
                   clients[1].name: two clients have the name Shop
                   clients[1].scopes[0]: must be one of orders, returns, warehouse, carrier, read, replay, manage, operator, shopper
                   clients[1].scope: unknown field: known are name, scopes
-                  endpoints.parcels: unknown field: known are rma, exchange-order, outbound-asn, inventory-receipt, drop-shipment-confirmation, drop-shipment-cancellation, drop-shipment-partial-cancellation, exchange-variants
+                  endpoints.parcels: unknown field: known are rma, exchange-order, label-request, outbound-asn, inventory-receipt, drop-shipment-confirmation, drop-shipment-cancellation, drop-shipment-partial-cancellation, exchange-variants
                   endpoints.exchange-order.uri: unknown field: known are url, path, headers, timeout_ms, version, authentication, paused
                   endpoints.exchange-order.headers.X-Shop: expected a string, found an integer
                   endpoints.rma.authentication.password_file: cannot read nowhere/password.txt: No such file or directory (os error 2)

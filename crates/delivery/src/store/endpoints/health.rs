@@ -24,7 +24,7 @@ impl EndpointHealth {
     /// the failure.
     pub(super) fn apply(&mut self, outcome: &Outcome, is_dead: bool, ended_at: Timestamp) {
         let status = outcome.status().map(i32::from);
-        if matches!(outcome, Outcome::Delivered { .. }) {
+        if matches!(outcome, Outcome::Delivered { .. } | Outcome::LabelRefused) {
             (self.last_success_at, self.last_success_status) = (Some(ended_at), status);
         } else {
             (self.last_failure_at, self.last_failure_status) = (Some(ended_at), status);

@@ -96,6 +96,15 @@ async fn block_successors(
     Ok(sql(include_str!("block_successors.sql"), ids).load(conn).await?)
 }
 
+/// Whether a delivery is neither delivered nor dead.
+pub(crate) async fn is_pending(
+    conn: &mut AsyncPgConnection,
+    id: Uuid,
+) -> Result<bool, DatabaseError> {
+    let unsettled = diesel::dsl::exists(deliveries::table.find(id));
+    Ok(diesel::select(unsettled).get_result(conn).await?)
+}
+
 /// Deletes the message of a settled delivery, so that it cannot be replayed. Returns false if the
 /// delivery is not settled.
 pub(crate) async fn delete_settled(
@@ -106,8 +115,7 @@ pub(crate) async fn delete_settled(
     // A replay holds a lock on the message until its delivery is visible, so the lock comes first.
     let _locked: Option<Uuid> =
         message.select(delivery_messages::id).for_update().first(conn).await.optional()?;
-    let unsettled = diesel::dsl::exists(deliveries::table.find(id));
-    if diesel::select(unsettled).get_result(conn).await? {
+    if is_pending(conn, id).await? {
         return Ok(false);
     }
     diesel::delete(message).execute(conn).await?;

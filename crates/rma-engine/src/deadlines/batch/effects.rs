@@ -10,7 +10,9 @@ use messaging::Outbox;
 use platform::Timestamp;
 
 use crate::error::Error;
+use crate::labels;
 use crate::projection;
+use crate::return_changes::ReturnChanges;
 use crate::returns::reviews;
 use crate::store;
 use crate::store::orders::Projected;
@@ -29,13 +31,15 @@ pub(super) struct Effects {
 }
 
 impl Effects {
-    /// Adds those of a return that a deadline changed. `orders` has the orders of the return.
+    /// Adds those of a return that a deadline changed. `orders` has the orders of the return. The requests of its labels
+    /// are added to the changes, which save them.
     pub(super) fn add(
         &mut self,
         kind: DeadlineKind,
         rma: &Rma,
         change: &Change,
         (merchant, orders): (Option<&Merchant>, &Orders),
+        changes: &mut ReturnChanges,
         now: Timestamp,
     ) -> Result<(), Error> {
         let is_declined = rma.status == RmaStatus::Declined;
@@ -54,6 +58,7 @@ impl Effects {
                     orders.get(&key).map(|it| &it.order)
                 };
                 let merchant = merchant.ok_or_else(unknown)?;
+                labels::request(merchant, rma, order, changes, now)?;
                 self.confirmed.extend(reviews::confirmed(merchant, rma, order, now));
             }
         }

@@ -1,0 +1,20 @@
+//! Labels: the messages that ask a label provider for the label of a parcel, and the provider's responses.
+//!
+//! A label costs money. A request is therefore the same in every attempt, a parcel has one request at a time, and a
+//! label that is not used is canceled.
+
+mod message;
+mod refusal;
+mod response;
+mod state;
+
+#[cfg(test)]
+mod tests;
+
+pub use message::{
+    CancelReason, LABEL_CANCELED, LABEL_REQUESTED, LabelCanceled, LabelForm, LabelMessage,
+    LabelReceiver, LabelRequested, LabelSender, LabelUnit, OrderNotLoaded, label_message_schema,
+};
+pub use refusal::{LabelRefusal, RefusalReason};
+pub use response::{BoughtLabel, InvalidLabel, ReadLabel};
+pub use state::LabelState;

@@ -1,0 +1,271 @@
+//! The messages to a label provider.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::access::MerchantId;
+use crate::merchant::{Merchant, ReturnMethod};
+use crate::order::{Address, Order};
+use crate::returns::{Rma, RmaUnit, UnitId};
+use crate::schema::json_schema;
+
+/// The event of [`LabelRequested`].
+pub const LABEL_REQUESTED: &str = "label.requested";
+/// The event of [`LabelCanceled`].
+pub const LABEL_CANCELED: &str = "label.canceled";
+
+/// A message to a label provider.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum LabelMessage {
+    Requested(Box<LabelRequested>),
+    Canceled(LabelCanceled),
+}
+
+/// A request for the label of one parcel.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct LabelRequested {
+    /// Identifies the request, also in `label.canceled`. The header `Idempotency-Key` of every attempt has it: the
+    /// provider makes at most one label for it.
+    pub label_request_id: Uuid,
+    pub merchant: MerchantId,
+    pub rma_identifier: String,
+    /// The number of the parcel in its return, from 1.
+    #[schema(minimum = 1)]
+    pub parcel: i32,
+    /// The number of parcels of the return.
+    #[schema(minimum = 1)]
+    pub parcel_count: i32,
+    /// A text to print on the label, by which the warehouse recognises the parcel.
+    pub reference: String,
+    pub return_method: ReturnMethod,
+    pub form: LabelForm,
+    /// ISO 4217 code of the values of units.
+    #[schema(example = "USD")]
+    pub currency: String,
+    pub from: LabelSender,
+    /// The address to which the parcel goes. Without one the provider uses the address that it has for the merchant.
+    #[schema(required)]
+    pub to: Option<LabelReceiver>,
+    #[schema(min_items = 1)]
+    pub units: Vec<LabelUnit>,
+    pub requested_at: DateTime<Utc>,
+}
+
+/// The cancellation of a label that is not used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LabelCanceled {
+    /// The request for the label.
+    pub label_request_id: Uuid,
+    pub merchant: MerchantId,
+    pub rma_identifier: String,
+    #[schema(minimum = 1)]
+    pub parcel: i32,
+    pub reference: String,
+    /// The label that is canceled. Null if no response named one: then every label of the request is canceled, and no
+    /// label is made for the request any more.
+    #[schema(required)]
+    pub tracking_number: Option<String>,
+    pub reason: CancelReason,
+    pub canceled_at: DateTime<Utc>,
+}
+
+crate::words! {
+    /// The reason why a label is canceled.
+    pub enum CancelReason as "snake_case" {
+        /// The units of the parcel were canceled.
+        ReturnCanceled,
+        /// The units of the parcel expired, because no carrier had scanned a parcel in time.
+        ReturnExpired,
+        /// The parcel has another label, or needs none.
+        Unused,
+        /// The response has no label that can be used.
+        Unusable,
+    }
+}
+
+crate::words! {
+    /// The form of a label.
+    pub enum LabelForm as "snake_case" {
+        /// A PDF document to print.
+        Pdf,
+        /// A code that the shopper shows at the drop-off.
+        QrCode,
+    }
+}
+
+/// The shopper.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LabelSender {
+    pub address: Address,
+    #[schema(required)]
+    pub email: Option<String>,
+}
+
+/// The warehouse to which a parcel goes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LabelReceiver {
+    /// The warehouse's identifier in the merchant's systems, else ours.
+    pub identifier: String,
+    #[schema(required)]
+    pub company: Option<String>,
+    pub address: Address,
+}
+
+/// A unit in a parcel.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct LabelUnit {
+    #[serde(flatten)]
+    pub id: UnitId,
+    /// The SKU, or the UPC where the order has no SKU.
+    pub sku: String,
+    pub title: String,
+    /// In the unit of the weights of the merchant's order lines; null if the line has none.
+    #[schema(required)]
+    pub weight: Option<f64>,
+    /// The amount that was paid for the unit.
+    pub value_cents: i64,
+}
+
+/// An order of a return is not among those that the caller has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("order {order} of return {rma} is not loaded")]
+pub struct OrderNotLoaded {
+    rma: String,
+    order: String,
+}
+
+pub fn label_message_schema() -> Value {
+    json_schema::<LabelMessage>("Label request message")
+}
+
+impl LabelForm {
+    /// The form that shoppers need for a return method.
+    pub fn usual_for(method: ReturnMethod) -> Self {
+        match method {
+            ReturnMethod::ExpressReturns => Self::QrCode,
+            ReturnMethod::MailBack | ReturnMethod::CustomerKeep => Self::Pdf,
+        }
+    }
+}
+
+impl LabelRequested {
+    /// The requests for the parcels of a return that starts, each with an id from `new_ids`. There are none for a
+    /// merchant without an endpoint for them, for units that the shopper keeps, and while the return waits for review.
+    pub fn of_return<'a>(
+        merchant: &Merchant,
+        rma: &Rma,
+        order: impl Fn(&str) -> Option<&'a Order>,
+        new_ids: impl FnOnce(usize) -> Vec<Uuid>,
+        now: DateTime<Utc>,
+    ) -> Result<Vec<Self>, OrderNotLoaded> {
+        let is_sent = rma.return_method != ReturnMethod::CustomerKeep && !rma.is_in_review();
+        if !is_sent || !merchant.requests_labels() {
+            return Ok(Vec::new());
+        }
+        let parcels = parcels(rma);
+        let parcel_count = i32::try_from(parcels.len()).unwrap_or(i32::MAX);
+        let ids = new_ids(parcels.len());
+        let numbered = ids.into_iter().zip(1..).zip(parcels);
+        let request = |((id, parcel), units): ((Uuid, i32), Vec<&RmaUnit>)| {
+            let in_parcel = units.iter().map(|unit| LabelUnit::new(rma, unit, &order));
+            Ok::<_, OrderNotLoaded>(Self {
+                label_request_id: id,
+                merchant: merchant.identifier.clone(),
+                rma_identifier: rma.rma_identifier.clone(),
+                parcel,
+                parcel_count,
+                reference: reference(&rma.rma_identifier, parcel),
+                return_method: rma.return_method,
+                form: LabelForm::usual_for(rma.return_method),
+                currency: rma.currency.clone(),
+                from: LabelSender::new(rma, &units, &order)?,
+                to: None,
+                units: in_parcel.collect::<Result<_, _>>()?,
+                requested_at: now,
+            })
+        };
+        numbered.map(request).collect()
+    }
+}
+
+/// The units of each parcel of a return, without those that were canceled.
+fn parcels(rma: &Rma) -> Vec<Vec<&RmaUnit>> {
+    let units: Vec<_> = rma.units.iter().filter(|unit| unit.canceled_at.is_none()).collect();
+    if units.is_empty() { Vec::new() } else { vec![units] }
+}
+
+/// The text on the label of a parcel. That of the first parcel is the RMA alone, which every warehouse knows.
+fn reference(rma_identifier: &str, parcel: i32) -> String {
+    if parcel == 1 { rma_identifier.to_owned() } else { format!("{rma_identifier}/{parcel}") }
+}
+
+fn order_of<'a>(
+    rma: &Rma,
+    unit: &RmaUnit,
+    order: impl Fn(&str) -> Option<&'a Order>,
+) -> Result<&'a Order, OrderNotLoaded> {
+    let name = &unit.id.order_identifier;
+    let missing = || OrderNotLoaded { rma: rma.rma_identifier.clone(), order: name.clone() };
+    order(name).ok_or_else(missing)
+}
+
+impl LabelSender {
+    /// The shopper, at the address of the first unit's order. The giftee of a gift has its own e-mail address.
+    fn new<'a>(
+        rma: &Rma,
+        units: &[&RmaUnit],
+        order: impl Fn(&str) -> Option<&'a Order>,
+    ) -> Result<Self, OrderNotLoaded> {
+        let mut orders = units.iter().map(|unit| order_of(rma, unit, &order));
+        // A parcel has a unit.
+        let missing =
+            || OrderNotLoaded { rma: rma.rma_identifier.clone(), order: "none".to_owned() };
+        let order = orders.next().ok_or_else(missing)??;
+        let email = rma.other_email().or_else(|| order.customer.email_address());
+        Ok(Self { address: order.shipping_address.clone(), email: email.map(str::to_owned) })
+    }
+}
+
+impl LabelUnit {
+    fn new<'a>(
+        rma: &Rma,
+        unit: &RmaUnit,
+        order: impl Fn(&str) -> Option<&'a Order>,
+    ) -> Result<Self, OrderNotLoaded> {
+        let name = &unit.id.order_line_item_identifier;
+        let line = order_of(rma, unit, order)?.items.iter().find(|line| line.identifier == *name);
+        Ok(Self {
+            id: unit.id.clone(),
+            sku: unit.sku.clone(),
+            title: line.map_or(&unit.title, |line| &line.title).clone(),
+            weight: line.and_then(|line| line.weight),
+            value_cents: unit.amounts.paid(),
+        })
+    }
+}
+
+impl LabelCanceled {
+    /// The cancellation of a label of this request.
+    pub fn new(
+        label_request_id: Uuid,
+        (merchant, rma_identifier, parcel): (&MerchantId, &str, i32),
+        tracking_number: Option<&str>,
+        reason: CancelReason,
+        now: DateTime<Utc>,
+    ) -> Self {
+        Self {
+            label_request_id,
+            merchant: merchant.clone(),
+            rma_identifier: rma_identifier.to_owned(),
+            parcel,
+            reference: reference(rma_identifier, parcel),
+            tracking_number: tracking_number.map(str::to_owned),
+            reason,
+            canceled_at: now,
+        }
+    }
+}

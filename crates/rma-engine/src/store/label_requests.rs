@@ -1,0 +1,281 @@
+//! Requests for the labels of parcels. A transaction that locks one has locked its return before.
+
+use diesel::OptionalExtension as _;
+use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
+use domain::access::MerchantId;
+use domain::labels::{BoughtLabel, LabelRefusal, LabelRequested, LabelState};
+use domain::returns::UnitId;
+use platform::Timestamp;
+use platform::database::{DatabaseError, column, prepared, sql};
+use uuid::Uuid;
+
+use super::orders::ResourceKey;
+use super::{read, unreadable, write};
+
+/// A request that is sent to the provider with this transaction.
+#[derive(Debug)]
+pub(crate) struct NewRequest {
+    merchant: MerchantId,
+    id: Uuid,
+    rma_identifier: String,
+    parcel: i32,
+    units: String,
+    requested_at: Timestamp,
+}
+
+impl NewRequest {
+    pub(crate) fn new(requested: &LabelRequested) -> Result<Self, DatabaseError> {
+        let units: Vec<_> = requested.units.iter().map(|unit| &unit.id).collect();
+        Ok(Self {
+            merchant: requested.merchant.clone(),
+            id: requested.label_request_id,
+            rma_identifier: requested.rma_identifier.clone(),
+            parcel: requested.parcel,
+            units: write(&units)?,
+            requested_at: requested.requested_at,
+        })
+    }
+}
+
+/// A stored request.
+#[derive(Debug, Clone)]
+pub(crate) struct LabelRequest {
+    pub(crate) merchant: MerchantId,
+    pub(crate) id: Uuid,
+    pub(crate) rma_identifier: String,
+    pub(crate) parcel: i32,
+    pub(crate) state: LabelState,
+    pub(crate) units: Vec<UnitId>,
+    pub(crate) tracking_number: Option<String>,
+    /// The message that canceled the request.
+    pub(crate) cancellation: Option<Uuid>,
+}
+
+platform::rows! {
+    struct RequestRow {
+        merchant: String,
+        id: Uuid,
+        rma_identifier: String,
+        parcel: i32,
+        state: String,
+        units: String,
+        tracking_number: Option<String>,
+        cancellation: Option<Uuid>,
+    }
+}
+
+const COLUMNS: &str =
+    "merchant, id, rma_identifier, parcel, state, units, tracking_number, cancellation";
+
+impl RequestRow {
+    fn read(self) -> Result<LabelRequest, DatabaseError> {
+        Ok(LabelRequest {
+            merchant: self.merchant.parse().map_err(unreadable)?,
+            id: self.id,
+            rma_identifier: self.rma_identifier,
+            parcel: self.parcel,
+            state: self.state.parse().map_err(unreadable)?,
+            units: read(&self.units)?,
+            tracking_number: self.tracking_number,
+            cancellation: self.cancellation,
+        })
+    }
+}
+
+/// Adds requests. Fails with a violation of the constraint `label_requests_live` if a parcel has a live one.
+pub(crate) async fn insert(
+    mut conn: &AsyncPgConnection,
+    new: &[NewRequest],
+) -> Result<(), DatabaseError> {
+    if new.is_empty() {
+        return Ok(());
+    }
+    let statement = sql(
+        "INSERT INTO label_requests (merchant, id, rma_identifier, parcel, state, units, \
+             requested_at, updated_at) \
+         SELECT merchant, id, rma_identifier, parcel, 'requested', units, requested_at, requested_at \
+         FROM unnest((SELECT $1), $2, $3, $4, $5, $6) \
+             AS new (merchant, id, rma_identifier, parcel, units, requested_at)",
+        (
+            column(new, |it| it.merchant.as_str()),
+            column(new, |it| it.id),
+            column(new, |it| it.rma_identifier.as_str()),
+            column(new, |it| it.parcel),
+            column(new, |it| it.units.as_str()),
+            column(new, |it| it.requested_at),
+        ),
+    );
+    prepared(statement).execute(&mut conn).await?;
+    Ok(())
+}
+
+/// Finds a merchant's request.
+pub(crate) async fn find(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    id: Uuid,
+) -> Result<Option<LabelRequest>, DatabaseError> {
+    one(conn, merchant, id, "").await
+}
+
+/// Locks a merchant's request until the end of the transaction.
+pub(crate) async fn lock(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    id: Uuid,
+) -> Result<Option<LabelRequest>, DatabaseError> {
+    one(conn, merchant, id, " FOR NO KEY UPDATE").await
+}
+
+async fn one(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    id: Uuid,
+    lock: &str,
+) -> Result<Option<LabelRequest>, DatabaseError> {
+    let query = sql(
+        format!("SELECT {COLUMNS} FROM label_requests WHERE merchant = $1 AND id = $2{lock}"),
+        (merchant.as_str(), id),
+    );
+    let row: Option<RequestRow> = prepared(query).get_result(conn).await.optional()?;
+    row.map(RequestRow::read).transpose()
+}
+
+/// Locks the live requests of locked returns, each return by its merchant and identifier, oldest first. `IS TRUE` keeps
+/// PostgreSQL from reading all requests of a merchant with a plan that was made while the table was empty.
+pub(crate) async fn lock_live(
+    conn: &mut AsyncPgConnection,
+    returns: &[ResourceKey<'_>],
+) -> Result<Vec<LabelRequest>, DatabaseError> {
+    if returns.is_empty() {
+        return Ok(Vec::new());
+    }
+    let (merchants, identifiers): (Vec<_>, Vec<_>) = returns.iter().copied().unzip();
+    let query = sql(
+        format!(
+            "SELECT found.* FROM unnest((SELECT $1), $2) AS wanted (merchant, rma_identifier), LATERAL ( \
+                 SELECT {COLUMNS} FROM label_requests AS own \
+                 WHERE own.rma_identifier = wanted.rma_identifier \
+                     AND (own.merchant = wanted.merchant) IS TRUE \
+                     AND own.state IN ('requested', 'accepted', 'bought') \
+                 ORDER BY own.id FOR NO KEY UPDATE \
+             ) AS found"
+        ),
+        (merchants, identifiers),
+    );
+    let rows: Vec<RequestRow> = prepared(query).load(conn).await?;
+    rows.into_iter().map(RequestRow::read).collect()
+}
+
+/// Records that the provider makes the label later.
+pub(crate) async fn accept(
+    conn: &mut AsyncPgConnection,
+    request: &LabelRequest,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let statement = sql(
+        "UPDATE label_requests SET state = 'accepted', updated_at = $3, detail = NULL, \
+             undeliverable_since = NULL \
+         WHERE merchant = $1 AND id = $2",
+        (request.merchant.as_str(), request.id, now),
+    );
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+/// Records the label that the provider made.
+pub(crate) async fn buy(
+    conn: &mut AsyncPgConnection,
+    request: &LabelRequest,
+    label: &BoughtLabel,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let statement = sql(
+        "UPDATE label_requests SET state = 'bought', updated_at = $3, detail = NULL, \
+             undeliverable_since = NULL, tracking_number = $4, carrier = $5, service = $6, \
+             label_url = $7, cost_cents = $8, currency = $9, expires_at = $10 \
+         WHERE merchant = $1 AND id = $2",
+        (
+            request.merchant.as_str(),
+            request.id,
+            now,
+            &label.tracking_number,
+            &label.carrier,
+            &label.service,
+            &label.label,
+            label.cost_cents,
+            &label.currency,
+            label.expires_at,
+        ),
+    );
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+/// Records the label that a carrier reported.
+pub(crate) async fn complete(
+    conn: &mut AsyncPgConnection,
+    request: &LabelRequest,
+    tracking_number: &str,
+    label_url: Option<&str>,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let statement = sql(
+        "UPDATE label_requests SET state = 'bought', updated_at = $3, detail = NULL, \
+             undeliverable_since = NULL, tracking_number = $4, label_url = $5 \
+         WHERE merchant = $1 AND id = $2",
+        (request.merchant.as_str(), request.id, now, tracking_number, label_url),
+    );
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+/// Records that no label is possible.
+pub(crate) async fn refuse(
+    conn: &mut AsyncPgConnection,
+    request: &LabelRequest,
+    refusal: &LabelRefusal,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let statement = sql(
+        "UPDATE label_requests SET state = 'refused', updated_at = $3, refusal = $4, detail = $5, \
+             undeliverable_since = NULL \
+         WHERE merchant = $1 AND id = $2",
+        (request.merchant.as_str(), request.id, now, refusal.reason.as_str(), &refusal.detail),
+    );
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+/// Records that the label is not needed any more, and the message that says so.
+pub(crate) async fn cancel(
+    conn: &mut AsyncPgConnection,
+    request: &LabelRequest,
+    cancellation: Uuid,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let statement = sql(
+        "UPDATE label_requests SET state = 'canceled', updated_at = $3, cancellation = $4 \
+         WHERE merchant = $1 AND id = $2",
+        (request.merchant.as_str(), request.id, now, cancellation),
+    );
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+/// Records that the message to the provider is dead.
+pub(crate) async fn fail(
+    conn: &mut AsyncPgConnection,
+    request: &LabelRequest,
+    detail: &str,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let statement = sql(
+        "UPDATE label_requests SET updated_at = $3, detail = $4, \
+             undeliverable_since = coalesce(undeliverable_since, $3) \
+         WHERE merchant = $1 AND id = $2",
+        (request.merchant.as_str(), request.id, now, detail),
+    );
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}

@@ -1,0 +1,363 @@
+//! Labels of parcels: requests, the responses of providers, and labels that are not used.
+
+use domain::erasure::ShopperErased;
+use domain::labels::LabelMessage;
+use domain::merchant::Interface;
+use domain::message_kind::MessageKind;
+use sandbox::journal::Entry;
+use testkit::add_endpoint;
+
+use super::moving::report;
+use super::projecting::order;
+use super::*;
+
+const LABELS: &str = "/acme/label_requests";
+
+fn with_labels(acme: &mut Merchant) {
+    add_endpoint(acme, MessageKind::LabelRequest);
+}
+
+/// A response with a label.
+fn label(tracking_number: &str) -> Value {
+    let label = json!({
+        "tracking_number": tracking_number, "carrier": "UPS",
+        "label": format!("https://carrier.example/{tracking_number}.pdf"),
+    });
+    json!({ "do": "respond", "body": label })
+}
+
+impl TestApp {
+    /// The service with order A of three units, whose returns get labels.
+    async fn with_provider() -> Self {
+        let app = Self::with(with_labels).await;
+        app.store("acme", &order("A", 3)).await;
+        app
+    }
+
+    /// Lets the provider respond with these steps first.
+    async fn provider_responds(&self, steps: &[Value]) {
+        let rule = json!({ "path": LABELS, "steps": steps });
+        let set = self.client.put(self.sandbox.url("/behaviour")).json(&rule).send().await.unwrap();
+        assert!(set.status().is_success(), "{}", set.status());
+    }
+
+    /// The requests that the provider got, once no delivery is left.
+    async fn label_messages(&self) -> Vec<Entry> {
+        self.arrivals("acme").await;
+        let url = self.sandbox.url(&format!("/journal?path={LABELS}&limit=1000"));
+        let page: sandbox::journal::Page =
+            self.client.get(url).send().await.unwrap().json().await.unwrap();
+        page.entries
+    }
+
+    /// The events of these requests, with the tracking number and the reason of a cancellation.
+    async fn label_events(&self) -> Vec<String> {
+        let event = |entry: Entry| match serde_json::from_value(entry.body).unwrap() {
+            LabelMessage::Requested(_) => "requested".to_owned(),
+            LabelMessage::Canceled(it) => {
+                format!("canceled {} {}", it.tracking_number.unwrap_or_default(), it.reason)
+            }
+        };
+        self.label_messages().await.into_iter().map(event).collect()
+    }
+
+    /// The number of label requests of acme for which a condition holds.
+    async fn label_requests(&self, condition: &str) -> i64 {
+        let of_acme = "SELECT count(*) AS n FROM label_requests WHERE merchant = 'acme'";
+        self.number(&format!("{of_acme} AND {condition}")).await
+    }
+
+    async fn until_labels(&self, condition: &str) {
+        eventually(&format!("a label request is {condition}"), SOON, || async {
+            (self.label_requests(condition).await > 0).then_some(())
+        })
+        .await;
+    }
+
+    async fn cancel_return(&self, rma: &str) {
+        let path = format!("/v1/returns/{rma}/cancel");
+        assert_eq!(self.post(&path, "acme", &json!({})).await.0, StatusCode::OK);
+    }
+
+    async fn unused_labels(&self) -> Vec<Value> {
+        let (_, listed) = self.get("/v1/discrepancies?kind=unused_label", "acme").await;
+        let found = listed["discrepancies"].as_array().unwrap();
+        found.iter().map(|it| it["detail"].clone()).collect()
+    }
+}
+
+#[tokio::test]
+async fn a_return_that_starts_gets_its_label() {
+    let app = TestApp::with_provider().await;
+    let rma = app.start_return(&refund_of("A", &[1, 2])).await;
+    let arrivals = app.arrivals("acme").await;
+    let events: Vec<_> = arrivals.iter().map(|it| it.event.as_str()).collect();
+    assert_eq!(events, ["rma.created", "rma.tracking_updated"]);
+    assert_eq!(arrivals[0].body["items"][0]["tracking_number"], Value::Null);
+    let [message]: [Entry; 1] = app.label_messages().await.try_into().unwrap();
+    assert_eq!(message.headers["x-service-event"], "label.requested");
+    let id = message.body["label_request_id"].clone();
+    assert_eq!((&message.headers["webhook-id"], &message.headers["idempotency-key"]), (&id, &id));
+    let requested = &message.body;
+    assert_eq!((&requested["rma_identifier"], &requested["reference"]), (&json!(rma), &json!(rma)));
+    assert_eq!((&requested["parcel"], &requested["parcel_count"]), (&json!(1), &json!(1)));
+    assert_eq!((&requested["form"], &requested["to"]), (&json!("pdf"), &Value::Null));
+    assert_eq!(requested["units"].as_array().unwrap().len(), 2);
+    assert_eq!(requested["units"][0]["value_cents"], 2165);
+    assert!(requested["from"]["address"]["street1"].is_string(), "{requested}");
+    let number = format!("SANDBOX-{}", id.as_str().unwrap().replace('-', "").to_uppercase());
+    for item in arrivals[1].body["items"].as_array().unwrap() {
+        assert_eq!(
+            (&item["tracking_number"], &item["package_tracking_status"]),
+            (&json!(number), &json!("PRE_TRANSIT"))
+        );
+    }
+    let shown = app.show(&rma).await;
+    let url = format!("https://labels.sandbox.example/{}.pdf", id.as_str().unwrap());
+    assert_eq!(shown["units"][0]["label"], json!({ "url": url, "kind": "printable" }));
+    let bought = "state = 'bought' AND carrier = 'Sandbox' AND cost_cents = 499";
+    assert_eq!((app.label_requests(bought).await, app.label_requests("true").await), (1, 1));
+    let (_, timeline) = app.get(&format!("/v1/returns/{rma}/timeline"), "acme").await;
+    let entry = &timeline["entries"][1];
+    assert_eq!(
+        (&entry["actor"], &entry["detail"]["carrier"]),
+        (&json!("label.requested"), &json!("Sandbox"))
+    );
+}
+
+#[tokio::test]
+async fn only_returns_that_are_sent_to_a_merchant_with_a_provider_get_labels() {
+    let app = TestApp::start().await;
+    app.store("acme", &order("A", 1)).await;
+    app.start_return(&refund_of("A", &[1])).await;
+    assert_eq!(app.sent_messages().await, ["rma.created"]);
+    assert_eq!(app.label_requests("true").await, 0);
+    let review = json!({ "rules": [{ "id": "look", "then": { "review": { "within_days": 3, "then": "approve" } } }] });
+    let app = TestApp::with(|acme| {
+        with_labels(acme);
+        acme.settings.policy = serde_json::from_value(review).unwrap();
+    })
+    .await;
+    app.store("acme", &order("B", 1)).await;
+    let rma = app.start_return(&refund_of("B", &[1])).await;
+    assert_eq!(app.label_requests("true").await, 0);
+    let path = format!("/v1/returns/{rma}/approve");
+    assert_eq!(app.post(&path, "acme", &json!({})).await.0, StatusCode::OK);
+    assert_eq!(app.sent_messages().await, ["rma.created", "rma.tracking_updated"]);
+    assert_eq!(app.label_events().await, ["requested"]);
+}
+
+#[tokio::test]
+async fn the_label_of_a_canceled_return_is_canceled_once() {
+    let app = TestApp::with_provider().await;
+    app.provider_responds(&[label("1Z-1")]).await;
+    let rma = app.start_return(&refund_of("A", &[1, 2])).await;
+    app.until_labels("state = 'bought'").await;
+    // The parcel still has a unit.
+    let one = json!({ "units": [unit("A", 1)] });
+    let path = format!("/v1/returns/{rma}/cancel");
+    assert_eq!(app.post(&path, "acme", &one).await.0, StatusCode::OK);
+    assert_eq!(app.label_events().await, ["requested"]);
+    app.cancel_return(&rma).await;
+    app.cancel_return(&rma).await;
+    assert_eq!(app.label_events().await, ["requested", "canceled 1Z-1 return_canceled"]);
+    assert_eq!(app.label_requests("state = 'canceled'").await, 1);
+}
+
+#[tokio::test]
+async fn the_label_of_an_expired_return_is_canceled() {
+    let app = TestApp::with_provider().await;
+    app.provider_responds(&[label("1Z-1")]).await;
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    app.until_labels("state = 'bought'").await;
+    app.pass_deadlines().await;
+    app.until_status(&rma, "CANCELED").await;
+    assert_eq!(app.label_events().await, ["requested", "canceled 1Z-1 return_expired"]);
+}
+
+#[tokio::test]
+async fn a_label_that_comes_after_the_cancellation_is_not_used() {
+    let paused = |acme: &mut Merchant, is_paused| {
+        with_labels(acme);
+        let labels = Interface::Message(MessageKind::LabelRequest);
+        acme.endpoints.get_mut(&labels).unwrap().paused = is_paused;
+    };
+    let app = TestApp::with(|acme| paused(acme, true)).await;
+    app.store("acme", &order("A", 1)).await;
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    app.cancel_return(&rma).await;
+    let mut acme = merchant("acme");
+    paused(&mut acme, false);
+    acme.version = 2;
+    acme.settings.base_url = Some(app.sandbox.url("/acme"));
+    app.service.publish_merchant(acme).await;
+    // The provider makes the label and then learns that it is not needed.
+    assert_eq!(app.label_events().await, ["requested", "canceled  return_canceled"]);
+    assert_eq!(app.sent_messages().await, ["rma.created", "rma.canceled"]);
+    assert_eq!(app.show(&rma).await["units"][0]["tracking_number"], Value::Null);
+    assert_eq!(app.label_requests("state = 'canceled'").await, 1);
+    assert!(app.unused_labels().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_refusal_is_not_asked_again_and_says_why() {
+    let app = TestApp::with_provider().await;
+    let refusal = json!({ "reason": "too_heavy", "detail": "over 30 kg" });
+    app.provider_responds(&[json!({ "do": "respond", "status": 422, "body": refusal })]).await;
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    assert_eq!(app.label_events().await, ["requested"]);
+    assert_eq!(app.sent_messages().await, ["rma.created"]);
+    let refused = "state = 'refused' AND refusal = 'too_heavy' AND detail = 'over 30 kg'";
+    assert_eq!(app.label_requests(refused).await, 1);
+    let (_, timeline) = app.get(&format!("/v1/returns/{rma}/timeline"), "acme").await;
+    let entry = &timeline["entries"][1];
+    assert_eq!(
+        (&entry["event"], &entry["detail"]["refusal"]),
+        (&json!("label refused"), &json!("too_heavy"))
+    );
+    // There is no label to cancel.
+    app.cancel_return(&rma).await;
+    assert_eq!(app.label_events().await, ["requested"]);
+}
+
+#[tokio::test]
+async fn a_label_that_cannot_be_used_is_refused_and_canceled() {
+    for body in [
+        json!({ "tracking_number": "1Z", "label": "javascript:alert(1)" }),
+        json!({ "tracking_number": "1Z", "label": "http://carrier.example/1.pdf" }),
+        json!({ "message": "received" }),
+        json!({ "tracking_number": "1Z", "label": "x".repeat(100_000) }),
+    ] {
+        let app = TestApp::with_provider().await;
+        app.provider_responds(&[json!({ "do": "respond", "body": body })]).await;
+        let rma = app.start_return(&refund_of("A", &[1])).await;
+        assert_eq!(app.label_events().await, ["requested", "canceled  unusable"], "{body}");
+        assert_eq!(app.label_requests("state = 'refused' AND refusal = 'other'").await, 1);
+        assert_eq!(app.show(&rma).await["units"][0]["tracking_number"], Value::Null);
+    }
+}
+
+#[tokio::test]
+async fn a_label_that_comes_later_is_that_of_the_request() {
+    let app = TestApp::with_provider().await;
+    app.provider_responds(&[json!({ "do": "respond", "status": 202 })]).await;
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    app.until_labels("state = 'accepted'").await;
+    assert_eq!(
+        app.carrier(&report("1", "label", Some(&rma), Some("1Z-1"))).await.0,
+        StatusCode::OK
+    );
+    assert_eq!(app.label_requests("state = 'bought' AND tracking_number = '1Z-1'").await, 1);
+    app.cancel_return(&rma).await;
+    assert_eq!(app.label_events().await, ["requested", "canceled 1Z-1 return_canceled"]);
+}
+
+#[tokio::test]
+async fn a_label_that_the_carrier_replaces_is_canceled() {
+    let app = TestApp::with_provider().await;
+    app.provider_responds(&[label("1Z-1")]).await;
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    app.until_labels("state = 'bought'").await;
+    assert_eq!(
+        app.carrier(&report("1", "label", Some(&rma), Some("1Z-1"))).await.0,
+        StatusCode::OK
+    );
+    assert_eq!(app.label_events().await, ["requested"]);
+    assert_eq!(
+        app.carrier(&report("2", "label", Some(&rma), Some("1Z-2"))).await.0,
+        StatusCode::OK
+    );
+    assert_eq!(app.show(&rma).await["units"][0]["tracking_number"], "1Z-2");
+    assert_eq!(app.label_events().await, ["requested", "canceled 1Z-1 unused"]);
+    let [unused]: [Value; 1] = app.unused_labels().await.try_into().unwrap();
+    assert_eq!(
+        (&unused["tracking_number"], &unused["used_tracking_number"]),
+        (&json!("1Z-1"), &json!("1Z-2"))
+    );
+}
+
+#[tokio::test]
+async fn a_second_label_for_a_parcel_is_canceled() {
+    let app = TestApp::with_provider().await;
+    app.provider_responds(&[label("1Z-1"), label("1Z-1"), label("1Z-2")]).await;
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    let [message]: [Entry; 1] = app.label_messages().await.try_into().unwrap();
+    let id = message.body["label_request_id"].as_str().unwrap().to_owned();
+    let token = app.issuer.token(Some("acme"), "replay");
+    let replay = format!("/v1/deliveries/{id}/replay");
+    for (seen, expected) in [
+        // The provider sends the label of the parcel again.
+        (1, vec!["requested", "requested"]),
+        // The provider makes another one.
+        (2, vec!["requested", "requested", "requested", "canceled 1Z-2 unused"]),
+    ] {
+        let (status, response) = app.send(Method::POST, &replay, &token, &[], None).await;
+        assert_eq!(status, StatusCode::ACCEPTED, "{seen}: {response}");
+        assert_eq!(app.label_events().await, expected);
+    }
+    assert_eq!(app.show(&rma).await["units"][0]["tracking_number"], "1Z-1");
+    let [unused]: [Value; 1] = app.unused_labels().await.try_into().unwrap();
+    assert_eq!(
+        (&unused["tracking_number"], &unused["used_tracking_number"]),
+        (&json!("1Z-2"), &json!("1Z-1"))
+    );
+    assert_eq!(app.sent_messages().await, ["rma.created", "rma.tracking_updated"]);
+}
+
+#[tokio::test]
+async fn an_undeliverable_request_stays_open_for_a_replay() {
+    let app = TestApp::with_settings(&[("DELIVERY__RETRIES", "0")], with_labels).await;
+    app.store("acme", &order("A", 1)).await;
+    app.provider_responds(&[json!({ "do": "respond", "status": 503 }), label("1Z-1")]).await;
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    let [message]: [Entry; 1] = app.label_messages().await.try_into().unwrap();
+    let failed = "state = 'requested' AND undeliverable_since IS NOT NULL AND detail LIKE '%503%'";
+    assert_eq!(app.label_requests(failed).await, 1);
+    let (_, timeline) = app.get(&format!("/v1/returns/{rma}/timeline"), "acme").await;
+    assert_eq!(timeline["entries"][1]["event"], "label undeliverable");
+    assert_eq!(timeline["entries"][1]["delivery"], message.headers["webhook-id"]);
+    let id = message.headers["webhook-id"].as_str().unwrap();
+    let token = app.issuer.token(Some("acme"), "replay");
+    let replay = format!("/v1/deliveries/{id}/replay");
+    assert_eq!(app.send(Method::POST, &replay, &token, &[], None).await.0, StatusCode::ACCEPTED);
+    assert_eq!(app.sent_messages().await, ["rma.created", "rma.tracking_updated"]);
+    let bought = "state = 'bought' AND undeliverable_since IS NULL";
+    assert_eq!(app.label_requests(bought).await, 1);
+}
+
+#[tokio::test]
+async fn a_label_is_erased_with_its_shopper() {
+    let app = TestApp::with(with_labels).await;
+    let mut planted = order("A", 2);
+    planted.shipping_address.name = "PLANTED".to_owned();
+    app.store("acme", &planted).await;
+    let label_of_shopper =
+        json!({ "tracking_number": "1Z-1", "label": "https://carrier.example/PLANTED" });
+    app.provider_responds(&[
+        json!({ "do": "respond", "body": label_of_shopper }),
+        json!({ "do": "respond", "status": 422, "body": { "reason": "other", "detail": "PLANTED" } }),
+    ])
+    .await;
+    app.start_return(&refund_of("A", &[1])).await;
+    app.until_labels("label_url LIKE '%PLANTED%'").await;
+    app.start_return(&refund_of("A", &[2])).await;
+    app.until_labels("detail = 'PLANTED'").await;
+    app.publish_event_at(
+        ShopperErased {
+            erasure_id: uuid::Uuid::now_v7(),
+            batch: 1,
+            merchant: "acme".parse().unwrap(),
+            order_identifiers: vec!["A".to_owned()],
+            email_sha256: None,
+            force: true,
+            force_before: None,
+        },
+        Some(1000),
+    )
+    .await;
+    app.until_labels("detail = 'erased'").await;
+    assert_eq!(app.label_requests("label_url IS NOT NULL").await, 0);
+    let sent = "SELECT count(*) AS n FROM delivery_messages \
+                WHERE merchant = 'acme' AND convert_from(body, 'UTF8') LIKE '%PLANTED%'";
+    assert_eq!(app.number(sent).await, 0);
+}
