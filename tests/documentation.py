@@ -38,6 +38,7 @@ STACK_PAGES = {
     "docs/look-up-a-return.md": {"show RMA-0123456789ABCDEF --merchant acme": "show $RMA --merchant demo"},
     "docs/receive-messages.md": {"https://api.acme.example": "$SANDBOX_URL", "acme": "demo",
                                  "0198c0de-0000-7abc": "$DELIVERY_ID", "RMA-1": "$RMA"},
+    "docs/get-labels.md": {},
     "docs/link-to-the-portal.md": {"A-1001": "$PORTAL_ORDER"},
     "docs/use-the-portal.md": {},
     "docs/erase-a-shopper.md": {"acme --email ada@shopper.example": "demo --email $PORTAL_EMAIL"},

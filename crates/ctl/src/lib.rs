@@ -13,6 +13,7 @@ mod discrepancies;
 mod endpoints;
 mod events;
 mod exchange;
+mod labels;
 mod listen;
 mod man_pages;
 mod merchants;
@@ -100,6 +101,8 @@ enum Command {
     Shopper(MerchantCommand<shoppers::Command>),
     /// List and resolve discrepancies
     Discrepancies(MerchantCommand<discrepancies::Command>),
+    /// List and show the requests for labels of parcels
+    Labels(MerchantCommand<labels::Command>),
     /// List, show and abandon exchange orders, and look up variants
     Exchange(MerchantCommand<exchange::Command>),
     Deliveries(deliveries::Arguments),
@@ -189,6 +192,7 @@ async fn run(command: Command) -> anyhow::Result<ExitCode> {
         Command::Portal(arguments) => portal::run(arguments).await?,
         Command::Shopper(arguments) => shoppers::run(arguments).await?,
         Command::Discrepancies(arguments) => discrepancies::run(arguments).await?,
+        Command::Labels(arguments) => labels::run(arguments).await?,
         Command::Exchange(arguments) => exchange::run(arguments).await?,
         Command::Deliveries(arguments) => deliveries::run(arguments).await?,
         Command::Replays(arguments) => replays::run(arguments).await?,

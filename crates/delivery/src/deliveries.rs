@@ -149,6 +149,14 @@ impl Deliveries {
         store::delete_settled(conn, id).await
     }
 
+    /// The body of a message, as long as the history has it.
+    pub async fn body(
+        conn: &mut AsyncPgConnection,
+        id: Uuid,
+    ) -> Result<Option<Vec<u8>>, DatabaseError> {
+        store::stored_body(conn, id).await
+    }
+
     /// Whether a delivery is neither delivered nor dead.
     pub async fn is_pending(conn: &mut AsyncPgConnection, id: Uuid) -> Result<bool, DatabaseError> {
         store::is_pending(conn, id).await

@@ -63,6 +63,7 @@ crate::words! {
         Returns,
         Warehouse,
         Carrier,
+        Labels,
         Read,
         Replay,
         Manage,
@@ -72,11 +73,12 @@ crate::words! {
 }
 
 impl Scope {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Orders,
         Self::Returns,
         Self::Warehouse,
         Self::Carrier,
+        Self::Labels,
         Self::Read,
         Self::Replay,
         Self::Manage,
@@ -98,6 +100,7 @@ impl Scope {
             Self::Returns => "Start, read and cancel returns.",
             Self::Warehouse => "Report warehouse operations of any merchant.",
             Self::Carrier => "Report parcel events of any merchant.",
+            Self::Labels => "Read label requests and report the labels of any merchant.",
             Self::Read => "Read orders, returns, deliveries, endpoints and the audit log.",
             Self::Replay => "Replay and retry deliveries.",
             Self::Manage => "Manage the endpoints, clients, people and portal of the own merchant.",
@@ -109,8 +112,8 @@ impl Scope {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "unknown scope {0:?}: known are orders, returns, warehouse, carrier, read, replay, manage, operator, \
-     shopper"
+    "unknown scope {0:?}: known are orders, returns, warehouse, carrier, labels, read, replay, manage, \
+     operator, shopper"
 )]
 pub struct UnknownScope(pub String);
 

@@ -28,6 +28,8 @@ pub(crate) enum Error {
     NoDiscrepancy(i64),
     #[error("there is no deep link {0}")]
     NoDeepLink(Uuid),
+    #[error("there is no label request {0}")]
+    NoLabelRequest(Uuid),
     #[error("discrepancy {0} was resolved already by {1} with another note")]
     AlreadyResolved(i64, String),
     #[error("refund {0} does not wait for a return")]
@@ -99,6 +101,7 @@ impl Failure for Error {
             | Self::NoParcel(_)
             | Self::NoDiscrepancy(_)
             | Self::NoDeepLink(_)
+            | Self::NoLabelRequest(_)
             | Self::NoPortal(_)
             | Self::LookupFailed => ErrorKind::Missing,
             Self::TooManyLookups(_) | Self::PreviewInProgress => ErrorKind::Limited,

@@ -83,6 +83,7 @@ impl Service for App {
         messaging::TAG,
         ("shoppers", "Portals of merchants, and proofs that shoppers know their orders"),
         ("discrepancies", "Facts that contradict each other, or that a person must look at"),
+        ("labels", "Requests for the labels of parcels"),
         ("parcels", "Reports of carriers about parcels"),
         ("receiving", "Findings of the warehouse about returned units"),
         ("returns", "Returns and the units that can be returned"),

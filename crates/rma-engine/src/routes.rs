@@ -4,8 +4,8 @@
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::http::{
-    carrier_events, deep_links, discrepancies, guarantees, listing, lookups, orders, policies,
-    portals, receipts, returnable, returns, reviews,
+    carrier_events, deep_links, discrepancies, guarantees, label_requests, listing, lookups,
+    orders, policies, portals, receipts, returnable, returns, reviews,
 };
 
 pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
@@ -30,6 +30,8 @@ pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
         .service(policies::preview_policy)
         .service(receipts::receive_units)
         .service(carrier_events::report_carrier_event)
+        .service(label_requests::list_label_requests)
+        .service(label_requests::show_label_request)
         .service(discrepancies::list_discrepancies)
         .service(discrepancies::resolve_discrepancy)
         .configure(messaging::routes);

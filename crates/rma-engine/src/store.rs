@@ -11,6 +11,7 @@ pub(crate) mod erased_orders;
 pub(crate) mod erasures;
 pub(crate) mod exchange_orders;
 pub(crate) mod guarantees;
+pub(crate) mod label_request_search;
 pub(crate) mod label_requests;
 pub(crate) mod locked_returns;
 pub(crate) mod lookups;

@@ -326,6 +326,47 @@ async fn an_undeliverable_request_stays_open_for_a_replay() {
 }
 
 #[tokio::test]
+async fn a_provider_reads_the_requests_of_its_merchants() {
+    let app = TestApp::with_provider().await;
+    app.provider_responds(&[json!({ "do": "respond", "status": 202 }), label("1Z-1")]).await;
+    let first = app.start_return(&refund_of("A", &[1])).await;
+    app.until_labels("state = 'accepted'").await;
+    let second = app.start_return(&refund_of("A", &[2])).await;
+    app.until_labels("state = 'bought'").await;
+    let provider = app.issuer.token(Some("acme"), "labels");
+    let get = async |path: &str, token: &str| app.send(Method::GET, path, token, &[], None).await;
+    let found = async |query: &str| -> Vec<String> {
+        let (status, listed) = get(&format!("/v1/label_requests{query}"), &provider).await;
+        assert_eq!(status, StatusCode::OK, "{listed}");
+        let listed = listed["label_requests"].as_array().unwrap();
+        listed.iter().map(|it| it["rma_identifier"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(found("").await, [&*second, &*first]);
+    assert_eq!(found("?order=oldest&limit=1").await, [&*first]);
+    assert_eq!(found("?state=accepted").await, [&*first]);
+    assert_eq!(found(&format!("?rma_identifier={second}")).await, [&*second]);
+    let (_, page) = get("/v1/label_requests?limit=1", &provider).await;
+    let next = page["next"].as_str().unwrap();
+    assert_eq!(found(&format!("?limit=1&after={next}")).await, [&*first]);
+    let bought = page["label_requests"][0].clone();
+    assert_eq!((&bought["state"], &bought["tracking_number"]), (&json!("bought"), &json!("1Z-1")));
+    let path = format!("/v1/label_requests/{}", bought["label_request_id"].as_str().unwrap());
+    let (status, shown) = get(&path, &provider).await;
+    assert_eq!((status, &shown["message"]["rma_identifier"]), (StatusCode::OK, &json!(second)));
+    assert_eq!(shown["units"], json!([unit("A", 2)]));
+    // Others do not see them.
+    let rival = app.issuer.token(Some("rival"), "labels");
+    assert_eq!(get(&path, &rival).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(get("/v1/label_requests", &rival).await.1["label_requests"], json!([]));
+    let carrier = app.issuer.token(Some("acme"), "carrier");
+    assert_eq!(get(&path, &carrier).await.0, StatusCode::FORBIDDEN);
+    // A provider of all merchants names none.
+    let shared = app.issuer.token(None, "labels");
+    assert_eq!(get(&path, &shared).await.0, StatusCode::OK);
+    assert_eq!(get("/v1/label_requests", &shared).await.0, StatusCode::OK);
+}
+
+#[tokio::test]
 async fn a_label_is_erased_with_its_shopper() {
     let app = TestApp::with(with_labels).await;
     let mut planted = order("A", 2);

@@ -2,16 +2,19 @@
 
 use diesel_async::SimpleAsyncConnection as _;
 use domain::access::MerchantId;
+use domain::labels::LabelState;
 use domain::returns::RmaStatus;
 use platform::http::ListOrder;
 
 use super::*;
 use crate::store;
 use crate::store::discrepancy_search::{self, DiscrepancySearch, DiscrepancyState};
+use crate::store::label_request_search::{self, LabelRequestSearch};
 use crate::store::search::{Search, search};
 
-/// Returns and discrepancies of merchant m-7, and as many of 19 others, which have the same orders. The newest
-/// return of each is refunded. The newest discrepancy of each is open and of another kind.
+/// Returns, discrepancies and label requests of merchant m-7, and as many of 19 others, which have the same orders. The
+/// newest return of each is refunded. The newest discrepancy of each is open and of another kind, and the newest label
+/// request of each is canceled.
 fn fill(rows: i64) -> String {
     let others = rows / 19;
     format!(
@@ -31,7 +34,12 @@ fn fill(rows: i64) -> String {
          SELECT m, now(), CASE WHEN n = 1 THEN 'rare' ELSE 'usual' END, 'A-' || n, 'R-' || n, \
              '{{\"kind\": \"received_over\", \"rma_identifier\": \"R\", \"quantity\": 1}}', \
              CASE WHEN n > 1 THEN now() END, CASE WHEN n > 1 THEN 'x' END, \
-             CASE WHEN n > 1 THEN 'x' END FROM numbers"
+             CASE WHEN n > 1 THEN 'x' END FROM numbers; \
+         INSERT INTO label_requests (merchant, id, rma_identifier, parcel, state, units, \
+             requested_at, updated_at, tracking_number) \
+         SELECT m, lpad(to_hex(100000000 - n), 32, '0')::uuid, 'R-' || m || '-' || n, 1, \
+             CASE WHEN n = 1 THEN 'canceled' ELSE 'bought' END, '[]', now(), now(), '1Z' || n \
+         FROM numbers"
     )
 }
 
@@ -121,6 +129,21 @@ fn discrepancy_searches(merchant: Option<&MerchantId>) -> Vec<DiscrepancySearch>
     [ListOrder::Newest, ListOrder::Oldest].into_iter().flat_map(of_order).collect()
 }
 
+/// Searches for label requests in one merchant or in all, newest and oldest first.
+fn label_request_searches(merchant: Option<&MerchantId>) -> Vec<LabelRequestSearch> {
+    let all = LabelRequestSearch::default;
+    let of_order = |order| {
+        let searches = [
+            all(),
+            LabelRequestSearch { state: Some(LabelState::Canceled), ..all() },
+            LabelRequestSearch { state: Some(LabelState::Bought), ..all() },
+            LabelRequestSearch { rma_identifier: text("R-m-7-500"), ..all() },
+        ];
+        searches.map(|search| LabelRequestSearch { merchant: merchant.cloned(), order, ..search })
+    };
+    [ListOrder::Newest, ListOrder::Oldest].into_iter().flat_map(of_order).collect()
+}
+
 fn merchants() -> [Option<MerchantId>; 2] {
     [None, Some("m-7".parse().unwrap())]
 }
@@ -178,12 +201,39 @@ async fn cost_of_discrepancy_search(
     (!is_cheap).then(|| format!("{wanted:?}: {reads:?}"))
 }
 
+#[tokio::test]
+async fn a_search_for_label_requests_reads_about_as_many_rows_as_it_shows() {
+    let database = filled().await;
+    let pool = database.pool();
+    let mut conn = pool.get().await.unwrap();
+    for wanted in merchants().iter().flat_map(|merchant| label_request_searches(merchant.as_ref()))
+    {
+        for _ in 0..WARM_UPS {
+            assert_eq!(cost_of_label_request_search(&mut conn, &wanted).await, None);
+        }
+    }
+}
+
+/// The search and what it read, if that is too much.
+async fn cost_of_label_request_search(
+    conn: &mut AsyncPgConnection,
+    wanted: &LabelRequestSearch,
+) -> Option<String> {
+    let find = async |conn: &mut AsyncPgConnection| {
+        label_request_search::search(conn, wanted, 10).await.unwrap().0.len()
+    };
+    let (found, reads) = testkit::reads(conn, find).await;
+    assert!(found > 0, "{wanted:?} finds nothing");
+    let is_cheap = reads.rows <= MAX_ROWS && reads.pages <= max_pages(wanted.merchant.as_ref());
+    (!is_cheap).then(|| format!("{wanted:?}: {reads:?}"))
+}
+
 /// A nightly analysis may find tables that are still empty. The searches take their indexes all the same, with
 /// the plans from then and with new ones.
 #[tokio::test]
 async fn searches_read_few_rows_whatever_the_statistics_say() {
     let database = testkit::Database::create(App::migrations()).await;
-    let off = ["returns", "return_units", "discrepancies"]
+    let off = ["returns", "return_units", "discrepancies", "label_requests"]
         .map(|table| format!("ALTER TABLE {table} SET (autovacuum_enabled = off)"));
     database.execute_raw(&off.join("; ")).await;
     database.execute_raw("VACUUM ANALYZE").await;
@@ -198,6 +248,10 @@ async fn searches_read_few_rows_whatever_the_statistics_say() {
                 let found = discrepancy_search::search(&mut old_plans, &wanted, 10).await;
                 assert!(found.unwrap().is_empty());
             }
+            for wanted in label_request_searches(merchant.as_ref()) {
+                let found = label_request_search::search(&mut old_plans, &wanted, 10).await;
+                assert!(found.unwrap().0.is_empty());
+            }
         }
     }
     database.execute_raw(&fill(rows())).await;
@@ -211,6 +265,10 @@ async fn searches_read_few_rows_whatever_the_statistics_say() {
             }
             for wanted in discrepancy_searches(merchant.as_ref()) {
                 let cost = cost_of_discrepancy_search(conn, &wanted).await;
+                expensive.extend(cost.map(|cost| format!("{plans} plan: {cost}")));
+            }
+            for wanted in label_request_searches(merchant.as_ref()) {
+                let cost = cost_of_label_request_search(conn, &wanted).await;
                 expensive.extend(cost.map(|cost| format!("{plans} plan: {cost}")));
             }
         }

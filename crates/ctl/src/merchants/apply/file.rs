@@ -249,7 +249,7 @@ warehouses:
                   settings.curency: unknown field: known are appearance, base_url, concept, currency, express_max_weight, final_sale_tags, managed_receiving, policy, return_window_days, returns, strict_amounts, strict_refund_dates, support_contact, time_zone
                   settings.return_window: unknown field: known are appearance, base_url, concept, currency, express_max_weight, final_sale_tags, managed_receiving, policy, return_window_days, returns, strict_amounts, strict_refund_dates, support_contact, time_zone
                   clients[1].name: two clients have the name Shop
-                  clients[1].scopes[0]: must be one of orders, returns, warehouse, carrier, read, replay, manage, operator, shopper
+                  clients[1].scopes[0]: must be one of orders, returns, warehouse, carrier, labels, read, replay, manage, operator, shopper
                   clients[1].scope: unknown field: known are name, scopes
                   endpoints.parcels: unknown field: known are rma, exchange-order, label-request, outbound-asn, inventory-receipt, drop-shipment-confirmation, drop-shipment-cancellation, drop-shipment-partial-cancellation, exchange-variants
                   endpoints.exchange-order.uri: unknown field: known are url, path, headers, timeout_ms, version, authentication, paused

@@ -157,3 +157,12 @@ pub(crate) async fn body(conn: &mut AsyncPgConnection, id: Uuid) -> Result<Vec<u
     let message = delivery_messages::table.find(id);
     Ok(message.select(delivery_messages::body).first(conn).await?)
 }
+
+/// The body of a message; `None` if the history does not have it any more.
+pub(crate) async fn stored_body(
+    conn: &mut AsyncPgConnection,
+    id: Uuid,
+) -> Result<Option<Vec<u8>>, DatabaseError> {
+    let message = delivery_messages::table.find(id);
+    Ok(message.select(delivery_messages::body).first(conn).await.optional()?)
+}
