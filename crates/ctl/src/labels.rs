@@ -6,9 +6,10 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 use domain::labels::LabelState;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use crate::api_client::ApiClient;
 use crate::connection::MerchantCommand;
 use crate::output::{Column, computed, items, join, money, text_at, time, value};
 use crate::service_urls::RETURNS;
@@ -70,6 +71,37 @@ Example:
         /// ID of the label request
         id: Uuid,
     },
+    /// Request a label again that was refused, canceled or undeliverable
+    ///
+    /// The new request has the present address of the order. An undeliverable one is canceled first.
+    #[command(after_help = "\
+Example:
+  backhaul labels retry 01980a4c-7c1e-7000-8000-000000000001 --note 'Address corrected'")]
+    Retry(Change),
+    /// Cancel a label request, and its label at the provider
+    #[command(after_help = "\
+Example:
+  backhaul labels cancel 01980a4c-7c1e-7000-8000-000000000001 --note 'Wrong carrier'")]
+    Cancel(Change),
+}
+
+#[derive(Args)]
+pub(crate) struct Change {
+    /// ID of the label request
+    id: Uuid,
+    /// Reason for the record
+    #[arg(long)]
+    note: Option<String>,
+}
+
+impl Change {
+    /// Sends the change. A repeated request, after a failure of the network, takes effect once.
+    async fn send(self, client: &ApiClient, change: &str) -> anyhow::Result<Value> {
+        let Self { id, note } = self;
+        let body = Map::from_iter(note.map(|note| ("note".to_owned(), note.into())));
+        let client = client.with_header("Idempotency-Key", &Uuid::new_v4().to_string());
+        client.post(&["v1", "label_requests", &id.to_string(), change], &body.into()).await
+    }
 }
 
 #[derive(Args, Serialize)]
@@ -105,6 +137,12 @@ pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<(
         Command::Show { id } => {
             let path = ["v1", "label_requests", &id.to_string()];
             format.print_details(&client.get(&path).await?, FIELDS)
+        }
+        Command::Retry(change) => {
+            format.print_details(&change.send(&client, "retry").await?, FIELDS)
+        }
+        Command::Cancel(change) => {
+            format.print_details(&change.send(&client, "cancel").await?, FIELDS)
         }
     }
 }

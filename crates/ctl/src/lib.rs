@@ -101,7 +101,7 @@ enum Command {
     Shopper(MerchantCommand<shoppers::Command>),
     /// List and resolve discrepancies
     Discrepancies(MerchantCommand<discrepancies::Command>),
-    /// List and show the requests for labels of parcels
+    /// List, show, send again and cancel the requests for labels of parcels
     Labels(MerchantCommand<labels::Command>),
     /// List, show and abandon exchange orders, and look up variants
     Exchange(MerchantCommand<exchange::Command>),

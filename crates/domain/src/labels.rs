@@ -13,7 +13,8 @@ mod tests;
 
 pub use message::{
     CancelReason, LABEL_CANCELED, LABEL_REQUESTED, LabelCanceled, LabelForm, LabelMessage,
-    LabelReceiver, LabelRequested, LabelSender, LabelUnit, OrderNotLoaded, label_message_schema,
+    LabelReceiver, LabelRequested, LabelSender, LabelUnit, OrderNotLoaded, Parcel,
+    label_message_schema,
 };
 pub use refusal::{LabelRefusal, RefusalReason};
 pub use response::{BoughtLabel, InvalidLabel, ReadLabel};

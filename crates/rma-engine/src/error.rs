@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
+use domain::access::MerchantId;
 use domain::json::{FieldError, ValidationError};
+use domain::labels::LabelState;
 use domain::returns::TransitionError;
 use platform::batching::SubmitError;
 use platform::database::DatabaseError;
@@ -30,6 +32,12 @@ pub(crate) enum Error {
     NoDeepLink(Uuid),
     #[error("there is no label request {0}")]
     NoLabelRequest(Uuid),
+    #[error("label request {id} is {state}: {detail}")]
+    LabelRequestState { id: Uuid, state: LabelState, detail: &'static str },
+    #[error("parcel {parcel} of return {rma} needs no label")]
+    NoLabelNeeded { rma: String, parcel: i32 },
+    #[error("merchant {0} has no endpoint for label requests")]
+    NoLabelProvider(MerchantId),
     #[error("discrepancy {0} was resolved already by {1} with another note")]
     AlreadyResolved(i64, String),
     #[error("refund {0} does not wait for a return")]
@@ -110,6 +118,9 @@ impl Failure for Error {
             Self::PortalRefused => ErrorKind::Denied,
             Self::Conflict(_)
             | Self::UnitHeld
+            | Self::LabelRequestState { .. }
+            | Self::NoLabelNeeded { .. }
+            | Self::NoLabelProvider(_)
             | Self::AlreadyResolved(..)
             | Self::RefundMatched(_)
             | Self::Refused(..) => ErrorKind::Conflict,

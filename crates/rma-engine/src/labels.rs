@@ -8,12 +8,14 @@
 
 pub(crate) mod requests;
 pub(crate) mod responses;
+pub(crate) mod retries;
 pub(crate) mod settlement;
 
 use std::collections::BTreeSet;
 
 use delivery::{Deliveries, MessageWriter};
 use diesel_async::AsyncPgConnection;
+use domain::access::MerchantId;
 use domain::labels::{CancelReason, LabelCanceled, LabelRequested};
 use domain::merchant::Merchant;
 use domain::order::Order;
@@ -24,9 +26,9 @@ use uuid::Uuid;
 
 use crate::label_messages;
 use crate::return_changes::ReturnChanges;
-use crate::store::discrepancies;
 use crate::store::label_requests::{self, LabelRequest};
 use crate::store::orders::ResourceKey;
+use crate::store::{discrepancies, returns};
 
 /// Requests the labels of a return that starts. `order` finds its orders.
 pub(crate) fn request<'a>(
@@ -114,6 +116,20 @@ async fn record_unused(
 
 fn key(rma: &Rma) -> ResourceKey<'_> {
     (rma.merchant.as_str(), rma.rma_identifier.as_str())
+}
+
+/// Locks a merchant's request and its return; the return first, as in every transaction.
+pub(crate) async fn lock(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    id: Uuid,
+) -> Result<Option<(Rma, LabelRequest)>, DatabaseError> {
+    let Some(found) = label_requests::find(conn, merchant, id).await? else { return Ok(None) };
+    let rma = returns::lock(conn, merchant, &found.rma_identifier).await?;
+    let missing = || DatabaseError::Internal(format!("label request {id} has no return"));
+    let rma = rma.ok_or_else(missing)?;
+    let request = label_requests::lock(conn, merchant, id).await?;
+    Ok(request.map(|request| (rma, request)))
 }
 
 /// The units of a parcel that are still part of the return.

@@ -32,6 +32,10 @@ pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
         .service(carrier_events::report_carrier_event)
         .service(label_requests::list_label_requests)
         .service(label_requests::show_label_request)
+        .service(label_requests::report_label)
+        .service(label_requests::refuse_label)
+        .service(label_requests::retry_label_request)
+        .service(label_requests::cancel_label_request)
         .service(discrepancies::list_discrepancies)
         .service(discrepancies::resolve_discrepancy)
         .configure(messaging::routes);

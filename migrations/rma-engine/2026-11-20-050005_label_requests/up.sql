@@ -7,6 +7,8 @@ CREATE TABLE label_requests (
     rma_identifier TEXT COLLATE "C" NOT NULL,
     -- The number of the parcel in the return, from 1.
     parcel INTEGER NOT NULL,
+    -- The number of parcels of the return.
+    parcel_count INTEGER NOT NULL,
     state TEXT COLLATE "C" NOT NULL,
     -- The units in the parcel as JSON.
     units TEXT NOT NULL,

@@ -148,6 +148,8 @@ fn headline(event: &str, detail: &Value) -> String {
         ("exchange undeliverable", _) => "The exchange order could not be delivered",
         ("label refused", _) => "No label could be made",
         ("label undeliverable", _) => "The request for a label could not be delivered",
+        ("label requested", _) => "A label was requested again",
+        ("label canceled", _) => "The label was canceled",
         ("receiving closed", _) => "Receiving was closed",
         ("refund assigned", _) => "A refund was assigned to this return",
         (event, _) => {

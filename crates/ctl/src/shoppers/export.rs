@@ -128,7 +128,14 @@ impl Export {
             let shown = client.get(&["v1", "returns", &rma]).await?;
             let path = ["v1", "returns", &rma, "timeline"];
             let timeline = client.list(&path, "entries", NO_QUERY, usize::MAX).await?;
-            self.returns.push(json!({ "return": shown, "timeline": timeline.get("entries") }));
+            let path = ["v1", "label_requests"];
+            let query = [("rma_identifier", rma.as_str())];
+            let labels = client.list(&path, "label_requests", &query, usize::MAX).await?;
+            self.returns.push(json!({
+                "return": shown,
+                "timeline": timeline.get("entries"),
+                "label_requests": labels.get("label_requests"),
+            }));
             self.messages_of(client, &format!("rma:{rma}"), |_| true).await?;
         }
         Ok(())

@@ -84,6 +84,8 @@ crate::words! {
         Unused,
         /// The response has no label that can be used.
         Unusable,
+        /// A person canceled the request, for example to ask for another label.
+        RequestCanceled,
     }
 }
 
@@ -95,6 +97,16 @@ crate::words! {
         /// A code that the shopper shows at the drop-off.
         QrCode,
     }
+}
+
+/// A parcel of a return.
+#[derive(Debug, Clone, Copy)]
+pub struct Parcel<'a> {
+    /// From 1.
+    pub number: i32,
+    /// The number of parcels of the return.
+    pub count: i32,
+    pub units: &'a [&'a RmaUnit],
 }
 
 /// The shopper.
@@ -167,28 +179,40 @@ impl LabelRequested {
             return Ok(Vec::new());
         }
         let parcels = parcels(rma);
-        let parcel_count = i32::try_from(parcels.len()).unwrap_or(i32::MAX);
+        let count = i32::try_from(parcels.len()).unwrap_or(i32::MAX);
         let ids = new_ids(parcels.len());
-        let numbered = ids.into_iter().zip(1..).zip(parcels);
-        let request = |((id, parcel), units): ((Uuid, i32), Vec<&RmaUnit>)| {
-            let in_parcel = units.iter().map(|unit| LabelUnit::new(rma, unit, &order));
-            Ok::<_, OrderNotLoaded>(Self {
-                label_request_id: id,
-                merchant: merchant.identifier.clone(),
-                rma_identifier: rma.rma_identifier.clone(),
-                parcel,
-                parcel_count,
-                reference: reference(&rma.rma_identifier, parcel),
-                return_method: rma.return_method,
-                form: LabelForm::usual_for(rma.return_method),
-                currency: rma.currency.clone(),
-                from: LabelSender::new(rma, &units, &order)?,
-                to: None,
-                units: in_parcel.collect::<Result<_, _>>()?,
-                requested_at: now,
-            })
+        let numbered = ids.into_iter().zip(1..).zip(&parcels);
+        let request = |((id, number), units): ((Uuid, i32), &Vec<&RmaUnit>)| {
+            let parcel = Parcel { number, count, units };
+            Self::of_parcel(rma, parcel, &order, id, now)
         };
         numbered.map(request).collect()
+    }
+
+    /// The request for a parcel of a return.
+    pub fn of_parcel<'a>(
+        rma: &Rma,
+        parcel: Parcel<'_>,
+        order: impl Fn(&str) -> Option<&'a Order>,
+        id: Uuid,
+        now: DateTime<Utc>,
+    ) -> Result<Self, OrderNotLoaded> {
+        let units = parcel.units.iter().map(|unit| LabelUnit::new(rma, unit, &order));
+        Ok(Self {
+            label_request_id: id,
+            merchant: rma.merchant.clone(),
+            rma_identifier: rma.rma_identifier.clone(),
+            parcel: parcel.number,
+            parcel_count: parcel.count,
+            reference: reference(&rma.rma_identifier, parcel.number),
+            return_method: rma.return_method,
+            form: LabelForm::usual_for(rma.return_method),
+            currency: rma.currency.clone(),
+            from: LabelSender::new(rma, parcel.units, &order)?,
+            to: None,
+            units: units.collect::<Result<_, _>>()?,
+            requested_at: now,
+        })
     }
 }
 

@@ -22,6 +22,8 @@ const NOT_HTTPS: &str = "must be an https URL without credentials";
 
 /// A label that a provider made.
 #[derive(Debug, Clone, PartialEq, Eq, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = NewLabel)]
 pub struct BoughtLabel {
     #[schema(min_length = 1, max_length = 255)]
     pub tracking_number: String,
@@ -92,6 +94,8 @@ impl BoughtLabel {
 
     /// Reads a label that a provider reports to Backhaul.
     pub fn read(label: &Object<'_>) -> Option<Self> {
+        let known = [&REQUIRED[..], &INFORMATIVE].concat();
+        label.reject_unknown(&known);
         let tracking_number = label.required("tracking_number", printable_text(1..=255));
         let carrier = label.optional("carrier", printable_text(1..=100));
         let service = label.optional("service", printable_text(1..=100));

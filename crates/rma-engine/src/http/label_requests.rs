@@ -1,24 +1,38 @@
-//! `/v1/label_requests`: lists and shows label requests.
+//! `/v1/label_requests`: lists and shows label requests, takes labels from providers, and sends requests again.
 
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
-use actix_web::{HttpRequest, HttpResponse, get, web};
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use domain::access::{MerchantId, Scope};
-use domain::labels::LabelState;
+use domain::json::{Digest, Document, Object, object, read_fields, text};
+use domain::labels::{BoughtLabel, LabelRefusal, LabelState};
 use platform::Problem;
-use platform::http::{ErrorBody, ListOrder, PageLimit, Query};
+use platform::http::{ErrorBody, Json, ListOrder, PageLimit, Query, Sequential, json_response};
+use platform::idempotency::KeyHeader;
 use platform::identity::Caller;
 use serde::Deserialize;
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::budgeted_response;
+use super::{budgeted_response, idempotency_key, merchant_of, reject_portal};
 use crate::App;
 use crate::labels::requests::{self, LabelRequestDetails, LabelRequests};
+use crate::labels::responses::Response;
+use crate::labels::retries::{self, Asked};
 use crate::store::label_request_search::LabelRequestSearch;
 
 /// Scopes that read label requests.
 const READERS: [Scope; 3] = [Scope::Labels, Scope::Returns, Scope::Read];
+
+/// A reason for the record.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = LabelRequestNote)]
+pub(crate) struct NoteBody {
+    #[schema(min_length = 1, max_length = 1000)]
+    note: Option<String>,
+}
 
 /// Filters for label requests; all given filters must match.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -43,7 +57,7 @@ pub(crate) struct LabelRequestQuery {
 
 /// The merchant whose label requests a caller may see: that of the request, else the one that a filter names, else
 /// `None` for all merchants.
-fn merchant_of(
+fn readable_merchant(
     app: &App,
     caller: &Caller,
     named: Option<&MerchantId>,
@@ -79,7 +93,7 @@ pub(crate) async fn list_label_requests(
 ) -> Result<HttpResponse, Problem> {
     let query = query.into_inner();
     let wanted = LabelRequestSearch {
-        merchant: merchant_of(&app, &caller, query.merchant.as_ref())?,
+        merchant: readable_merchant(&app, &caller, query.merchant.as_ref())?,
         rma_identifier: query.rma_identifier,
         state: query.state,
         order: query.order,
@@ -111,8 +125,148 @@ pub(crate) async fn show_label_request(
     id: web::Path<Uuid>,
     head: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    let merchant = merchant_of(&app, &caller, None)?;
+    let merchant = readable_merchant(&app, &caller, None)?;
     let mut conn = app.pool.get().await?;
     let shown = requests::show(&mut conn, merchant.as_ref(), id.into_inner()).await?;
     budgeted_response(&head, &shown)
+}
+
+/// The merchant of a label that a provider reports; `None` for a provider of all merchants that names none.
+fn reported_merchant(app: &App, caller: &Caller) -> Result<Option<MerchantId>, Problem> {
+    caller.require(Scope::Labels)?;
+    if caller.merchant_scope().is_none() {
+        return Ok(None);
+    }
+    Ok(Some(app.merchants.merchant_for(caller)?.identifier.clone()))
+}
+
+/// Report a label
+///
+/// The label of a parcel, from a provider that responded with 202. The units of the parcel get the tracking number and the
+/// merchant a message. The same label again changes nothing. If the request has ended or has another label, the response
+/// says so in its state and tracking number, and the message `label.canceled` follows for the label that is not used.
+#[utoipa::path(
+    tag = "labels", security(("bearer" = ["labels"])),
+    params(
+        ("id" = Uuid, Path),
+        ("X-Service-Id" = Option<String>, Header),
+    ),
+    request_body(content = BoughtLabel, example = json!({ "tracking_number": "1Z999AA10123456784", "label": "https://labels.acme.example/1.pdf", "carrier": "UPS", "service": "Ground", "cost_cents": 499, "currency": "USD", "expires_at": "2026-12-24T00:00:00Z" })),
+    responses(
+        (status = 200, description = "The label request", body = LabelRequestDetails),
+        (status = 404, description = "No such label request of this merchant", body = ErrorBody),
+    ),
+)]
+#[post("/v1/label_requests/{id}/label")]
+pub(crate) async fn report_label(
+    app: web::Data<App>,
+    id: web::Path<Uuid>,
+    Sequential(caller, body): Sequential<Caller, Json>,
+) -> Result<web::Json<LabelRequestDetails>, Problem> {
+    let merchant = reported_merchant(&app, &caller)?;
+    let label = Response::Bought(body.read(object(BoughtLabel::read)).await?);
+    let id = id.into_inner();
+    let shown = requests::report(&app, merchant.as_ref(), caller.actor(), id, &label).await?;
+    Ok(web::Json(shown))
+}
+
+/// Report that no label is possible
+///
+/// From a provider that responded with 202. The shopper reads a sentence about the reason, and staff the detail.
+#[utoipa::path(
+    tag = "labels", security(("bearer" = ["labels"])),
+    params(
+        ("id" = Uuid, Path),
+        ("X-Service-Id" = Option<String>, Header),
+    ),
+    request_body(content = LabelRefusal, example = json!({ "reason": "too_heavy", "detail": "over 30 kg" })),
+    responses(
+        (status = 200, description = "The label request; one that has a label or has ended is not changed", body = LabelRequestDetails),
+        (status = 404, description = "No such label request of this merchant", body = ErrorBody),
+    ),
+)]
+#[post("/v1/label_requests/{id}/refuse")]
+pub(crate) async fn refuse_label(
+    app: web::Data<App>,
+    id: web::Path<Uuid>,
+    Sequential(caller, body): Sequential<Caller, Json>,
+) -> Result<web::Json<LabelRequestDetails>, Problem> {
+    let merchant = reported_merchant(&app, &caller)?;
+    let refusal = Response::Refused(body.read(object(LabelRefusal::read)).await?);
+    let id = id.into_inner();
+    let shown = requests::report(&app, merchant.as_ref(), caller.actor(), id, &refusal).await?;
+    Ok(web::Json(shown))
+}
+
+/// Request a label again
+///
+/// Makes a new label request for the parcel of one that was refused, canceled or expired, or whose message is dead, with the
+/// present address of the order. A dead one is canceled first. Possible for the merchant and for operators, not for
+/// portals, until a carrier or the warehouse has a unit of the parcel. The timeline records the person or client.
+#[utoipa::path(
+    tag = "labels", security(("bearer" = ["returns"])),
+    params(
+        ("id" = Uuid, Path),
+        ("X-Service-Id" = Option<String>, Header),
+        ("Idempotency-Key" = Option<String>, Header),
+    ),
+    request_body(content = NoteBody, example = json!({ "note": "The shopper corrected the address" })),
+    responses(
+        (status = 200, description = "The new label request", body = LabelRequestDetails),
+        (status = 409, description = "The parcel has a label, waits for one, or needs none; or the merchant has no endpoint for label requests", body = ErrorBody),
+    ),
+)]
+#[post("/v1/label_requests/{id}/retry")]
+pub(crate) async fn retry_label_request(
+    app: web::Data<App>,
+    head: HttpRequest,
+    header: KeyHeader,
+    id: web::Path<Uuid>,
+    Sequential(caller, body): Sequential<Caller, Json>,
+) -> Result<HttpResponse, Problem> {
+    let merchant = merchant_of(&app, &caller, Scope::Returns)?;
+    reject_portal(&caller)?;
+    let read =
+        |document: &Document| (Digest::of(document.value()), document.read(object(read_note)));
+    let (digest, read) = body.read_with(read).await?;
+    let key = idempotency_key(&header, head.path(), &merchant, "label_requests", digest);
+    let NoteBody { note } = read?;
+    let asked = Asked { by: caller.actor(), note: note.as_deref() };
+    let response = retries::retry(&app, &merchant, id.into_inner(), asked, key.as_ref()).await?;
+    Ok(json_response(StatusCode::OK, response))
+}
+
+/// Cancel a label request
+///
+/// Cancels the label at the provider, or the request for it. The return and its tracking number stay as they are; the label
+/// can be requested again. Possible for the merchant and for operators, not for portals. The timeline records the person
+/// or client.
+#[utoipa::path(
+    tag = "labels", security(("bearer" = ["returns"])),
+    params(
+        ("id" = Uuid, Path),
+        ("X-Service-Id" = Option<String>, Header),
+    ),
+    request_body(content = NoteBody, example = json!({ "note": "The carrier lost the pick-up" })),
+    responses(
+        (status = 200, description = "The label request; canceling it again changes nothing", body = LabelRequestDetails),
+        (status = 409, description = "The label was refused or has expired", body = ErrorBody),
+    ),
+)]
+#[post("/v1/label_requests/{id}/cancel")]
+pub(crate) async fn cancel_label_request(
+    app: web::Data<App>,
+    id: web::Path<Uuid>,
+    Sequential(caller, body): Sequential<Caller, Json>,
+) -> Result<web::Json<LabelRequestDetails>, Problem> {
+    let merchant = merchant_of(&app, &caller, Scope::Returns)?;
+    reject_portal(&caller)?;
+    let NoteBody { note } = body.read(object(read_note)).await?;
+    let asked = Asked { by: caller.actor(), note: note.as_deref() };
+    let shown = retries::cancel_request(&app, &merchant, id.into_inner(), asked).await?;
+    Ok(web::Json(shown))
+}
+
+pub(crate) fn read_note(body: &Object<'_>) -> Option<NoteBody> {
+    read_fields!(body => NoteBody { note: body.optional("note", text(1..=1_000)) })
 }

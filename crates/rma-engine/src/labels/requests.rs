@@ -1,4 +1,4 @@
-//! Lists and shows label requests.
+//! Lists and shows label requests, and applies the labels that providers report.
 
 use api::labels::LabelRequestView;
 use delivery::Deliveries;
@@ -11,6 +11,8 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::responses::{self, Provider, Response};
+use crate::App;
 use crate::error::Error;
 use crate::store::label_request_search::{self, LabelRequestSearch};
 
@@ -45,6 +47,33 @@ pub(crate) async fn list(
     let cursor = |last: &LabelRequestView| last.label_request_id.to_string();
     let next = limit.next_of(&mut label_requests, is_truncated, cursor);
     Ok(LabelRequests { label_requests, next })
+}
+
+/// Applies the label or the refusal that a provider reports, like a response to the message.
+#[tracing::instrument(skip_all, fields(label_request = %id))]
+pub(crate) async fn report(
+    app: &App,
+    merchant: Option<&MerchantId>,
+    actor: &str,
+    id: Uuid,
+    response: &Response,
+) -> Result<LabelRequestDetails, Error> {
+    let missing = || Error::NoLabelRequest(id);
+    let found = {
+        let mut conn = app.pool.get().await?;
+        label_request_search::show(&mut conn, merchant, id).await?
+    };
+    let merchant = found.ok_or_else(missing)?.merchant;
+    app.pool
+        .transaction_of(merchant.as_str(), async |conn| {
+            let locked = super::lock(conn, &merchant, id).await?;
+            let (mut rma, request) = locked.ok_or_else(missing)?;
+            let provider = Provider { actor, now: app.clock.now() };
+            let locked = (&mut rma, &request);
+            responses::apply(&app.deliveries, conn, locked, response, provider).await?;
+            show(conn, Some(&merchant), id).await
+        })
+        .await
 }
 
 /// Shows a request, of the merchant if one is given.

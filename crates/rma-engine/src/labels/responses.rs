@@ -41,23 +41,23 @@ pub(crate) async fn apply(
     messages: &MessageWriter,
     conn: &mut AsyncPgConnection,
     (rma, request): (&mut Rma, &LabelRequest),
-    response: Response,
+    response: &Response,
     provider: Provider<'_>,
 ) -> Result<(), DatabaseError> {
     let now = provider.now;
     match (request.state.is_open(), response) {
         (true, Response::Accepted) => label_requests::accept(conn, request, now).await,
         (true, Response::Bought(label)) => {
-            buy(messages, conn, (rma, request), &label, provider).await
+            buy(messages, conn, (rma, request), label, provider).await
         }
-        (true, Response::Refused(refusal)) => refuse(conn, request, &refusal, provider).await,
+        (true, Response::Refused(refusal)) => refuse(conn, request, refusal, provider).await,
         (true, Response::Unusable(detail)) => {
             let reason = CancelReason::Unusable;
             cancel_label(messages, conn, request, None, reason, now).await?;
             refuse(conn, request, &LabelRefusal::other(detail), provider).await
         }
         (false, Response::Bought(label)) => {
-            if is_known(conn, request, &label).await? {
+            if is_known(conn, request, label).await? {
                 return Ok(());
             }
             cancel_other(messages, conn, request, &label.tracking_number, now).await
@@ -140,7 +140,7 @@ pub(crate) async fn fail(
 }
 
 /// Adds an entry without a message to the merchant to the timeline of the return.
-async fn add_entry(
+pub(super) async fn add_entry(
     conn: &mut AsyncPgConnection,
     request: &LabelRequest,
     (actor, action, delivery): (&str, &str, Option<Uuid>),

@@ -13,7 +13,6 @@ use platform::{Clock, telemetry};
 use tracing::Instrument as _;
 
 use super::responses::{self, Provider, Response};
-use crate::store::{label_requests, returns};
 
 /// The status of a response about a label that the provider makes later.
 const ACCEPTED: u16 = 202;
@@ -59,19 +58,14 @@ impl LabelSettlement {
         let internal = |case: &str| DatabaseError::Internal(format!("label request {id}: {case}"));
         let invalid = |_: InvalidMerchantId| internal("the merchant has no valid identifier");
         let merchant: MerchantId = settlement.merchant().parse().map_err(invalid)?;
-        let found = label_requests::find(conn, &merchant, id).await?;
-        let found = found.ok_or_else(|| internal("it is not stored"))?;
-        // The return is locked before its requests.
-        let rma = returns::lock(conn, &merchant, &found.rma_identifier).await?;
-        let mut rma = rma.ok_or_else(|| internal("its return is not stored"))?;
-        let request = label_requests::lock(conn, &merchant, id).await?;
-        let request = request.ok_or_else(|| internal("it is not stored"))?;
+        let locked = super::lock(conn, &merchant, id).await?;
+        let (mut rma, request) = locked.ok_or_else(|| internal("it is not stored"))?;
         // After the locks, so that times follow the order of the changes.
         let provider = Provider { actor: LABEL_REQUESTED, now: self.clock.now() };
         match settlement.decision {
             Decision::Delivered => {
                 let response = read(settlement);
-                responses::apply(messages, conn, (&mut rma, &request), response, provider).await
+                responses::apply(messages, conn, (&mut rma, &request), &response, provider).await
             }
             Decision::Dead if request.state == LabelState::Requested => {
                 let detail = settlement.outcome().detail().replace('\0', "\u{FFFD}");

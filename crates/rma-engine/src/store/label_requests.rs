@@ -19,6 +19,7 @@ pub(crate) struct NewRequest {
     id: Uuid,
     rma_identifier: String,
     parcel: i32,
+    parcel_count: i32,
     units: String,
     requested_at: Timestamp,
 }
@@ -31,6 +32,7 @@ impl NewRequest {
             id: requested.label_request_id,
             rma_identifier: requested.rma_identifier.clone(),
             parcel: requested.parcel,
+            parcel_count: requested.parcel_count,
             units: write(&units)?,
             requested_at: requested.requested_at,
         })
@@ -44,11 +46,14 @@ pub(crate) struct LabelRequest {
     pub(crate) id: Uuid,
     pub(crate) rma_identifier: String,
     pub(crate) parcel: i32,
+    pub(crate) parcel_count: i32,
     pub(crate) state: LabelState,
     pub(crate) units: Vec<UnitId>,
     pub(crate) tracking_number: Option<String>,
     /// The message that canceled the request.
     pub(crate) cancellation: Option<Uuid>,
+    /// Whether the message to the provider is dead.
+    pub(crate) is_undeliverable: bool,
 }
 
 platform::rows! {
@@ -57,15 +62,17 @@ platform::rows! {
         id: Uuid,
         rma_identifier: String,
         parcel: i32,
+        parcel_count: i32,
         state: String,
         units: String,
         tracking_number: Option<String>,
         cancellation: Option<Uuid>,
+        undeliverable_since: Option<Timestamp>,
     }
 }
 
-const COLUMNS: &str =
-    "merchant, id, rma_identifier, parcel, state, units, tracking_number, cancellation";
+const COLUMNS: &str = "merchant, id, rma_identifier, parcel, parcel_count, state, units, \
+     tracking_number, cancellation, undeliverable_since";
 
 impl RequestRow {
     fn read(self) -> Result<LabelRequest, DatabaseError> {
@@ -74,10 +81,12 @@ impl RequestRow {
             id: self.id,
             rma_identifier: self.rma_identifier,
             parcel: self.parcel,
+            parcel_count: self.parcel_count,
             state: self.state.parse().map_err(unreadable)?,
             units: read(&self.units)?,
             tracking_number: self.tracking_number,
             cancellation: self.cancellation,
+            is_undeliverable: self.undeliverable_since.is_some(),
         })
     }
 }
@@ -91,16 +100,18 @@ pub(crate) async fn insert(
         return Ok(());
     }
     let statement = sql(
-        "INSERT INTO label_requests (merchant, id, rma_identifier, parcel, state, units, \
-             requested_at, updated_at) \
-         SELECT merchant, id, rma_identifier, parcel, 'requested', units, requested_at, requested_at \
-         FROM unnest((SELECT $1), $2, $3, $4, $5, $6) \
-             AS new (merchant, id, rma_identifier, parcel, units, requested_at)",
+        "INSERT INTO label_requests (merchant, id, rma_identifier, parcel, parcel_count, state, \
+             units, requested_at, updated_at) \
+         SELECT merchant, id, rma_identifier, parcel, parcel_count, 'requested', units, \
+             requested_at, requested_at \
+         FROM unnest((SELECT $1), $2, $3, $4, $5, $6, $7) \
+             AS new (merchant, id, rma_identifier, parcel, parcel_count, units, requested_at)",
         (
             column(new, |it| it.merchant.as_str()),
             column(new, |it| it.id),
             column(new, |it| it.rma_identifier.as_str()),
             column(new, |it| it.parcel),
+            column(new, |it| it.parcel_count),
             column(new, |it| it.units.as_str()),
             column(new, |it| it.requested_at),
         ),

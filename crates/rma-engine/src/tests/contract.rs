@@ -1,14 +1,15 @@
 //! The OpenAPI file in the repository matches the code.
 
 use domain::json::{Document, object};
-use domain::labels::label_message_schema;
+use domain::labels::{BoughtLabel, LabelRefusal, label_message_schema};
 use domain::merchant::{ReturnPolicy, Settings};
 use domain::returns::ReturnRequest;
 use testkit::check_contract;
 
 use super::*;
 use crate::http::{
-    carrier_events, deep_links, discrepancies, guarantees, policies, receipts, returns, reviews,
+    carrier_events, deep_links, discrepancies, guarantees, label_requests, policies, receipts,
+    returns, reviews,
 };
 use crate::shoppers::lookups::Lookup;
 
@@ -51,6 +52,14 @@ fn the_api_document_and_the_readers_agree_on_request_bodies() {
     for decision in ["approve", "decline"] {
         let path = format!("POST /v1/returns/{{rma_identifier}}/{decision}");
         bodies.check(&path, &[], |body| body.read(object(reviews::read_decision)));
+    }
+    let label = "POST /v1/label_requests/{id}/label";
+    bodies.check(label, &[], |body| body.read(object(BoughtLabel::read)));
+    let refuse = "POST /v1/label_requests/{id}/refuse";
+    bodies.check(refuse, &[], |body| body.read(object(LabelRefusal::read)));
+    for change in ["retry", "cancel"] {
+        let path = format!("POST /v1/label_requests/{{id}}/{change}");
+        bodies.check(&path, &[], |body| body.read(object(label_requests::read_note)));
     }
     let receive = "POST /v1/returns/{rma_identifier}/receipts";
     // The kind of a finding decides which fields it has.

@@ -8,7 +8,7 @@ use sandbox::journal::Entry;
 use testkit::add_endpoint;
 
 use super::moving::report;
-use super::projecting::order;
+use super::projecting::{later, order};
 use super::*;
 
 const LABELS: &str = "/acme/label_requests";
@@ -364,6 +364,140 @@ async fn a_provider_reads_the_requests_of_its_merchants() {
     let shared = app.issuer.token(None, "labels");
     assert_eq!(get(&path, &shared).await.0, StatusCode::OK);
     assert_eq!(get("/v1/label_requests", &shared).await.0, StatusCode::OK);
+}
+
+impl TestApp {
+    /// The newest label request of acme in the API.
+    async fn newest_request(&self) -> Value {
+        let (_, listed) = self.get("/v1/label_requests?limit=1", "acme").await;
+        listed["label_requests"][0].clone()
+    }
+
+    /// Changes a label request with a token of acme that has this scope.
+    async fn post_label(
+        &self,
+        request: &Value,
+        action: &str,
+        scope: &str,
+        body: &Value,
+    ) -> (StatusCode, Value) {
+        let id = request["label_request_id"].as_str().unwrap();
+        let token = self.issuer.token(Some("acme"), scope);
+        let path = format!("/v1/label_requests/{id}/{action}");
+        self.send(Method::POST, &path, &token, &[], Some(body)).await
+    }
+}
+
+#[tokio::test]
+async fn a_provider_reports_its_label_later() {
+    let app = TestApp::with_provider().await;
+    app.provider_responds(&[json!({ "do": "respond", "status": 202, "times": 3 })]).await;
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    app.until_labels("state = 'accepted'").await;
+    let request = app.newest_request().await;
+    let body = label("1Z-1")["body"].clone();
+    assert_eq!(app.post_label(&request, "label", "carrier", &body).await.0, StatusCode::FORBIDDEN);
+    let http = json!({ "tracking_number": "1Z-1", "label": "http://carrier.example/1.pdf" });
+    let (status, refusal) = app.post_label(&request, "label", "labels", &http).await;
+    assert_eq!(
+        (status, &refusal["errors"][0]["field"]),
+        (StatusCode::UNPROCESSABLE_ENTITY, &json!("$.label"))
+    );
+    for _again in 0..2 {
+        let (status, shown) = app.post_label(&request, "label", "labels", &body).await;
+        assert_eq!((status, &shown["state"]), (StatusCode::OK, &json!("bought")), "{shown}");
+    }
+    let messages = ["rma.created", "rma.tracking_updated"];
+    assert_eq!(app.sent_messages().await, messages);
+    assert_eq!(app.show(&rma).await["units"][0]["tracking_number"], "1Z-1");
+    // Another label is not used.
+    let other = label("1Z-2")["body"].clone();
+    let (status, shown) = app.post_label(&request, "label", "labels", &other).await;
+    assert_eq!((status, &shown["tracking_number"]), (StatusCode::OK, &json!("1Z-1")));
+    assert_eq!(app.label_events().await, ["requested", "canceled 1Z-2 unused"]);
+    assert_eq!(app.unused_labels().await.len(), 1);
+
+    app.start_return(&refund_of("A", &[2])).await;
+    app.until_labels("state = 'accepted'").await;
+    let request = app.newest_request().await;
+    let refusal = json!({ "reason": "prohibited", "detail": "lithium" });
+    let (status, shown) = app.post_label(&request, "refuse", "labels", &refusal).await;
+    assert_eq!((status, &shown["refusal"]), (StatusCode::OK, &json!("prohibited")), "{shown}");
+    assert_eq!(shown["detail"], "lithium");
+}
+
+#[tokio::test]
+async fn a_refused_label_can_be_requested_again() {
+    let app = TestApp::with_provider().await;
+    let refusal = json!({ "reason": "invalid_address" });
+    let refused = json!({ "do": "respond", "status": 422, "body": refusal });
+    app.provider_responds(&[refused, label("1Z-1")]).await;
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    app.until_labels("state = 'refused'").await;
+    let first = app.newest_request().await;
+    // The merchant corrects the address.
+    let mut corrected = later(&order("A", 3), 5);
+    corrected.shipping_address.street1 = "2 Right Road".to_owned();
+    app.store("acme", &corrected).await;
+    let note = json!({ "note": "corrected" });
+    let (status, _) = app.post_label(&first, "retry", "labels", &note).await;
+    assert_eq!(status, StatusCode::FORBIDDEN);
+    let (status, second) = app.post_label(&first, "retry", "returns", &note).await;
+    assert_eq!((status, &second["state"]), (StatusCode::OK, &json!("requested")), "{second}");
+    assert_ne!(second["label_request_id"], first["label_request_id"]);
+    app.until_labels("state = 'bought'").await;
+    let messages = app.label_messages().await;
+    assert_eq!(messages.len(), 2);
+    assert_eq!(messages[1].body["from"]["address"]["street1"], "2 Right Road");
+    assert_eq!(messages[1].body["parcel"], 1);
+    assert_eq!(app.show(&rma).await["units"][0]["tracking_number"], "1Z-1");
+    // A parcel with a label gets no other.
+    let (status, conflict) = app.post_label(&first, "retry", "returns", &json!({})).await;
+    assert_eq!(status, StatusCode::CONFLICT, "{conflict}");
+    let (_, timeline) = app.get(&format!("/v1/returns/{rma}/timeline"), "acme").await;
+    let entries = timeline["entries"].as_array().unwrap();
+    let asked = entries.iter().find(|it| it["event"] == "label requested").unwrap();
+    assert_eq!(asked["detail"]["note"], "corrected");
+}
+
+#[tokio::test]
+async fn a_canceled_request_is_canceled_once_and_can_be_sent_again() {
+    let app = TestApp::with_provider().await;
+    app.provider_responds(&[label("1Z-1"), json!({ "do": "respond" }), label("1Z-2")]).await;
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    app.until_labels("state = 'bought'").await;
+    let first = app.newest_request().await;
+    for _again in 0..2 {
+        let (status, shown) = app.post_label(&first, "cancel", "returns", &json!({})).await;
+        assert_eq!((status, &shown["state"]), (StatusCode::OK, &json!("canceled")), "{shown}");
+    }
+    assert_eq!(app.label_events().await, ["requested", "canceled 1Z-1 request_canceled"]);
+    assert_eq!(app.post_label(&first, "retry", "returns", &json!({})).await.0, StatusCode::OK);
+    let label_of_second = "state = 'bought' AND tracking_number = '1Z-2'";
+    app.until_labels(label_of_second).await;
+    assert_eq!(app.show(&rma).await["units"][0]["tracking_number"], "1Z-2");
+    // A return that is on its way needs no label.
+    let scan = report("1", "in_transit", Some(&rma), Some("1Z-2"));
+    assert_eq!(app.carrier(&scan).await.0, StatusCode::OK);
+    let (status, conflict) = app.post_label(&first, "retry", "returns", &json!({})).await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    assert_eq!(conflict["message"], format!("parcel 1 of return {rma} needs no label"));
+}
+
+#[tokio::test]
+async fn a_dead_request_is_canceled_before_it_is_sent_again() {
+    let app = TestApp::with_settings(&[("DELIVERY__RETRIES", "0")], with_labels).await;
+    app.store("acme", &order("A", 1)).await;
+    let steps = [json!({ "do": "respond", "status": 503 }), json!({ "do": "respond" })];
+    app.provider_responds(&steps).await;
+    app.start_return(&refund_of("A", &[1])).await;
+    app.until_labels("undeliverable_since IS NOT NULL").await;
+    let first = app.newest_request().await;
+    assert_eq!(app.post_label(&first, "retry", "returns", &json!({})).await.0, StatusCode::OK);
+    app.until_labels("state = 'bought'").await;
+    let expected = ["requested", "canceled  request_canceled", "requested"];
+    assert_eq!(app.label_events().await, expected);
+    assert_eq!(app.label_requests("state = 'canceled'").await, 1);
 }
 
 #[tokio::test]

@@ -35,9 +35,9 @@ fn fill(rows: i64) -> String {
              '{{\"kind\": \"received_over\", \"rma_identifier\": \"R\", \"quantity\": 1}}', \
              CASE WHEN n > 1 THEN now() END, CASE WHEN n > 1 THEN 'x' END, \
              CASE WHEN n > 1 THEN 'x' END FROM numbers; \
-         INSERT INTO label_requests (merchant, id, rma_identifier, parcel, state, units, \
+         INSERT INTO label_requests (merchant, id, rma_identifier, parcel, parcel_count, state, units, \
              requested_at, updated_at, tracking_number) \
-         SELECT m, lpad(to_hex(100000000 - n), 32, '0')::uuid, 'R-' || m || '-' || n, 1, \
+         SELECT m, lpad(to_hex(100000000 - n), 32, '0')::uuid, 'R-' || m || '-' || n, 1, 1, \
              CASE WHEN n = 1 THEN 'canceled' ELSE 'bought' END, '[]', now(), now(), '1Z' || n \
          FROM numbers"
     )

@@ -205,9 +205,9 @@ fn fill() -> String {
          FROM generate_series(1, {ROWS}) AS n; \
          INSERT INTO guarantee_changes (merchant, month, currency, state, units, amount_cents) \
          SELECT 'm-' || n, '2026-11-01', 'USD', 'open', 1, 1 FROM generate_series(1, {ROWS}) AS n; \
-         INSERT INTO label_requests (merchant, id, rma_identifier, parcel, state, units, requested_at, \
-             updated_at, tracking_number) \
-         SELECT 'acme', gen_random_uuid(), 'X-' || n, 1, 'bought', '[]', now(), now(), 'X' || n \
+         INSERT INTO label_requests (merchant, id, rma_identifier, parcel, parcel_count, state, \
+             units, requested_at, updated_at, tracking_number) \
+         SELECT 'acme', gen_random_uuid(), 'X-' || n, 1, 1, 'bought', '[]', now(), now(), 'X' || n \
          FROM generate_series(1, {ROWS}) AS n; \
          INSERT INTO erased_orders SELECT 'acme', 'X-' || n, n FROM generate_series(1, {ROWS}) AS n; \
          INSERT INTO lookup_failures (at, merchant, order_digest, address) \

@@ -170,7 +170,7 @@ impl RmaUnit {
     }
 
     /// Whether a carrier or the warehouse has or had the unit.
-    pub(super) fn has_arrived(&self) -> bool {
+    pub fn has_arrived(&self) -> bool {
         self.is_scanned() || self.receiving_status == ReceivingStatus::Received
     }
 
