@@ -4,6 +4,7 @@
 mod calendar;
 mod cancel;
 mod items;
+mod labels;
 mod list;
 mod model;
 mod show;

@@ -2,6 +2,7 @@
 //! return.
 
 pub(crate) mod deep_links;
+pub(crate) mod labels;
 pub(crate) mod lookups;
 pub(crate) mod portals;
 pub(crate) mod request;

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use domain::{
+    labels::{LabelState, RefusalReason},
     printable::{self, printable},
     returns::{ExchangeStatus, Label, RmaStatus, TrackingStatus, Withdrawal},
 };
@@ -34,6 +35,16 @@ pub(crate) struct Return {
     pub(crate) review: Option<Review>,
     #[serde(default)]
     pub(crate) units: Vec<Unit>,
+    /// The newest label request of each parcel. Empty without a label provider.
+    #[serde(default)]
+    pub(crate) labels: Vec<LabelRequest>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct LabelRequest {
+    pub(crate) state: LabelState,
+    /// The reason why no label is possible.
+    pub(crate) refusal: Option<RefusalReason>,
 }
 
 /// The review of a return by the shop.

@@ -3,7 +3,6 @@
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use chrono::NaiveDate;
-use domain::returns::LabelKind;
 use futures_util::future::try_join;
 use pages::qr;
 use serde::Deserialize;
@@ -11,6 +10,7 @@ use serde::Deserialize;
 use super::{
     cancel::late_reason,
     items::{Amounts, Item, items},
+    labels::Labels,
     model::Return,
     return_url,
     timeline::{Entry, EntryStep, load_timeline},
@@ -47,19 +47,11 @@ struct ReturnPage {
     review_day: Option<NaiveDate>,
     /// Why the shop declined the return.
     decline_reason: Option<String>,
-    labels: Vec<ParcelLabel>,
+    labels: Labels,
     steps: Vec<Step>,
     problems: Vec<&'static str>,
     items: Vec<Item>,
     amounts: Option<Amounts>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct ParcelLabel {
-    url: String,
-    /// Whether the carrier scans a code on the shopper's screen.
-    is_code: bool,
-    tracking_number: String,
 }
 
 #[get("/{merchant}/returns/{rma}")]
@@ -77,23 +69,6 @@ pub(super) async fn show_return(
     html(&template.page, &template)
 }
 
-/// The labels of the parcels that are not at the warehouse yet.
-fn labels(rma: &Return) -> Vec<ParcelLabel> {
-    let mut labels: Vec<ParcelLabel> = Vec::new();
-    let waiting = rma.active_units().filter(|unit| rma.is_open() && unit.progress() < 3);
-    for unit in waiting {
-        let Some(label) = &unit.label else { continue };
-        if labels.iter().all(|known| known.url != label.url) {
-            labels.push(ParcelLabel {
-                url: label.url.clone(),
-                is_code: label.kind == LabelKind::QrCode,
-                tracking_number: unit.tracking_number.clone().unwrap_or_default(),
-            });
-        }
-    }
-    labels
-}
-
 impl ReturnPage {
     fn new(page: Page, rma: Return, timeline: &[Entry], url: String, is_new: bool) -> Self {
         // The warehouse can receive a unit that the carrier never reported.
@@ -109,7 +84,7 @@ impl ReturnPage {
             drop_off_day: rma.drop_off_day(&page.portal),
             review_day: rma.review_day(&page.portal),
             decline_reason: rma.decline_reason(&page),
-            labels: labels(&rma),
+            labels: Labels::of(&rma, needs_drop_off),
             steps: tracking::steps(&rma, timeline),
             problems: tracking::problems(&rma),
             items: items(&rma),
@@ -122,11 +97,6 @@ impl ReturnPage {
     /// The id of the reason why the return cannot be canceled.
     fn late_reason(&self) -> &'static str {
         late_reason(&self.rma)
-    }
-
-    /// Whether the carrier still has to send the label. A drop-off without a box can do without.
-    fn waits_for_label(&self) -> bool {
-        self.needs_drop_off && self.labels.is_empty() && self.rma.return_method == "mail-back"
     }
 
     /// The ids of the instructions, in the order in which they are followed.
@@ -163,22 +133,6 @@ mod tests {
 
     use super::super::model::tests::{reviewed, rma};
     use super::*;
-
-    #[test]
-    fn a_parcel_has_one_label_until_it_arrives() {
-        let label = json!({ "url": "https://carrier.example/1", "kind": "printable" });
-        let unit = json!({ "label": label, "tracking_number": "1Z" });
-        let code = json!({ "label": { "url": "https://carrier.example/2", "kind": "qr_code" } });
-        let mut return_ = rma(&[unit.clone(), unit.clone(), code, json!({})]);
-        let shown: Vec<_> = labels(&return_).into_iter().map(|it| (it.url, it.is_code)).collect();
-        let expected = [("https://carrier.example/1", false), ("https://carrier.example/2", true)];
-        assert_eq!(shown, expected.map(|(url, is_code)| (url.to_owned(), is_code)));
-        return_.status = domain::returns::RmaStatus::Canceled;
-        assert!(labels(&return_).is_empty());
-        let mut arrived = unit;
-        arrived["package_tracking_status"] = json!("DELIVERED");
-        assert!(labels(&rma(&[arrived])).is_empty());
-    }
 
     fn rendered(rma: Return, is_new: bool) -> String {
         let page = Page::without_merchant(&TestRequest::get().to_http_request());
@@ -273,6 +227,7 @@ mod tests {
             include_str!("model.rs"),
             include_str!("tracking.rs"),
             include_str!("cancel.rs"),
+            include_str!("labels.rs"),
             include_str!("show.rs"),
             include_str!("../withdraw/confirm.rs"),
             include_str!("../withdraw/acknowledgement.rs"),

@@ -25,6 +25,7 @@ use crate::quotes::conflict::ReturnConflict;
 use crate::quotes::terms::QuoteTerms;
 use crate::returns::new_return_batches;
 use crate::returns::{self, Cancellation, NewReturn};
+use crate::shoppers::labels::ReturnLabels;
 use crate::shoppers::request::{self, is_by_giftee};
 use crate::shoppers::view::ReturnView;
 
@@ -191,7 +192,12 @@ pub(crate) async fn show_return(
     let (merchant, shopper) = merchant_or_shopper(&app, &requester, &READERS)?;
     let mut conn = app.pool.get().await?;
     let rma = returns::find(&mut conn, &merchant, &rma_identifier, shopper).await?;
-    budgeted_response(&head, &ReturnView::new(rma, Some(&merchant), shopper))
+    let labels = match shopper {
+        Some(_) => ReturnLabels::load(&mut conn, &rma).await?,
+        None => ReturnLabels::default(),
+    };
+    let view = ReturnView::new(rma, Some(&merchant), shopper).with_labels(&labels);
+    budgeted_response(&head, &view)
 }
 
 /// Cancel a return or some of its units

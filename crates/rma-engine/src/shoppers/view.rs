@@ -11,6 +11,8 @@ use platform::shopper_proof::ProvenOrders;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::labels::{ReturnLabels, ShopperLabel};
+
 /// A return as the caller may see it.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
@@ -47,6 +49,9 @@ pub(crate) struct ShopperReturn {
     review: Option<ShopperReview>,
     /// In the order of the request, including canceled units.
     units: Vec<ShopperUnit>,
+    /// The label requests of the parcels. Present only if one return is shown, and the merchant has a label provider.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    labels: Vec<ShopperLabel>,
 }
 
 /// The review of a return as its shopper sees it.
@@ -90,7 +95,7 @@ pub(crate) struct ShopperUnit {
     exchange_order_identifier: Option<String>,
     tracking_number: Option<String>,
     package_tracking_status: Option<TrackingStatus>,
-    /// The newest label, if the carrier gave its URL.
+    /// The newest label, if the carrier gave its URL and did not cancel it.
     #[serde(skip_serializing_if = "Option::is_none")]
     label: Option<Label>,
     canceled_at: Option<DateTime<Utc>>,
@@ -111,6 +116,19 @@ impl ReturnView {
         } else {
             Self::Full(Box::new(Return { rma, send_by }))
         }
+    }
+
+    /// The view with the labels of the return, if it is the shopper's.
+    pub(crate) fn with_labels(mut self, labels: &ReturnLabels) -> Self {
+        if let Self::Shopper(shown) = &mut self {
+            shown.labels = labels.newest();
+            for unit in &mut shown.units {
+                if unit.tracking_number.as_deref().is_some_and(|it| labels.is_unusable(it)) {
+                    unit.label = None;
+                }
+            }
+        }
+        self
     }
 }
 
@@ -139,6 +157,7 @@ impl ShopperReturn {
             withdrawal: rma.withdrawal,
             review: rma.review.map(ShopperReview::new),
             units: rma.units.into_iter().map(|unit| ShopperUnit::new(unit, is_gift)).collect(),
+            labels: Vec::new(),
         }
     }
 }

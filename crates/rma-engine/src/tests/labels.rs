@@ -13,12 +13,12 @@ use super::*;
 
 const LABELS: &str = "/acme/label_requests";
 
-fn with_labels(acme: &mut Merchant) {
+pub(super) fn with_labels(acme: &mut Merchant) {
     add_endpoint(acme, MessageKind::LabelRequest);
 }
 
 /// A response with a label.
-fn label(tracking_number: &str) -> Value {
+pub(super) fn label(tracking_number: &str) -> Value {
     let label = json!({
         "tracking_number": tracking_number, "carrier": "UPS",
         "label": format!("https://carrier.example/{tracking_number}.pdf"),
@@ -35,7 +35,7 @@ impl TestApp {
     }
 
     /// Lets the provider respond with these steps first.
-    async fn provider_responds(&self, steps: &[Value]) {
+    pub(super) async fn provider_responds(&self, steps: &[Value]) {
         let rule = json!({ "path": LABELS, "steps": steps });
         let set = self.client.put(self.sandbox.url("/behaviour")).json(&rule).send().await.unwrap();
         assert!(set.status().is_success(), "{}", set.status());
@@ -67,7 +67,7 @@ impl TestApp {
         self.number(&format!("{of_acme} AND {condition}")).await
     }
 
-    async fn until_labels(&self, condition: &str) {
+    pub(super) async fn until_labels(&self, condition: &str) {
         eventually(&format!("a label request is {condition}"), SOON, || async {
             (self.label_requests(condition).await > 0).then_some(())
         })
@@ -368,13 +368,13 @@ async fn a_provider_reads_the_requests_of_its_merchants() {
 
 impl TestApp {
     /// The newest label request of acme in the API.
-    async fn newest_request(&self) -> Value {
+    pub(super) async fn newest_request(&self) -> Value {
         let (_, listed) = self.get("/v1/label_requests?limit=1", "acme").await;
         listed["label_requests"][0].clone()
     }
 
     /// Changes a label request with a token of acme that has this scope.
-    async fn post_label(
+    pub(super) async fn post_label(
         &self,
         request: &Value,
         action: &str,

@@ -3,6 +3,7 @@
 mod access;
 mod deep_links;
 mod gifts;
+mod labels;
 mod limits;
 mod lookups;
 mod portals;

@@ -1,0 +1,136 @@
+//! The labels of parcels that are not at the warehouse yet, or the reasons why there are none.
+
+use domain::labels::{LabelState, RefusalReason};
+use domain::returns::LabelKind;
+
+use super::model::{LabelRequest, Return};
+
+/// The labels of a return, as its page shows them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Labels {
+    pub(super) shown: Vec<ParcelLabel>,
+    /// The ids of the reasons why parcels have no label.
+    pub(super) refusals: Vec<&'static str>,
+    /// The id of the text about a label that is not there yet.
+    pub(super) waiting: Option<&'static str>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ParcelLabel {
+    pub(super) url: String,
+    /// Whether the carrier scans a code on the shopper's screen.
+    pub(super) is_code: bool,
+    pub(super) tracking_number: String,
+}
+
+impl Labels {
+    /// The labels of a return, which the shopper may still have to send back.
+    pub(super) fn of(rma: &Return, needs_drop_off: bool) -> Self {
+        let shown = shown(rma);
+        if !needs_drop_off {
+            return Self { shown, ..Self::default() };
+        }
+        let is_open = |request: &LabelRequest| request.state.is_open();
+        let refusals = refusals(&rma.labels);
+        let waiting = match &*shown {
+            _ if rma.labels.iter().any(is_open) => Some("return-label-made"),
+            // A drop-off without a box can do without a label.
+            [] if refusals.is_empty() && rma.return_method == "mail-back" => {
+                Some("return-label-waits")
+            }
+            _ => None,
+        };
+        Self { shown, refusals, waiting }
+    }
+}
+
+fn shown(rma: &Return) -> Vec<ParcelLabel> {
+    let mut labels: Vec<ParcelLabel> = Vec::new();
+    let waiting = rma.active_units().filter(|unit| rma.is_open() && unit.progress() < 3);
+    for unit in waiting {
+        let Some(label) = &unit.label else { continue };
+        if labels.iter().all(|known| known.url != label.url) {
+            labels.push(ParcelLabel {
+                url: label.url.clone(),
+                is_code: label.kind == LabelKind::QrCode,
+                tracking_number: unit.tracking_number.clone().unwrap_or_default(),
+            });
+        }
+    }
+    labels
+}
+
+fn refusals(requests: &[LabelRequest]) -> Vec<&'static str> {
+    let mut ids = Vec::new();
+    for request in requests.iter().filter(|it| it.state == LabelState::Refused) {
+        let id = refusal_text(request.refusal.unwrap_or(RefusalReason::Other));
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    ids
+}
+
+fn refusal_text(reason: RefusalReason) -> &'static str {
+    match reason {
+        RefusalReason::InvalidAddress => "return-no-label-address",
+        RefusalReason::NotServed => "return-no-label-not-served",
+        RefusalReason::TooHeavy => "return-no-label-too-heavy",
+        RefusalReason::TooLarge => "return-no-label-too-large",
+        RefusalReason::Prohibited => "return-no-label-prohibited",
+        RefusalReason::Other => "return-no-label-other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::super::model::tests::rma;
+    use super::*;
+
+    #[test]
+    fn a_parcel_has_one_label_until_it_arrives() {
+        let label = json!({ "url": "https://carrier.example/1", "kind": "printable" });
+        let unit = json!({ "label": label, "tracking_number": "1Z" });
+        let code = json!({ "label": { "url": "https://carrier.example/2", "kind": "qr_code" } });
+        let mut return_ = rma(&[unit.clone(), unit.clone(), code, json!({})]);
+        let found: Vec<_> = shown(&return_).into_iter().map(|it| (it.url, it.is_code)).collect();
+        let expected = [("https://carrier.example/1", false), ("https://carrier.example/2", true)];
+        assert_eq!(found, expected.map(|(url, is_code)| (url.to_owned(), is_code)));
+        return_.status = domain::returns::RmaStatus::Canceled;
+        assert!(shown(&return_).is_empty());
+        let mut arrived = unit;
+        arrived["package_tracking_status"] = json!("DELIVERED");
+        assert!(shown(&rma(&[arrived])).is_empty());
+    }
+
+    #[test]
+    fn a_return_says_what_it_waits_for() {
+        let of = |requests: Value, method: &str| {
+            let mut waiting = rma(&[json!({})]);
+            method.clone_into(&mut waiting.return_method);
+            waiting.labels = serde_json::from_value(requests).unwrap();
+            let Labels { refusals, waiting, .. } = Labels::of(&waiting, true);
+            (refusals, waiting)
+        };
+        assert_eq!(of(json!([]), "mail-back"), (vec![], Some("return-label-waits")));
+        assert_eq!(of(json!([]), "express-returns"), (vec![], None));
+        let open = |state: &str| json!([{ "parcel": 1, "state": state }]);
+        for method in ["mail-back", "express-returns"] {
+            assert_eq!(of(open("requested"), method), (vec![], Some("return-label-made")));
+            assert_eq!(of(open("accepted"), method), (vec![], Some("return-label-made")));
+        }
+        assert_eq!(of(open("canceled"), "mail-back"), (vec![], Some("return-label-waits")));
+        let refused = json!([
+            { "parcel": 1, "state": "refused", "refusal": "too_heavy" },
+            { "parcel": 2, "state": "refused", "refusal": "too_heavy" },
+            { "parcel": 3, "state": "requested" },
+        ]);
+        let too_heavy = vec!["return-no-label-too-heavy"];
+        assert_eq!(of(refused.clone(), "mail-back"), (too_heavy, Some("return-label-made")));
+        let mut on_its_way = rma(&[json!({})]);
+        on_its_way.labels = serde_json::from_value(refused).unwrap();
+        assert_eq!(Labels::of(&on_its_way, false), Labels::default());
+    }
+}
