@@ -1,4 +1,4 @@
-//! Secrets at rest, sealed with AES-256-GCM and a key from the configuration.
+//! Secrets and documents at rest, sealed with AES-256-GCM and a key from the configuration.
 //!
 //! A sealed value contains the id of its key, so keys can be rotated: the first configured key seals,
 //! and every configured key opens. Sealing and opening need the same context, so a value that was
@@ -66,31 +66,57 @@ impl Sealer {
     }
 
     pub fn seal(&self, context: &str, secret: &str) -> Result<Sealed, SealError> {
-        let (id, key) = self.keys.first().ok_or(SealError::NoKeys)?;
-        let mut text = secret.as_bytes().to_vec();
-        let nonce = key
-            .seal_in_place_append_tag(Aad::from(context.as_bytes()), &mut text)
-            .map_err(|_damaged| SealError::Damaged)?;
-        let mut bytes = nonce.as_ref().to_vec();
-        bytes.append(&mut text);
+        let (id, bytes) = self.encrypt(context, secret.as_bytes())?;
         Ok(Sealed(format!("{id}.{}", URL_SAFE_NO_PAD.encode(bytes))))
     }
 
     pub fn open(&self, context: &str, sealed: &Sealed) -> Result<SecretString, SealError> {
         let (id, text) = sealed.0.split_once('.').ok_or(SealError::Damaged)?;
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_damaged| SealError::Damaged)?;
+        let opened = self.decrypt(context, id, &bytes)?;
+        let opened = String::from_utf8(opened).map_err(|_damaged| SealError::Damaged)?;
+        Ok(SecretString::from(opened))
+    }
+
+    /// Seals a document that is stored as bytes.
+    pub fn seal_bytes(&self, context: &str, document: &[u8]) -> Result<Vec<u8>, SealError> {
+        let (id, bytes) = self.encrypt(context, document)?;
+        Ok([id.as_bytes(), b".", &bytes].concat())
+    }
+
+    pub fn open_bytes(&self, context: &str, sealed: &[u8]) -> Result<Vec<u8>, SealError> {
+        let end = sealed.iter().position(|byte| *byte == b'.').ok_or(SealError::Damaged)?;
+        let (id, rest) = sealed.split_at(end);
+        let id = std::str::from_utf8(id).map_err(|_damaged| SealError::Damaged)?;
+        self.decrypt(context, id, rest.get(1..).unwrap_or_default())
+    }
+
+    /// Encrypts with the first key. Returns its id, and the nonce with the encrypted bytes.
+    fn encrypt(&self, context: &str, secret: &[u8]) -> Result<(&str, Vec<u8>), SealError> {
+        let (id, key) = self.keys.first().ok_or(SealError::NoKeys)?;
+        let mut text = secret.to_vec();
+        let nonce = key
+            .seal_in_place_append_tag(Aad::from(context.as_bytes()), &mut text)
+            .map_err(|_damaged| SealError::Damaged)?;
+        let mut bytes = nonce.as_ref().to_vec();
+        bytes.append(&mut text);
+        Ok((id.as_str(), bytes))
+    }
+
+    fn decrypt(&self, context: &str, id: &str, bytes: &[u8]) -> Result<Vec<u8>, SealError> {
         let (_, key) = self
             .keys
             .iter()
             .find(|(known, _)| known == id)
             .ok_or_else(|| SealError::UnknownKey(id.to_owned()))?;
-        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_damaged| SealError::Damaged)?;
         let (nonce, text) = bytes.split_first_chunk::<NONCE_LEN>().ok_or(SealError::Damaged)?;
         let mut text = text.to_vec();
         let opened = key
             .open_in_place(Nonce::from(nonce), Aad::from(context.as_bytes()), &mut text)
             .map_err(|_damaged| SealError::Damaged)?;
-        let opened = std::str::from_utf8(opened).map_err(|_damaged| SealError::Damaged)?;
-        Ok(SecretString::from(opened))
+        let length = opened.len();
+        text.truncate(length);
+        Ok(text)
     }
 }
 
@@ -139,6 +165,25 @@ mod tests {
         assert_eq!(keys.open("endpoint:acme:rma", &sealed).unwrap().expose_secret(), "hunter2");
         assert!(matches!(keys.open("endpoint:other:rma", &sealed), Err(SealError::Damaged)));
         assert_ne!(keys.seal("endpoint:acme:rma", "hunter2").unwrap(), sealed);
+    }
+
+    #[test]
+    fn sealed_bytes_open_in_their_own_place_only() {
+        let keys = sealer(&[("k1", 1)]);
+        let document = b"%PDF-1.7 . \xff\x00";
+        let sealed = keys.seal_bytes("label:acme:1", document).unwrap();
+        assert!(sealed.starts_with(b"k1."));
+        assert!(!sealed.windows(4).any(|part| part == b"%PDF"));
+        let rotated = sealer(&[("k2", 2), ("k1", 1)]);
+        assert_eq!(rotated.open_bytes("label:acme:1", &sealed).unwrap(), document);
+        assert!(matches!(keys.open_bytes("label:other:1", &sealed), Err(SealError::Damaged)));
+        for damaged in [&b""[..], b"k1", b"k1.", b"k1.0123456789", b"\xff.0"] {
+            let opened = keys.open_bytes("label:acme:1", damaged);
+            assert!(matches!(opened, Err(SealError::Damaged)), "{damaged:?}");
+        }
+        let unknown = sealer(&[("k2", 2)]).open_bytes("label:acme:1", &sealed);
+        assert!(matches!(unknown, Err(SealError::UnknownKey(id)) if id == "k1"));
+        assert_eq!(keys.open_bytes("x", &keys.seal_bytes("x", b"").unwrap()).unwrap(), b"");
     }
 
     #[test]
