@@ -11,11 +11,13 @@ mod response_log;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
 use domain::message_kind::{MessageKind, MessageVersion};
+use platform::{MemoryBudget, MemoryPermit};
 use reqwest::header::{self, HeaderValue};
 use reqwest::{Method, Request, Response};
 use tokio::time::Instant;
@@ -77,6 +79,8 @@ pub struct Attempt {
     pub latency: Duration,
     /// Body of the response, as far as it was read.
     pub response: Bytes,
+    /// The memory of a long body. It is free again when nothing has the body any more.
+    pub response_memory: Option<Arc<MemoryPermit>>,
     /// Start of that body for the attempt log, with our secrets masked.
     pub response_log: String,
     /// Headers for the attempt log, with secrets masked. Empty if there was no request or no response.
@@ -92,6 +96,7 @@ impl Attempt {
             started_at,
             latency,
             response: Bytes::new(),
+            response_memory: None,
             response_log: String::new(),
             headers: LoggedHeaders::default(),
         }
@@ -112,6 +117,8 @@ pub struct EndpointClient {
     pub tokens: Tokens,
     /// Limits one request, including the time to get a token.
     pub timeout: Duration,
+    /// Memory for responses to messages that are longer than 64 KiB.
+    pub long_responses: MemoryBudget,
 }
 
 impl EndpointClient {
@@ -179,20 +186,29 @@ impl EndpointClient {
         let (request_headers, response) =
             self.send(call, endpoint, authorization.clone(), started_at, deadline).await;
         let mut headers = LoggedHeaders { request: request_headers, response: String::new() };
-        let Classified { outcome, signal, body: response } = match response {
+        let Classified { outcome, signal, body: response, memory } = match response {
             Err(error) => {
                 let outcome = Outcome::from(error);
-                Classified { signal: outcome.signal(), outcome, body: Bytes::new() }
+                Classified { signal: outcome.signal(), outcome, body: Bytes::new(), memory: None }
             }
             Ok(response) => {
                 headers.response = response_headers(response.headers(), &secrets);
-                classify(call, response, started_at, started, deadline).await
+                let budget = &self.long_responses;
+                classify(call, response, budget, started_at, started, deadline).await
             }
         };
         let latency = started.elapsed();
-        let response_log = response_log(&response, &secrets);
-        let attempt =
-            Attempt { outcome, signal, started_at, latency, response, response_log, headers };
+        let response_log = response_log(&response, &secrets, call.has_documents());
+        let attempt = Attempt {
+            outcome,
+            signal,
+            started_at,
+            latency,
+            response,
+            response_memory: memory,
+            response_log,
+            headers,
+        };
         (attempt, generation)
     }
 

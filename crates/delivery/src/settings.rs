@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use platform::MemoryBudget;
 use platform::config::{
     List,
     range::{self, DAY, HOUR, SECOND, TIB},
@@ -21,6 +22,8 @@ use crate::window::Limits;
 /// In milliseconds. A distant merchant takes longer to respond.
 const MIN_TIMEOUT: u64 = 100;
 const WEEK: u64 = 7 * DAY;
+/// Responses to messages that are longer than 64 KiB may take this part of `max_inflight` besides it.
+const LONG_RESPONSES_PART: usize = 4;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, remote = "Self")]
@@ -88,7 +91,8 @@ impl Settings {
         let client =
             GuardedClient::new(guard, Arc::new(SystemResolver), tls, self.connect_timeout)?;
         let tokens = Tokens::new(client.clone(), self.token_timeout);
-        Ok(EndpointClient { client, tokens, timeout: self.attempt_timeout })
+        let long_responses = MemoryBudget::new(self.max_inflight_bytes / LONG_RESPONSES_PART);
+        Ok(EndpointClient { client, tokens, timeout: self.attempt_timeout, long_responses })
     }
 
     pub(crate) fn schedule(&self) -> Result<Schedule, ScheduleError> {

@@ -100,6 +100,7 @@ pub(crate) mod tests {
             started_at,
             latency: Duration::from_millis(5),
             response: Bytes::new(),
+            response_memory: None,
             response_log: String::new(),
             headers: LoggedHeaders::default(),
         };

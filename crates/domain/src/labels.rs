@@ -17,5 +17,5 @@ pub use message::{
     label_message_schema,
 };
 pub use refusal::{LabelRefusal, RefusalReason};
-pub use response::{BoughtLabel, InvalidLabel, ReadLabel};
+pub use response::{BoughtLabel, InvalidLabel, MAX_LABEL_RESPONSE_BYTES, ReadLabel};
 pub use state::LabelState;

@@ -1,6 +1,7 @@
 //! Headers of the requests to merchants.
 
 use chrono::{DateTime, Utc};
+use domain::labels::MAX_LABEL_RESPONSE_BYTES;
 use domain::message_kind::MessageKind;
 use platform::signing;
 use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
@@ -8,6 +9,7 @@ use reqwest::header::{self, HeaderMap, HeaderName, HeaderValue};
 use super::{Message, Query, ResponseBody};
 use crate::client::MAX_RESPONSE_BYTES;
 use crate::endpoint::Endpoint;
+use crate::outcome::Outcome;
 
 #[derive(Clone, Copy)]
 pub(super) enum Call<'a> {
@@ -31,11 +33,22 @@ impl Call<'_> {
         }
     }
 
-    pub(super) fn max_response_bytes(self) -> usize {
+    /// The bytes of a response with this outcome that are read.
+    pub(super) fn max_response_bytes(self, outcome: &Outcome) -> usize {
         match self {
+            Self::Deliver(message)
+                if has_documents(message) && matches!(outcome, Outcome::Delivered { .. }) =>
+            {
+                MAX_LABEL_RESPONSE_BYTES
+            }
             Self::Deliver(_) => MAX_RESPONSE_BYTES,
             Self::Fetch(query) => query.max_response_bytes,
         }
+    }
+
+    /// Whether the response can contain a document, which may be long and shows a shopper's address.
+    pub(super) fn has_documents(self) -> bool {
+        matches!(self, Self::Deliver(message) if has_documents(message))
     }
 
     pub(super) fn headers(
@@ -59,6 +72,10 @@ impl Call<'_> {
         }
         Ok(headers)
     }
+}
+
+fn has_documents(message: &Message) -> bool {
+    message.kind == MessageKind::LabelRequest
 }
 
 fn insert_webhook_headers(

@@ -8,8 +8,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
+use domain::labels::MAX_LABEL_RESPONSE_BYTES;
 use domain::message_kind::{MessageKind, MessageVersion};
 use expect_test::expect;
+use platform::MemoryBudget;
 use platform::signing::Secret;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -40,6 +42,7 @@ fn endpoint_client(timeout_ms: u64) -> EndpointClient {
         tokens: Tokens::new(client.clone(), Duration::from_secs(5)),
         client,
         timeout: Duration::from_millis(timeout_ms),
+        long_responses: MemoryBudget::new(2 * MAX_LABEL_RESPONSE_BYTES),
     }
 }
 
@@ -297,6 +300,32 @@ fn start_self_signed() -> String {
         connection.complete_io(&mut stream).ok();
     });
     format!("https://127.0.0.1:{port}/rmas")
+}
+
+#[tokio::test]
+async fn the_response_to_a_label_request_may_be_long_while_there_is_memory() {
+    let merchant = TestMerchant::new();
+    let endpoint = endpoint(&merchant.running.url("/label_requests"), &Authentication::None);
+    let label = Message { kind: MessageKind::LabelRequest, ..message(ResponseBody::Required) };
+    let client = endpoint_client(5000);
+    let send = async |client: &EndpointClient| {
+        client.deliver(&label, &endpoint, now(), Jitter::MIDDLE).await.1
+    };
+    let huge = |bytes: usize| json!({"do": "huge", "bytes": bytes});
+    let most = MAX_LABEL_RESPONSE_BYTES;
+    merchant.behave("/label_requests", json!([huge(most), huge(most + 1), huge(most)])).await;
+    let delivered = Outcome::Delivered { status: 200 };
+    let whole = send(&client).await;
+    assert_eq!((whole.response.len(), &whole.outcome), (most, &delivered));
+    let cut = send(&client).await;
+    assert_eq!((cut.response.len(), &cut.outcome), (most, &delivered));
+    // The two have all memory. A further long response waits for it, a short one does not.
+    let impatient = EndpointClient { timeout: Duration::from_millis(500), ..client.clone() };
+    assert_eq!(send(&impatient).await.outcome, Outcome::TimedOut);
+    assert_eq!(send(&client).await.outcome, delivered);
+    assert_eq!(client.long_responses.used_bytes(), 2 * most);
+    drop((whole, cut));
+    assert_eq!(client.long_responses.used_bytes(), 0);
 }
 
 #[tokio::test]

@@ -66,6 +66,9 @@ async fn send(engine: &Engine, message: QueueMessage) -> Settlement {
     for attempt in unauthorized.iter_mut().chain([&mut attempt]) {
         attempt.response = Bytes::new();
     }
+    if response.is_empty() {
+        attempt.response_memory = None;
+    }
     Settlement { message, unauthorized, attempt, decision, response }
 }
 
@@ -83,6 +86,7 @@ fn unsendable(why: String, now: Timestamp) -> Attempt {
         started_at: now,
         latency: Duration::ZERO,
         response: Bytes::new(),
+        response_memory: None,
         response_log: String::new(),
         headers: LoggedHeaders::default(),
     }

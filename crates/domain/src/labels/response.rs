@@ -15,6 +15,9 @@ const REQUIRED: [&str; 2] = ["tracking_number", "label"];
 /// The fields that are left out of a response if they are not valid: the label was bought all the same.
 const INFORMATIVE: [&str; 5] = ["carrier", "service", "cost_cents", "currency", "expires_at"];
 
+/// The bytes of a response to a label request that are read.
+pub const MAX_LABEL_RESPONSE_BYTES: usize = 1_536 * 1_024;
+
 const MAX_URL_CHARS: usize = 2_048;
 /// In minor units; far above the price of a label.
 const MAX_COST_CENTS: i64 = 100_000_000;

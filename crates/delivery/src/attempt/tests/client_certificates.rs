@@ -95,7 +95,8 @@ fn trusting_client(authority: &Authority) -> EndpointClient {
     let guard = Guard::new(true, &["127.0.0.1/32".parse().unwrap()]);
     let timeout = Duration::from_secs(60);
     let client = GuardedClient::new(guard, Arc::new(SystemResolver), tls, timeout).unwrap();
-    EndpointClient { tokens: Tokens::new(client.clone(), timeout), client, timeout }
+    let tokens = Tokens::new(client.clone(), timeout);
+    EndpointClient { tokens, client, timeout, ..endpoint_client(5000) }
 }
 
 #[tokio::test]

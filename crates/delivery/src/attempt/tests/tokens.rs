@@ -76,7 +76,7 @@ async fn a_thousand_concurrent_401s_cause_one_token_request() {
     // A busy machine needs long for a thousand connections.
     let timeout = Duration::from_secs(300);
     let tokens = Tokens::new(client(), timeout);
-    let endpoint_client = EndpointClient { tokens, timeout, client: client() };
+    let endpoint_client = EndpointClient { tokens, timeout, ..endpoint_client(5000) };
     deliver(&endpoint_client, &endpoint, ResponseBody::Ignored).await;
     let expire = json!([{"do": "expire_token", "times": "always"}]);
     merchant.behave("/rmas", expire).await;
