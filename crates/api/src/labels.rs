@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use domain::access::MerchantId;
-use domain::labels::{LabelState, RefusalReason};
+use domain::labels::{LabelFormat, LabelState, RefusalReason};
 use domain::returns::UnitId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -32,6 +32,12 @@ pub struct LabelRequestView {
     /// The URL at which the shopper gets the label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label_url: Option<String>,
+    /// The format of a label that is a document, as long as it is stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<LabelFormat>,
+    /// Whether there is a code that the carrier scans on the shopper's screen.
+    #[serde(default)]
+    pub has_qr_code: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_cents: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

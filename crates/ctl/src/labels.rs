@@ -41,6 +41,8 @@ const FIELDS: &[Column] = &[
     value("carrier", "/carrier"),
     value("service", "/service"),
     value("label", "/label_url"),
+    value("document", "/document"),
+    value("QR code", "/qr_code"),
     computed("cost", |request| match request.get("cost_cents").and_then(Value::as_i64) {
         Some(cents) => money(cents, &text_at(request, "/currency")),
         None => "-".to_owned(),
@@ -185,8 +187,12 @@ mod tests {
         assert_eq!(reason(&request(json!({}))), "-");
         let listed = table([&refused], COLUMNS);
         assert!(listed.contains("RMA-1") && listed.contains("refused"), "{listed}");
-        let bought = json!({ "state": "bought", "cost_cents": 499, "currency": "USD" });
+        let bought = json!({
+            "state": "bought", "cost_cents": 499, "currency": "USD", "document": "pdf",
+        });
         let shown = details(&request(bought), FIELDS);
-        assert!(shown.contains("1001/L1:2") && shown.contains("4.99 USD"), "{shown}");
+        for part in ["1001/L1:2", "4.99 USD", "pdf"] {
+            assert!(shown.contains(part), "{part} in {shown}");
+        }
     }
 }

@@ -32,6 +32,8 @@ pub(crate) enum Error {
     NoDeepLink(Uuid),
     #[error("there is no label request {0}")]
     NoLabelRequest(Uuid),
+    #[error("label request {0} has no document")]
+    NoLabelDocument(Uuid),
     #[error("label request {id} is {state}: {detail}")]
     LabelRequestState { id: Uuid, state: LabelState, detail: &'static str },
     #[error("parcel {parcel} of return {rma} needs no label")]
@@ -110,6 +112,7 @@ impl Failure for Error {
             | Self::NoDiscrepancy(_)
             | Self::NoDeepLink(_)
             | Self::NoLabelRequest(_)
+            | Self::NoLabelDocument(_)
             | Self::NoPortal(_)
             | Self::LookupFailed => ErrorKind::Missing,
             Self::TooManyLookups(_) | Self::PreviewInProgress => ErrorKind::Limited,

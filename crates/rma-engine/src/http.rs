@@ -4,6 +4,7 @@ pub(crate) mod carrier_events;
 pub(crate) mod deep_links;
 pub(crate) mod discrepancies;
 pub(crate) mod guarantees;
+pub(crate) mod label_documents;
 pub(crate) mod label_requests;
 pub(crate) mod listing;
 pub(crate) mod lookups;

@@ -9,6 +9,7 @@
 pub(crate) mod requests;
 pub(crate) mod responses;
 pub(crate) mod retries;
+pub(crate) mod sealed;
 pub(crate) mod settlement;
 
 use std::collections::BTreeSet;

@@ -19,6 +19,7 @@ mod erasing;
 mod error;
 mod exchanges;
 mod http;
+mod label_documents;
 mod label_messages;
 mod labels;
 mod orders;
@@ -70,6 +71,8 @@ pub struct App {
     new_returns: Arc<Batches<ReturnHandler>>,
     reports: Arc<Batches<ReportHandler>>,
     proof_keys: Arc<ProofKeys>,
+    /// For labels.
+    sealer: Arc<Sealer>,
     lookups: settings::Lookups,
     portal: settings::PortalSettings,
     previews: Previews,
@@ -134,7 +137,7 @@ impl Service for App {
         let outbox = broker.start_relay(Self::NAME, process);
         let backlog = Backlog::new(Self::NAME, process, &broker, &kinds);
         let deliveries = Deliveries::start_observed(
-            Arc::new(LabelSettlement { clock: process.clock.clone() }),
+            Arc::new(LabelSettlement { clock: process.clock.clone(), sealer: sealer.clone() }),
             &outbox,
             process,
             (&broker, &merchants, &sealer),
@@ -158,6 +161,7 @@ impl Service for App {
             new_returns: Batches::start("new returns", process, new_returns),
             reports: Batches::start("carrier reports", process, reports),
             proof_keys: Arc::new(ProofKeys::new(&settings.shopper, process.clock.clone())?),
+            sealer,
             lookups: settings.lookups,
             portal: settings.portal,
             previews: Previews::default(),
@@ -165,6 +169,7 @@ impl Service for App {
         consumers::start(&app, &broker, process);
         deadlines::start(&app, process, &settings.deadlines);
         idempotency::delete_expired(process, &keys);
+        label_documents::start_clean_up(process, &settings.labels);
         shoppers::lookups::start_clean_up(process);
         Ok((app, verifier))
     }

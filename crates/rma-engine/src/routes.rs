@@ -4,8 +4,8 @@
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::http::{
-    carrier_events, deep_links, discrepancies, guarantees, label_requests, listing, lookups,
-    orders, policies, portals, receipts, returnable, returns, reviews,
+    carrier_events, deep_links, discrepancies, guarantees, label_documents, label_requests,
+    listing, lookups, orders, policies, portals, receipts, returnable, returns, reviews,
 };
 
 pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
@@ -32,6 +32,7 @@ pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
         .service(carrier_events::report_carrier_event)
         .service(label_requests::list_label_requests)
         .service(label_requests::show_label_request)
+        .service(label_documents::show_label_document)
         .service(label_requests::report_label)
         .service(label_requests::refuse_label)
         .service(label_requests::retry_label_request)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use platform::{
     config::{
         self,
-        range::{self, HOUR, SECOND},
+        range::{self, CENTURY, HOUR, SECOND},
     },
     idempotency, identity, sealing, shopper_proof,
 };
@@ -28,6 +28,7 @@ pub struct Settings {
     pub(crate) lookups: Lookups,
     pub(crate) portal: PortalSettings,
     pub(crate) deadlines: Deadlines,
+    pub(crate) labels: Labels,
 }
 
 /// `[deadlines]`.
@@ -36,6 +37,14 @@ pub struct Settings {
 pub(crate) struct Deadlines {
     #[serde(deserialize_with = "range::time::<10, HOUR, _>")]
     pub(crate) poll_interval: Duration,
+}
+
+/// `[labels]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Labels {
+    #[serde(deserialize_with = "range::time::<HOUR, CENTURY, _>")]
+    pub(crate) document_retention: Duration,
 }
 
 /// `[lookups]`.
@@ -69,6 +78,7 @@ mod tests {
         for (name, value, expected) in [
             ("LOOKUPS__MIN_FAILURE_LATENCY", "1m", "must be a duration from 0s to 10s, not 1m"),
             ("DEADLINES__POLL_INTERVAL", "0s", "must be a duration from 10ms to 1h, not 0s"),
+            ("LABELS__DOCUMENT_RETENTION", "1m", "must be a duration from 1h to 100years, not 1m"),
             ("PORTAL__PUBLIC_URL", "portal", "\"portal\" is not an http:// or https:// URL"),
         ] {
             check_setting_rejected::<App>(&required, (name, value), expected);

@@ -22,6 +22,12 @@ CREATE TABLE label_requests (
     cost_cents BIGINT,
     currency TEXT,
     expires_at TIMESTAMPTZ,
+    -- A label that came as a document, and the code that the carrier scans: both sealed for this request.
+    document BYTEA STORAGE EXTERNAL,
+    document_format TEXT COLLATE "C",
+    qr_code BYTEA STORAGE EXTERNAL,
+    -- Since when the row has one of them.
+    sealed_at TIMESTAMPTZ,
     -- The reason of a refusal, and the words of the provider or of a failure.
     refusal TEXT,
     detail TEXT,
@@ -32,12 +38,17 @@ CREATE TABLE label_requests (
     CONSTRAINT label_requests_state CHECK
         (state IN ('requested', 'accepted', 'bought', 'refused', 'canceled', 'expired')),
     CONSTRAINT label_requests_bought CHECK (state <> 'bought' OR tracking_number IS NOT NULL),
-    CONSTRAINT label_requests_refused CHECK ((state = 'refused') = (refusal IS NOT NULL))
+    CONSTRAINT label_requests_refused CHECK ((state = 'refused') = (refusal IS NOT NULL)),
+    CONSTRAINT label_requests_document CHECK ((document IS NULL) = (document_format IS NULL)),
+    CONSTRAINT label_requests_sealed CHECK
+        ((sealed_at IS NULL) = (document IS NULL AND qr_code IS NULL))
 );
 
 -- A parcel has at most one label, or request that may become one.
 CREATE UNIQUE INDEX label_requests_live ON label_requests (rma_identifier, merchant, parcel)
     WHERE state IN ('requested', 'accepted', 'bought');
 CREATE INDEX label_requests_by_return ON label_requests (rma_identifier, id);
+-- For the removal of documents and codes after their retention.
+CREATE INDEX label_requests_sealed_at ON label_requests (sealed_at) WHERE sealed_at IS NOT NULL;
 -- Created last, as that of returns: while the table is empty, PostgreSQL takes the newest index that it can use.
 ALTER TABLE label_requests ADD CONSTRAINT label_requests_pkey PRIMARY KEY (merchant, id);

@@ -54,12 +54,14 @@ impl DocumentKind {
 
 /// Columns with a shopper's data outside documents, as `<service>.<table>.<column>`. Each service that sends
 /// messages has the tables of `delivery`. A failed look-up has a digest of what the shopper wrote, and the network.
-pub const PERSONAL_COLUMNS: [&str; 11] = [
+pub const PERSONAL_COLUMNS: [&str; 13] = [
     "order-intake.orders.customer_email",
     "rma-engine.returns.customer_email",
     "rma-engine.returns.other_email_sha256",
     "rma-engine.discrepancies.resolution_note",
     "rma-engine.label_requests.label_url",
+    "rma-engine.label_requests.document",
+    "rma-engine.label_requests.qr_code",
     "rma-engine.label_requests.detail",
     "rma-engine.lookup_failures.order_digest",
     "rma-engine.lookup_failures.address",

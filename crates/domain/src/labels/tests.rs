@@ -1,6 +1,8 @@
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::{BoughtLabel, LabelRefusal, RefusalReason};
+use super::{BoughtLabel, LabelFormat, LabelRefusal, MAX_DOCUMENT_BYTES, RefusalReason};
 
 fn label() -> Value {
     json!({ "tracking_number": "1Z9", "label": "https://carrier.example/labels/1.pdf?key=a" })
@@ -22,7 +24,8 @@ fn read(response: &Value) -> Result<(BoughtLabel, Vec<String>), String> {
 fn a_label_has_a_tracking_number_and_a_url() {
     let (bought, left_out) = read(&label()).unwrap();
     assert_eq!(bought.tracking_number, "1Z9");
-    assert_eq!(bought.label, "https://carrier.example/labels/1.pdf?key=a");
+    assert_eq!(bought.url(), Some("https://carrier.example/labels/1.pdf?key=a"));
+    assert_eq!((bought.document(), &bought.qr_code), (None, &None));
     assert_eq!((bought.carrier, bought.cost_cents, bought.expires_at), (None, None, None));
     assert!(left_out.is_empty());
     let mut complete = label();
@@ -64,14 +67,16 @@ fn a_response_without_a_usable_label_says_why() {
         "https://user:secret@carrier.example/1.pdf",
         "https://carrier.example/1 .pdf",
         "https:\\\\carrier.example\\1.pdf",
-        "JVBERi0xLjcK",
         "https://",
     ] {
         assert_eq!(read(&with("label", json!(url))).unwrap_err(), NOT_HTTPS, "{url}");
     }
     for (response, expected) in [
         (json!([]), "the response is not an object"),
-        (json!({}), "$.tracking_number: missing_field; $.label: missing_field"),
+        (
+            json!({}),
+            "$.tracking_number: missing_field; $.label: invalid (is needed, unless there is a qr_code)",
+        ),
         (
             with("tracking_number", json!("")),
             "$.tracking_number: invalid (must have 1 to 255 characters)",
@@ -80,15 +85,88 @@ fn a_response_without_a_usable_label_says_why() {
             with("tracking_number", json!("1Z\u{202e}9")),
             "$.tracking_number: invalid (must not contain control or bidirectional characters)",
         ),
-        (with("label", Value::Null), "$.label: invalid_type (expected a string, found null)"),
+        (with("label", Value::Null), "$.label: invalid (is needed, unless there is a qr_code)"),
+        (with("label", json!(7)), "$.label: invalid_type (expected a string, found an integer)"),
     ] {
         assert_eq!(read(&response).unwrap_err(), expected);
     }
     let long = with("label", json!(format!("https://carrier.example/{}", "x".repeat(2_100))));
-    let too_long = "$.label: invalid (must have 1 to 2048 characters)";
+    let too_long = "$.label: invalid (must be a URL of up to 2048 characters)";
     assert_eq!(read(&long).unwrap_err(), too_long);
     let page = BoughtLabel::from_response(b"<html>").unwrap_err().to_string();
     assert!(page.starts_with("the body is not JSON"), "{page}");
+}
+
+const PDF: &[u8] = b"%PDF-1.7\n1 0 obj";
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n0000IHDR";
+const ZPL: &[u8] = b"\n^XA^FO50,50^FDAda Lovelace^FS^XZ\n";
+
+fn document(bytes: &[u8]) -> Value {
+    json!({ "tracking_number": "1Z9", "label": STANDARD.encode(bytes) })
+}
+
+#[test]
+fn a_label_can_be_a_document() {
+    let with_settings = &b"CT~~CD,~CC^~CT~\n^XA^PW812^XZ"[..];
+    for (bytes, format, content_type) in [
+        (PDF, LabelFormat::Pdf, "application/pdf"),
+        (PNG, LabelFormat::Png, "image/png"),
+        (ZPL, LabelFormat::Zpl, "application/octet-stream"),
+        (with_settings, LabelFormat::Zpl, "application/octet-stream"),
+    ] {
+        let (bought, _) = read(&document(bytes)).unwrap();
+        let read = bought.document().unwrap();
+        assert_eq!((read.format, &*read.bytes, bought.url()), (format, bytes, None));
+        assert_eq!(format.content_type(), content_type);
+    }
+    // MIME breaks lines.
+    let broken = STANDARD.encode(PDF).as_bytes().chunks(4).map(<[u8]>::to_vec).collect::<Vec<_>>();
+    let broken = String::from_utf8(broken.join(&b"\r\n"[..])).unwrap();
+    let (bought, _) = read(&with("label", json!(broken))).unwrap();
+    assert_eq!(bought.document().unwrap().bytes, PDF);
+    // Logs do not show the address.
+    assert_eq!(format!("{:?}", bought.document().unwrap()), format!("pdf of {} bytes", PDF.len()));
+    let largest = [PDF, &vec![b' '; MAX_DOCUMENT_BYTES - PDF.len()]].concat();
+    assert!(read(&document(&largest)).is_ok());
+    let too_large = "$.label: invalid (must be a document of up to 1 MiB)";
+    assert_eq!(read(&document(&[&largest[..], b" "].concat())).unwrap_err(), too_large);
+}
+
+#[test]
+fn a_document_that_is_no_label_says_why() {
+    const MARKUP: &str =
+        "$.label: invalid (must be a PDF, PNG or ZPL document, and is HTML or XML)";
+    const UNKNOWN: &str = "$.label: invalid (must be a PDF, PNG or ZPL document)";
+    const NO_BASE64: &str = "$.label: invalid (must be an https URL or a document in base64)";
+    let documents: [(&[u8], &str); 8] = [
+        (b"<!doctype html><script>alert(1)</script>", MARKUP),
+        (b"\n <svg onload=alert(1)>", MARKUP),
+        (b"GIF89a", UNKNOWN),
+        (b" %PDF-1.7", UNKNOWN),
+        (b"\x89PNG", UNKNOWN),
+        (b"^XA", UNKNOWN),
+        (b"<script>^XA^XZ", MARKUP),
+        (b"^XA^XZ<script>", UNKNOWN),
+    ];
+    for (bytes, expected) in documents {
+        assert_eq!(read(&document(bytes)).unwrap_err(), expected, "{bytes:?}");
+    }
+    for text in ["JVBERi0xLjc", "JVBER*0xLjcK", "carrier.example/1.pdf", "^XA^XZ", "%PDF-1.7"] {
+        assert_eq!(read(&with("label", json!(text))).unwrap_err(), NO_BASE64, "{text}");
+    }
+}
+
+#[test]
+fn a_label_can_be_a_code() {
+    let code = json!({ "tracking_number": "1Z9", "qr_code": "HRM|4711|1Z9" });
+    let (bought, _) = read(&code).unwrap();
+    assert_eq!((bought.qr_code.as_deref(), &bought.label), (Some("HRM|4711|1Z9"), &None));
+    // A label that can be printed is bought even if its code is not readable.
+    let (bought, left_out) = read(&with("qr_code", json!("\u{202e}"))).unwrap();
+    assert_eq!((bought.qr_code, left_out), (None, vec!["$.qr_code".to_owned()]));
+    let unreadable = json!({ "tracking_number": "1Z9", "qr_code": "x".repeat(1_001) });
+    let too_long = "$.qr_code: invalid (must have 1 to 1000 characters)";
+    assert_eq!(read(&unreadable).unwrap_err(), too_long);
 }
 
 fn refusal(response: &Value) -> Option<LabelRefusal> {

@@ -127,7 +127,8 @@ pub(crate) async fn show_label_request(
 ) -> Result<HttpResponse, Problem> {
     let merchant = readable_merchant(&app, &caller, None)?;
     let mut conn = app.pool.get().await?;
-    let shown = requests::show(&mut conn, merchant.as_ref(), id.into_inner()).await?;
+    let id = id.into_inner();
+    let shown = requests::show(&mut conn, &app.sealer, merchant.as_ref(), id).await?;
     budgeted_response(&head, &shown)
 }
 
@@ -151,7 +152,7 @@ fn reported_merchant(app: &App, caller: &Caller) -> Result<Option<MerchantId>, P
         ("id" = Uuid, Path),
         ("X-Service-Id" = Option<String>, Header),
     ),
-    request_body(content = BoughtLabel, example = json!({ "tracking_number": "1Z999AA10123456784", "label": "https://labels.acme.example/1.pdf", "carrier": "UPS", "service": "Ground", "cost_cents": 499, "currency": "USD", "expires_at": "2026-12-24T00:00:00Z" })),
+    request_body(content = BoughtLabel, example = json!({ "tracking_number": "1Z999AA10123456784", "label": "https://labels.acme.example/1.pdf", "qr_code": "1Z999AA10123456784", "carrier": "UPS", "service": "Ground", "cost_cents": 499, "currency": "USD", "expires_at": "2026-12-24T00:00:00Z" })),
     responses(
         (status = 200, description = "The label request", body = LabelRequestDetails),
         (status = 404, description = "No such label request of this merchant", body = ErrorBody),

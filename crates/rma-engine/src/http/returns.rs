@@ -193,10 +193,10 @@ pub(crate) async fn show_return(
     let mut conn = app.pool.get().await?;
     let rma = returns::find(&mut conn, &merchant, &rma_identifier, shopper).await?;
     let labels = match shopper {
-        Some(_) => ReturnLabels::load(&mut conn, &rma).await?,
+        Some(_) => ReturnLabels::load(&mut conn, &app.sealer, &rma).await?,
         None => ReturnLabels::default(),
     };
-    let view = ReturnView::new(rma, Some(&merchant), shopper).with_labels(&labels);
+    let view = ReturnView::new(rma, Some(&merchant), shopper).with_labels(labels);
     budgeted_response(&head, &view)
 }
 

@@ -3,17 +3,22 @@
 //! A label that the parcel does not need is canceled at the provider: one for a request that ended, another one for a
 //! request that has its label, and one that cannot be used.
 
+use std::borrow::Cow;
+
 use delivery::{Deliveries, MessageWriter};
 use diesel_async::AsyncPgConnection;
 use domain::labels::{BoughtLabel, CancelReason, LabelRefusal, LabelState};
 use domain::returns::{CarrierReport, Change, Label, LabelKind, Rma, TrackingEvent, UnitId};
 use platform::Timestamp;
 use platform::database::DatabaseError;
+use platform::sealing::Sealer;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::sealed::seal;
 use super::{cancel, cancel_label, record_unused, units_in};
 use crate::return_changes::{self, Cause};
+use crate::store::erasures;
 use crate::store::label_requests::{self, LabelRequest};
 use crate::store::timeline::{self, NewEntry};
 
@@ -33,6 +38,8 @@ pub(crate) enum Response {
 pub(crate) struct Provider<'a> {
     /// The client, or the name of the message that the provider responded to.
     pub(crate) actor: &'a str,
+    /// Seals the label.
+    pub(crate) sealer: &'a Sealer,
     pub(crate) now: Timestamp,
 }
 
@@ -72,8 +79,10 @@ async fn buy(
     conn: &mut AsyncPgConnection,
     (rma, request): (&mut Rma, &LabelRequest),
     label: &BoughtLabel,
-    Provider { actor, now }: Provider<'_>,
+    Provider { actor, sealer, now }: Provider<'_>,
 ) -> Result<(), DatabaseError> {
+    let label = storable(conn, request, label).await?;
+    let label: &BoughtLabel = &label;
     let units: Vec<_> = units_in(rma, request).map(|unit| unit.id.clone()).collect();
     let Some(change) = track(rma, units, label, now) else {
         let request = LabelRequest {
@@ -82,9 +91,25 @@ async fn buy(
         };
         return cancel(messages, conn, &request, CancelReason::Unused, now).await;
     };
-    label_requests::buy(conn, request, label, now).await?;
+    let sealed = seal(sealer, request, label)
+        .map_err(|error| DatabaseError::Internal(format!("sealing a label: {error}")))?;
+    label_requests::buy(conn, request, label, &sealed, now).await?;
     let cause = Cause { actor, action: "label response", detail: detail(request, label) };
     return_changes::record(conn, messages, rma, &change, cause, now).await
+}
+
+/// The label, without what shows the address of a shopper who was erased after the request.
+async fn storable<'a>(
+    conn: &mut AsyncPgConnection,
+    request: &LabelRequest,
+    label: &'a BoughtLabel,
+) -> Result<Cow<'a, BoughtLabel>, DatabaseError> {
+    let LabelRequest { merchant, rma_identifier, requested_at, .. } = request;
+    let erased_at = erasures::erased_at(conn, merchant, rma_identifier).await?;
+    if erased_at.is_none_or(|erased_at| erased_at < *requested_at) {
+        return Ok(Cow::Borrowed(label));
+    }
+    Ok(Cow::Owned(BoughtLabel { label: None, qr_code: None, ..label.clone() }))
 }
 
 /// The change of the return by its label; `None` if the return takes none any more.
@@ -92,13 +117,17 @@ fn track(rma: &mut Rma, units: Vec<UnitId>, label: &BoughtLabel, now: Timestamp)
     if units.is_empty() {
         return None;
     }
-    let kind = LabelKind::usual_for(rma.return_method);
+    let kind = match &label.qr_code {
+        // The URL then leads to the label for printers.
+        Some(_) => LabelKind::Printable,
+        None => LabelKind::usual_for(rma.return_method),
+    };
     let report = CarrierReport {
         event: TrackingEvent::Label,
         tracking_number: Some(label.tracking_number.clone()),
         units: Some(units),
         occurred_at: Some(now),
-        label: Some(Label { url: label.label.clone(), kind }),
+        label: label.url().map(|url| Label { url: url.to_owned(), kind }),
     };
     rma.track(&report, now).ok()
 }
@@ -112,7 +141,7 @@ fn detail(request: &LabelRequest, label: &BoughtLabel) -> Value {
         "tracking_number": label.tracking_number,
         "carrier": label.carrier,
         "service": label.service,
-        "label_url": label.label,
+        "label_url": label.url(),
     })
 }
 
@@ -120,7 +149,7 @@ async fn refuse(
     conn: &mut AsyncPgConnection,
     request: &LabelRequest,
     refusal: &LabelRefusal,
-    Provider { actor, now }: Provider<'_>,
+    Provider { actor, now, .. }: Provider<'_>,
 ) -> Result<(), DatabaseError> {
     label_requests::refuse(conn, request, refusal, now).await?;
     let detail = json!({ "refusal": refusal.reason, "detail": refusal.detail });
@@ -132,7 +161,7 @@ pub(crate) async fn fail(
     conn: &mut AsyncPgConnection,
     request: &LabelRequest,
     detail: &str,
-    Provider { actor, now }: Provider<'_>,
+    Provider { actor, now, .. }: Provider<'_>,
 ) -> Result<(), DatabaseError> {
     label_requests::fail(conn, request, detail, now).await?;
     let entry = (actor, "label undeliverable", Some(request.id));

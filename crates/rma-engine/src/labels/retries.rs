@@ -41,7 +41,7 @@ pub(crate) async fn retry(
             let now = app.clock.now();
             idempotency::run(conn, once, now, async |conn| {
                 let new = request_again(app, conn, merchant, id, asked, now).await?;
-                requests::show(conn, Some(&merchant.identifier), new).await
+                requests::show(conn, &app.sealer, Some(&merchant.identifier), new).await
             })
             .await
         })
@@ -130,7 +130,7 @@ pub(crate) async fn cancel_request(
                 LabelState::Canceled => {}
                 _ => return Err(in_state(&request, "there is nothing to cancel")),
             }
-            requests::show(conn, Some(&merchant.identifier), id).await
+            requests::show(conn, &app.sealer, Some(&merchant.identifier), id).await
         })
         .await
 }

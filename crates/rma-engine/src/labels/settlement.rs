@@ -1,14 +1,19 @@
 //! Reads the responses of label providers in the transaction that settles the message.
 
+use std::sync::Arc;
+
 use delivery::outcome::Outcome;
 use delivery::{Decision, MessageWriter, Settlement, SettlementObserver};
 use diesel_async::AsyncPgConnection;
 use domain::access::{InvalidMerchantId, MerchantId};
-use domain::labels::{BoughtLabel, LABEL_REQUESTED, LabelRefusal, LabelState};
+use domain::labels::{
+    BoughtLabel, LABEL_REQUESTED, LabelRefusal, LabelState, MAX_LABEL_RESPONSE_BYTES,
+};
 use domain::message_kind::MessageKind;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use platform::database::DatabaseError;
+use platform::sealing::Sealer;
 use platform::{Clock, telemetry};
 use tracing::Instrument as _;
 
@@ -19,6 +24,7 @@ const ACCEPTED: u16 = 202;
 
 pub(crate) struct LabelSettlement {
     pub(crate) clock: Clock,
+    pub(crate) sealer: Arc<Sealer>,
 }
 
 impl SettlementObserver for LabelSettlement {
@@ -61,7 +67,8 @@ impl LabelSettlement {
         let locked = super::lock(conn, &merchant, id).await?;
         let (mut rma, request) = locked.ok_or_else(|| internal("it is not stored"))?;
         // After the locks, so that times follow the order of the changes.
-        let provider = Provider { actor: LABEL_REQUESTED, now: self.clock.now() };
+        let now = self.clock.now();
+        let provider = Provider { actor: LABEL_REQUESTED, sealer: &self.sealer, now };
         match settlement.decision {
             Decision::Delivered => {
                 let response = read(settlement);
@@ -84,6 +91,9 @@ fn read(settlement: &Settlement) -> Response {
             None => Response::Unusable("the refusal has no reason".to_owned()),
         },
         outcome if outcome.status() == Some(ACCEPTED) => Response::Accepted,
+        _ if body.len() >= MAX_LABEL_RESPONSE_BYTES => {
+            Response::Unusable("the response has 1.5 MiB or more".to_owned())
+        }
         _ => match BoughtLabel::from_response(body) {
             Ok(read) => {
                 for error in &read.left_out {

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 
 use api::labels::LabelRequestView;
 use diesel_async::AsyncPgConnection;
-use domain::labels::{LabelState, RefusalReason};
+use domain::labels::{LabelFormat, LabelState, RefusalReason};
 use domain::returns::Rma;
-use platform::database::DatabaseError;
+use platform::sealing::Sealer;
 use serde::Serialize;
 use utoipa::ToSchema;
+use uuid::Uuid;
 
+use crate::error::Error;
+use crate::labels::requests::qr_code;
 use crate::store::label_request_search::{LabelRequestSearch, search};
 
 /// Far above the parcels and retries of a return.
@@ -18,11 +21,18 @@ const MAX_REQUESTS: i64 = 100;
 /// The newest label request of a parcel as the shopper sees it.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ShopperLabel {
+    label_request_id: Uuid,
     /// The number of the parcel in the return, from 1.
     parcel: i32,
     state: LabelState,
     #[serde(skip_serializing_if = "Option::is_none")]
     tracking_number: Option<String>,
+    /// The format of a label at `/v1/label_requests/{id}/document`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    document: Option<LabelFormat>,
+    /// The text of the QR code that the carrier scans on the shopper's screen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    qr_code: Option<String>,
     /// The reason why no label is possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<RefusalReason>,
@@ -33,20 +43,32 @@ pub(crate) struct ShopperLabel {
 pub(crate) struct ReturnLabels {
     /// Newest first.
     requests: Vec<LabelRequestView>,
+    /// By the number of the parcel.
+    pub(super) shown: Vec<ShopperLabel>,
 }
 
 impl ReturnLabels {
     pub(crate) async fn load(
         conn: &mut AsyncPgConnection,
+        sealer: &Sealer,
         rma: &Rma,
-    ) -> Result<Self, DatabaseError> {
+    ) -> Result<Self, Error> {
         let wanted = LabelRequestSearch {
             merchant: Some(rma.merchant.clone()),
             rma_identifier: Some(rma.rma_identifier.clone()),
             ..LabelRequestSearch::default()
         };
         let (requests, _) = search(conn, &wanted, MAX_REQUESTS).await?;
-        Ok(Self { requests })
+        let mut newest = BTreeMap::new();
+        for request in &requests {
+            newest.entry(request.parcel).or_insert(request);
+        }
+        let mut shown = Vec::new();
+        for request in newest.into_values() {
+            let qr_code = qr_code(conn, sealer, request).await?;
+            shown.push(ShopperLabel::new(request, qr_code));
+        }
+        Ok(Self { requests, shown })
     }
 
     /// Whether the label with a tracking number was canceled or has expired.
@@ -56,23 +78,17 @@ impl ReturnLabels {
         let mut own = self.requests.iter().filter(has_number).peekable();
         own.peek().is_some() && own.all(|it| !it.state.is_live())
     }
-
-    /// The newest request of each parcel, by the number of the parcel.
-    pub(super) fn newest(&self) -> Vec<ShopperLabel> {
-        let mut newest = BTreeMap::new();
-        for request in &self.requests {
-            newest.entry(request.parcel).or_insert(request);
-        }
-        newest.into_values().map(ShopperLabel::new).collect()
-    }
 }
 
 impl ShopperLabel {
-    fn new(request: &LabelRequestView) -> Self {
+    fn new(request: &LabelRequestView, qr_code: Option<String>) -> Self {
         Self {
+            label_request_id: request.label_request_id,
             parcel: request.parcel,
             state: request.state,
             tracking_number: request.tracking_number.clone(),
+            document: request.document,
+            qr_code,
             refusal: request.refusal,
         }
     }

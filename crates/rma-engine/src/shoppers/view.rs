@@ -119,14 +119,14 @@ impl ReturnView {
     }
 
     /// The view with the labels of the return, if it is the shopper's.
-    pub(crate) fn with_labels(mut self, labels: &ReturnLabels) -> Self {
+    pub(crate) fn with_labels(mut self, labels: ReturnLabels) -> Self {
         if let Self::Shopper(shown) = &mut self {
-            shown.labels = labels.newest();
             for unit in &mut shown.units {
                 if unit.tracking_number.as_deref().is_some_and(|it| labels.is_unusable(it)) {
                     unit.label = None;
                 }
             }
+            shown.labels = labels.shown;
         }
         self
     }

@@ -13,6 +13,7 @@ use platform::Timestamp;
 use platform::database::{DatabaseError, column, parts_by_bytes, prepared, sql};
 use serde_json::Value;
 
+use super::label_requests::UNSEALED;
 use super::unreadable;
 
 #[derive(Debug)]
@@ -157,9 +158,11 @@ async fn erase_label_requests(
     returns: &[String],
 ) -> Result<(), DatabaseError> {
     let statement = sql(
-        "UPDATE label_requests SET label_url = NULL, \
-             detail = CASE WHEN detail IS NOT NULL THEN $3 END \
-         WHERE merchant = $1 AND rma_identifier = ANY ($2)",
+        format!(
+            "UPDATE label_requests SET label_url = NULL, {UNSEALED}, \
+                 detail = CASE WHEN detail IS NOT NULL THEN $3 END \
+             WHERE merchant = $1 AND rma_identifier = ANY ($2)"
+        ),
         (merchant.as_str(), returns, ERASED),
     );
     statement.execute(conn).await?;

@@ -5,7 +5,7 @@ use diesel::sql_types::{self, BigInt, Text};
 use diesel::{OptionalExtension as _, QueryableByName};
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
-use domain::labels::{LabelState, RefusalReason};
+use domain::labels::{LabelFormat, LabelState, RefusalReason};
 use platform::Timestamp;
 use platform::database::{
     DatabaseError, IndexRange, SqlStatement, is_truncated, limit_page_bytes, prepared,
@@ -16,8 +16,8 @@ use uuid::Uuid;
 use super::{ALL_MERCHANTS, read, unreadable};
 
 const COLUMNS: &str = "merchant, id, rma_identifier, parcel, state, units, requested_at, updated_at, \
-     tracking_number, carrier, service, label_url, cost_cents, currency, expires_at, refusal, detail, \
-     undeliverable_since, cancellation";
+     tracking_number, carrier, service, label_url, document_format, qr_code IS NOT NULL AS has_qr_code, \
+     cost_cents, currency, expires_at, refusal, detail, undeliverable_since, cancellation";
 
 /// Filters; `None` matches every request.
 #[derive(Debug, Default)]
@@ -44,6 +44,8 @@ platform::rows! {
         carrier: Option<String>,
         service: Option<String>,
         label_url: Option<String>,
+        document_format: Option<String>,
+        has_qr_code: bool,
         cost_cents: Option<i64>,
         currency: Option<String>,
         expires_at: Option<Timestamp>,
@@ -65,6 +67,8 @@ impl ViewRow {
     fn read(self) -> Result<LabelRequestView, DatabaseError> {
         let refusal: Option<RefusalReason> =
             self.refusal.map(|word| word.parse().map_err(unreadable)).transpose()?;
+        let document: Option<LabelFormat> =
+            self.document_format.map(|word| word.parse().map_err(unreadable)).transpose()?;
         Ok(LabelRequestView {
             label_request_id: self.id,
             merchant: self.merchant.parse().map_err(unreadable)?,
@@ -78,6 +82,8 @@ impl ViewRow {
             carrier: self.carrier,
             service: self.service,
             label_url: self.label_url,
+            document,
+            has_qr_code: self.has_qr_code,
             cost_cents: self.cost_cents,
             currency: self.currency,
             expires_at: self.expires_at,

@@ -3,7 +3,7 @@
 use diesel::OptionalExtension as _;
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
-use domain::labels::{BoughtLabel, LabelRefusal, LabelRequested, LabelState};
+use domain::labels::{BoughtLabel, LabelFormat, LabelRefusal, LabelRequested, LabelState};
 use domain::returns::UnitId;
 use platform::Timestamp;
 use platform::database::{DatabaseError, column, prepared, sql};
@@ -49,6 +49,7 @@ pub(crate) struct LabelRequest {
     pub(crate) parcel_count: i32,
     pub(crate) state: LabelState,
     pub(crate) units: Vec<UnitId>,
+    pub(crate) requested_at: Timestamp,
     pub(crate) tracking_number: Option<String>,
     /// The message that canceled the request.
     pub(crate) cancellation: Option<Uuid>,
@@ -65,13 +66,14 @@ platform::rows! {
         parcel_count: i32,
         state: String,
         units: String,
+        requested_at: Timestamp,
         tracking_number: Option<String>,
         cancellation: Option<Uuid>,
         undeliverable_since: Option<Timestamp>,
     }
 }
 
-const COLUMNS: &str = "merchant, id, rma_identifier, parcel, parcel_count, state, units, \
+const COLUMNS: &str = "merchant, id, rma_identifier, parcel, parcel_count, state, units, requested_at, \
      tracking_number, cancellation, undeliverable_since";
 
 impl RequestRow {
@@ -84,6 +86,7 @@ impl RequestRow {
             parcel_count: self.parcel_count,
             state: self.state.parse().map_err(unreadable)?,
             units: read(&self.units)?,
+            requested_at: self.requested_at,
             tracking_number: self.tracking_number,
             cancellation: self.cancellation,
             is_undeliverable: self.undeliverable_since.is_some(),
@@ -178,6 +181,74 @@ pub(crate) async fn lock_live(
     rows.into_iter().map(RequestRow::read).collect()
 }
 
+/// A label as it is stored.
+#[derive(Debug, Default)]
+pub(crate) struct SealedLabel {
+    pub(crate) document: Option<(LabelFormat, Vec<u8>)>,
+    pub(crate) qr_code: Option<Vec<u8>>,
+}
+
+/// Removes a sealed label.
+pub(super) const UNSEALED: &str =
+    "document = NULL, document_format = NULL, qr_code = NULL, sealed_at = NULL";
+
+platform::rows! {
+    struct DocumentRow {
+        format: String,
+        document: Vec<u8>,
+    }
+
+    struct CodeRow { qr_code: Vec<u8> }
+}
+
+/// The sealed document of a merchant's request.
+pub(crate) async fn sealed_document(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    id: Uuid,
+) -> Result<Option<(LabelFormat, Vec<u8>)>, DatabaseError> {
+    let query = sql(
+        "SELECT document_format AS format, document FROM label_requests \
+         WHERE merchant = $1 AND id = $2 AND document IS NOT NULL",
+        (merchant.as_str(), id),
+    );
+    let row: Option<DocumentRow> = prepared(query).get_result(conn).await.optional()?;
+    row.map(|row| Ok((row.format.parse().map_err(unreadable)?, row.document))).transpose()
+}
+
+/// The sealed code of a merchant's request.
+pub(crate) async fn sealed_code(
+    conn: &mut AsyncPgConnection,
+    merchant: &MerchantId,
+    id: Uuid,
+) -> Result<Option<Vec<u8>>, DatabaseError> {
+    let query = sql(
+        "SELECT qr_code FROM label_requests \
+         WHERE merchant = $1 AND id = $2 AND qr_code IS NOT NULL",
+        (merchant.as_str(), id),
+    );
+    let row: Option<CodeRow> = prepared(query).get_result(conn).await.optional()?;
+    Ok(row.map(|row| row.qr_code))
+}
+
+/// Removes up to `most` labels that were sealed before a time. Returns their number. Others that lock such a request
+/// are not waited for.
+pub(crate) async fn remove_sealed(
+    conn: &mut AsyncPgConnection,
+    before: Timestamp,
+    most: i64,
+) -> Result<usize, DatabaseError> {
+    let statement = sql(
+        format!(
+            "UPDATE label_requests SET {UNSEALED} WHERE ctid = ANY (ARRAY ( \
+                 SELECT ctid FROM label_requests WHERE sealed_at < $1 \
+                 LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED))"
+        ),
+        (before, most),
+    );
+    Ok(statement.execute(conn).await?)
+}
+
 /// Records that the provider makes the label later.
 pub(crate) async fn accept(
     conn: &mut AsyncPgConnection,
@@ -199,24 +270,25 @@ pub(crate) async fn buy(
     conn: &mut AsyncPgConnection,
     request: &LabelRequest,
     label: &BoughtLabel,
+    sealed: &SealedLabel,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
+    let document = sealed.document.as_ref();
+    let bytes = document.map(|(_, bytes)| bytes.as_slice());
+    let format = document.map(|(format, _)| format.as_str());
+    let qr_code = sealed.qr_code.as_deref();
+    let sealed_at = (document.is_some() || qr_code.is_some()).then_some(now);
     let statement = sql(
         "UPDATE label_requests SET state = 'bought', updated_at = $3, detail = NULL, \
              undeliverable_since = NULL, tracking_number = $4, carrier = $5, service = $6, \
-             label_url = $7, cost_cents = $8, currency = $9, expires_at = $10 \
+             label_url = $7, cost_cents = $8, currency = $9, expires_at = $10, \
+             document = $11, document_format = $12, qr_code = $13, sealed_at = $14 \
          WHERE merchant = $1 AND id = $2",
         (
-            request.merchant.as_str(),
-            request.id,
-            now,
-            &label.tracking_number,
-            &label.carrier,
-            &label.service,
-            &label.label,
-            label.cost_cents,
-            &label.currency,
-            label.expires_at,
+            (request.merchant.as_str(), request.id, now),
+            (&label.tracking_number, &label.carrier, &label.service, label.url()),
+            (label.cost_cents, &label.currency, label.expires_at),
+            (bytes, format, qr_code, sealed_at),
         ),
     );
     prepared(statement).execute(conn).await?;
@@ -266,8 +338,11 @@ pub(crate) async fn cancel(
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
     let statement = sql(
-        "UPDATE label_requests SET state = 'canceled', updated_at = $3, cancellation = $4 \
-         WHERE merchant = $1 AND id = $2",
+        format!(
+            "UPDATE label_requests SET state = 'canceled', updated_at = $3, cancellation = $4, \
+                 {UNSEALED} \
+             WHERE merchant = $1 AND id = $2"
+        ),
         (request.merchant.as_str(), request.id, now, cancellation),
     );
     prepared(statement).execute(conn).await?;

@@ -1,7 +1,10 @@
 //! Labels of parcels: requests, the responses of providers, and labels that are not used.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use chrono::TimeDelta;
 use domain::erasure::ShopperErased;
-use domain::labels::LabelMessage;
+use domain::labels::{LabelMessage, MAX_DOCUMENT_BYTES};
 use domain::merchant::Interface;
 use domain::message_kind::MessageKind;
 use sandbox::journal::Entry;
@@ -22,6 +25,16 @@ pub(super) fn label(tracking_number: &str) -> Value {
     let label = json!({
         "tracking_number": tracking_number, "carrier": "UPS",
         "label": format!("https://carrier.example/{tracking_number}.pdf"),
+    });
+    json!({ "do": "respond", "body": label })
+}
+
+pub(super) const PDF: &[u8] = b"%PDF-1.7 PLANTED";
+
+/// A response with a label as a document and as a code.
+pub(super) fn document(tracking_number: &str) -> Value {
+    let label = json!({
+        "tracking_number": tracking_number, "label": STANDARD.encode(PDF), "qr_code": "PLANTED-QR",
     });
     json!({ "do": "respond", "body": label })
 }
@@ -227,6 +240,8 @@ async fn a_label_that_cannot_be_used_is_refused_and_canceled() {
         json!({ "tracking_number": "1Z", "label": "http://carrier.example/1.pdf" }),
         json!({ "message": "received" }),
         json!({ "tracking_number": "1Z", "label": "x".repeat(100_000) }),
+        json!({ "tracking_number": "1Z", "label": STANDARD.encode("<!doctype html><script>") }),
+        json!({ "tracking_number": "1Z", "label": "JVBERi0xLjc" }),
     ] {
         let app = TestApp::with_provider().await;
         app.provider_responds(&[json!({ "do": "respond", "body": body })]).await;
@@ -235,6 +250,54 @@ async fn a_label_that_cannot_be_used_is_refused_and_canceled() {
         assert_eq!(app.label_requests("state = 'refused' AND refusal = 'other'").await, 1);
         assert_eq!(app.show(&rma).await["units"][0]["tracking_number"], Value::Null);
     }
+    let app = TestApp::with_provider().await;
+    app.provider_responds(&[json!({ "do": "huge", "bytes": 10_000_000 })]).await;
+    app.start_return(&refund_of("A", &[1])).await;
+    assert_eq!(app.label_events().await, ["requested", "canceled  unusable"]);
+    assert_eq!(app.newest_request().await["detail"], "the response has 1.5 MiB or more");
+}
+
+#[tokio::test]
+async fn a_label_as_a_document_is_sealed_until_it_is_canceled_or_old() {
+    let app = TestApp::with_provider().await;
+    let canceled = json!({ "do": "respond" });
+    app.provider_responds(&[document("1Z-1"), canceled, document("1Z-2")]).await;
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    app.until_labels("state = 'bought'").await;
+    assert_eq!(app.sent_messages().await, ["rma.created", "rma.tracking_updated"]);
+    let shown = app.show(&rma).await;
+    let unit = &shown["units"][0];
+    assert_eq!((&unit["tracking_number"], &unit["label"]), (&json!("1Z-1"), &Value::Null));
+    let request = app.newest_request().await;
+    assert_eq!(
+        (&request["document"], &request["has_qr_code"], request.get("label_url")),
+        (&json!("pdf"), &json!(true), None)
+    );
+    let path = format!("/v1/label_requests/{}", request["label_request_id"].as_str().unwrap());
+    let (_, shown) = app.get(&path, "acme").await;
+    assert_eq!((&shown["qr_code"], &shown["document"]), (&json!("PLANTED-QR"), &json!("pdf")));
+    // Nothing has the content as it came: neither the request nor the log of attempts.
+    let sealed = "position('PLANTED' IN encode(document, 'escape')) = 0 \
+                  AND position('PLANTED' IN encode(qr_code, 'escape')) = 0";
+    assert_eq!(app.label_requests(sealed).await, 1);
+
+    assert_eq!(app.post_label(&request, "cancel", "returns", &json!({})).await.0, StatusCode::OK);
+    assert_eq!(app.label_requests("sealed_at IS NULL AND state = 'canceled'").await, 1);
+    assert_eq!(app.get(&path, "acme").await.1.get("qr_code"), None);
+    assert_eq!(app.post_label(&request, "retry", "returns", &json!({})).await.0, StatusCode::OK);
+    app.until_labels("tracking_number = '1Z-2'").await;
+    let clean_up = async || {
+        let (now, age) = (Clock::system().now(), TimeDelta::days(90));
+        crate::label_documents::remove_expired(&app.pool, now, age).await.unwrap();
+    };
+    clean_up().await;
+    assert_eq!(app.label_requests("document IS NOT NULL AND qr_code IS NOT NULL").await, 1);
+    let ages = "UPDATE label_requests SET sealed_at = sealed_at - interval '91 days' \
+                WHERE merchant = 'acme'";
+    app.change_rows(ages).await;
+    clean_up().await;
+    assert_eq!(app.label_requests("sealed_at IS NOT NULL").await, 0);
+    assert_eq!(app.label_requests("state = 'bought' AND tracking_number = '1Z-2'").await, 1);
 }
 
 #[tokio::test]
@@ -500,25 +563,10 @@ async fn a_dead_request_is_canceled_before_it_is_sent_again() {
     assert_eq!(app.label_requests("state = 'canceled'").await, 1);
 }
 
-#[tokio::test]
-async fn a_label_is_erased_with_its_shopper() {
-    let app = TestApp::with(with_labels).await;
-    let mut planted = order("A", 2);
-    planted.shipping_address.name = "PLANTED".to_owned();
-    app.store("acme", &planted).await;
-    let label_of_shopper =
-        json!({ "tracking_number": "1Z-1", "label": "https://carrier.example/PLANTED" });
-    app.provider_responds(&[
-        json!({ "do": "respond", "body": label_of_shopper }),
-        json!({ "do": "respond", "status": 422, "body": { "reason": "other", "detail": "PLANTED" } }),
-    ])
-    .await;
-    app.start_return(&refund_of("A", &[1])).await;
-    app.until_labels("label_url LIKE '%PLANTED%'").await;
-    app.start_return(&refund_of("A", &[2])).await;
-    app.until_labels("detail = 'PLANTED'").await;
-    app.publish_event_at(
-        ShopperErased {
+impl TestApp {
+    /// Erases the shopper of order A, also in returns that are open.
+    async fn erase_shopper(&self) {
+        let erased = ShopperErased {
             erasure_id: uuid::Uuid::now_v7(),
             batch: 1,
             merchant: "acme".parse().unwrap(),
@@ -526,13 +574,79 @@ async fn a_label_is_erased_with_its_shopper() {
             email_sha256: None,
             force: true,
             force_before: None,
-        },
-        Some(1000),
-    )
+        };
+        self.publish_event_at(erased, Some(1000)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_label_is_erased_with_its_shopper() {
+    let app = TestApp::with(with_labels).await;
+    let mut planted = order("A", 3);
+    planted.shipping_address.name = "PLANTED".to_owned();
+    app.store("acme", &planted).await;
+    let label_of_shopper =
+        json!({ "tracking_number": "1Z-1", "label": "https://carrier.example/PLANTED" });
+    app.provider_responds(&[
+        json!({ "do": "respond", "body": label_of_shopper }),
+        json!({ "do": "respond", "status": 422, "body": { "reason": "other", "detail": "PLANTED" } }),
+        document("1Z-2"),
+    ])
     .await;
+    app.start_return(&refund_of("A", &[1])).await;
+    app.until_labels("label_url LIKE '%PLANTED%'").await;
+    app.start_return(&refund_of("A", &[2])).await;
+    app.until_labels("detail = 'PLANTED'").await;
+    app.start_return(&refund_of("A", &[3])).await;
+    app.until_labels("document IS NOT NULL").await;
+    app.erase_shopper().await;
     app.until_labels("detail = 'erased'").await;
-    assert_eq!(app.label_requests("label_url IS NOT NULL").await, 0);
+    assert_eq!(app.label_requests("label_url IS NOT NULL OR sealed_at IS NOT NULL").await, 0);
     let sent = "SELECT count(*) AS n FROM delivery_messages \
                 WHERE merchant = 'acme' AND convert_from(body, 'UTF8') LIKE '%PLANTED%'";
     assert_eq!(app.number(sent).await, 0);
+}
+
+#[tokio::test]
+async fn a_label_that_comes_after_the_erasure_is_not_stored() {
+    let app = TestApp::with_provider().await;
+    app.provider_responds(&[json!({ "do": "respond", "status": 202, "times": 2 })]).await;
+    for unit in [1, 2] {
+        app.start_return(&refund_of("A", &[unit])).await;
+    }
+    let accepted = "(SELECT count(*) FROM label_requests AS own WHERE own.merchant = 'acme' \
+                    AND own.state = 'accepted') = 2";
+    app.until_labels(accepted).await;
+    app.erase_shopper().await;
+    eventually("both returns are erased", SOON, || async {
+        let erased = "SELECT count(*) AS n FROM returns \
+                      WHERE merchant = 'acme' AND erased_at IS NOT NULL";
+        (app.number(erased).await == 2).then_some(())
+    })
+    .await;
+    let (_, listed) = app.get("/v1/label_requests", "acme").await;
+    let requests = listed["label_requests"].as_array().unwrap();
+    for (request, label) in requests.iter().zip([label("1Z-1"), document("1Z-2")]) {
+        let (status, shown) = app.post_label(request, "label", "labels", &label["body"]).await;
+        assert_eq!((status, &shown["state"]), (StatusCode::OK, &json!("bought")), "{shown}");
+    }
+    assert_eq!(app.label_requests("label_url IS NOT NULL OR sealed_at IS NOT NULL").await, 0);
+    assert_eq!(app.label_requests("tracking_number IS NOT NULL").await, 2);
+}
+
+#[tokio::test]
+async fn a_provider_may_report_the_largest_document() {
+    let app = TestApp::with_provider().await;
+    app.provider_responds(&[json!({ "do": "respond", "status": 202 })]).await;
+    app.start_return(&refund_of("A", &[1])).await;
+    app.until_labels("state = 'accepted'").await;
+    let request = app.newest_request().await;
+    let largest = |more: usize| {
+        let padded = [PDF, &vec![b'.'; MAX_DOCUMENT_BYTES - PDF.len() + more]].concat();
+        json!({ "tracking_number": "1Z-1", "label": STANDARD.encode(padded) })
+    };
+    let (status, refusal) = app.post_label(&request, "label", "labels", &largest(1)).await;
+    assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{refusal}");
+    let (status, shown) = app.post_label(&request, "label", "labels", &largest(0)).await;
+    assert_eq!((status, &shown["document"]), (StatusCode::OK, &json!("pdf")), "{shown}");
 }

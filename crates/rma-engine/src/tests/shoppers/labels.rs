@@ -1,6 +1,6 @@
 //! Labels as shoppers see them.
 
-use super::super::labels::{label, with_labels};
+use super::super::labels::{PDF, document, label, with_labels};
 use super::*;
 
 #[tokio::test]
@@ -14,19 +14,25 @@ async fn a_shopper_sees_whether_there_is_a_label_and_why_not() {
     let rma = app.start_return(&refund_of("A", &[1])).await;
     app.until_labels("state = 'refused'").await;
     let path = format!("/v1/returns/{rma}");
+    let refused = app.newest_request().await;
     let (_, shown) = get(&app, &path, &own).await;
+    let id = &refused["label_request_id"];
     // The words of the provider are for staff.
-    let expected = json!([{ "parcel": 1, "state": "refused", "refusal": "too_heavy" }]);
+    let expected = json!([
+        { "label_request_id": id, "parcel": 1, "state": "refused", "refusal": "too_heavy" }
+    ]);
     assert_eq!(shown["labels"], expected);
     let (_, listed) = get(&app, "/v1/returns?order_identifier=A", &own).await;
     assert_eq!(listed["returns"][0].get("labels"), None);
 
-    let refused = app.newest_request().await;
     assert_eq!(app.post_label(&refused, "retry", "returns", &json!({})).await.0, StatusCode::OK);
     app.until_labels("state = 'bought'").await;
     let (_, shown) = get(&app, &path, &own).await;
-    let expected = json!([{ "parcel": 1, "state": "bought", "tracking_number": "1Z-1" }]);
-    assert_eq!(shown["labels"], expected);
+    let shown_label = &shown["labels"][0];
+    assert_eq!(
+        (&shown_label["state"], &shown_label["tracking_number"]),
+        (&json!("bought"), &json!("1Z-1"))
+    );
     assert_eq!(shown["units"][0]["label"]["url"], "https://carrier.example/1Z-1.pdf");
     // Nothing leads to a label that is canceled.
     let bought = app.newest_request().await;
@@ -34,4 +40,60 @@ async fn a_shopper_sees_whether_there_is_a_label_and_why_not() {
     let (_, shown) = get(&app, &path, &own).await;
     assert_eq!(shown["labels"][0]["state"], "canceled");
     assert_eq!(shown["units"][0]["label"], Value::Null);
+}
+
+/// The document of a label request, as the portal gets it.
+async fn get_document(app: &TestApp, request: &Value, proofs: &str) -> reqwest::Response {
+    let token = app.issuer.token_of("portal", None, "shopper");
+    let path =
+        format!("/v1/label_requests/{}/document", request["label_request_id"].as_str().unwrap());
+    let request = app.service.request(Method::GET, &path, &token);
+    let request = request.header("x-service-id", app.service.own("acme"));
+    request.header("x-shopper-proof", proofs).send().await.unwrap()
+}
+
+#[tokio::test]
+async fn a_shopper_gets_the_label_as_a_file() {
+    let app = start(with_labels).await;
+    for name in ["A", "B"] {
+        app.store("acme", &adas_order(name, 1)).await;
+    }
+    app.provider_responds(&[document("1Z-1")]).await;
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    app.until_labels("state = 'bought'").await;
+    let (own, other) = (proof(&app, "A", false), proof(&app, "B", false));
+    let (_, shown) = get(&app, &format!("/v1/returns/{rma}"), &own).await;
+    let shown = &shown["labels"][0];
+    assert_eq!((&shown["document"], &shown["qr_code"]), (&json!("pdf"), &json!("PLANTED-QR")));
+    let response = get_document(&app, shown, &own).await;
+    assert_eq!(response.status(), StatusCode::OK);
+    let file = format!("attachment; filename=\"{rma}-1.pdf\"");
+    for (name, value) in [
+        ("content-type", "application/pdf"),
+        ("cache-control", "no-store"),
+        ("x-content-type-options", "nosniff"),
+        ("content-disposition", file.as_str()),
+    ] {
+        assert_eq!(response.headers()[name], value, "{name}");
+    }
+    assert_eq!(response.bytes().await.unwrap(), PDF);
+    for (proofs, status) in [(&*other, StatusCode::NOT_FOUND), ("nonsense", StatusCode::FORBIDDEN)]
+    {
+        assert_eq!(get_document(&app, shown, proofs).await.status(), status, "{proofs}");
+    }
+    let path =
+        format!("/v1/label_requests/{}/document", shown["label_request_id"].as_str().unwrap());
+    for (scope, status) in [
+        ("returns", StatusCode::OK),
+        ("read", StatusCode::OK),
+        ("labels", StatusCode::FORBIDDEN),
+        ("carrier", StatusCode::FORBIDDEN),
+    ] {
+        let token = app.issuer.token(Some("acme"), scope);
+        let response = app.service.request(Method::GET, &path, &token).send().await.unwrap();
+        assert_eq!(response.status(), status, "{scope}");
+    }
+    let rival = app.issuer.token(Some("rival"), "returns");
+    let response = app.service.request(Method::GET, &path, &rival).send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::NOT_FOUND);
 }
