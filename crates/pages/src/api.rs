@@ -17,6 +17,7 @@ use std::{collections::BTreeMap, net::IpAddr, time::Duration};
 
 use chrono::{DateTime, Utc};
 use reqwest::Method;
+use reqwest::header::{CONTENT_DISPOSITION, CONTENT_TYPE, HeaderMap, HeaderName};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use url::Url;
 
@@ -30,6 +31,14 @@ pub struct Readiness {
     pub parts: BTreeMap<String, String>,
     #[serde(default)]
     pub started_at: Option<DateTime<Utc>>,
+}
+
+/// A file, with the headers that tell a browser to save it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiFile {
+    pub content_type: String,
+    pub disposition: String,
+    pub bytes: Vec<u8>,
 }
 
 /// The services, as one process calls them.
@@ -101,6 +110,26 @@ impl Caller {
         self.send(service, request).await
     }
 
+    /// A file of one merchant.
+    pub async fn get_file(
+        &self,
+        service: Service,
+        merchant: &str,
+        path: &str,
+    ) -> Result<ApiFile, ApiError> {
+        let request = self.request(service, Method::GET, path, Some(merchant))?;
+        let (headers, bytes) = self.receive(service, request).await?;
+        let header = |name: HeaderName, default: &str| {
+            let value = headers.get(name).and_then(|value| value.to_str().ok());
+            value.unwrap_or(default).to_owned()
+        };
+        Ok(ApiFile {
+            content_type: header(CONTENT_TYPE, "application/octet-stream"),
+            disposition: header(CONTENT_DISPOSITION, "attachment"),
+            bytes,
+        })
+    }
+
     /// A request that changes something.
     pub async fn send_json<T: DeserializeOwned>(
         &self,
@@ -153,6 +182,20 @@ impl Caller {
         service: Service,
         request: reqwest::RequestBuilder,
     ) -> Result<T, ApiError> {
+        let (_, body) = self.receive(service, request).await?;
+        let text: &[u8] = if body.is_empty() { b"null" } else { &body };
+        serde_json::from_slice(text).map_err(|error| {
+            tracing::error!(upstream = %service, %error, "{service} sent a response that cannot be read");
+            ApiError::Unavailable { service }
+        })
+    }
+
+    /// The headers and the body of a successful response.
+    async fn receive(
+        &self,
+        service: Service,
+        request: reqwest::RequestBuilder,
+    ) -> Result<(HeaderMap, Vec<u8>), ApiError> {
         let unavailable = |error: reqwest::Error| {
             tracing::warn!(upstream = %service, error = %error.without_url(), "a call to {service} failed");
             ApiError::Unavailable { service }
@@ -164,10 +207,6 @@ impl Caller {
         if !status.is_success() {
             return Err(ApiError::new(service, status, &headers, &body));
         }
-        let text: &[u8] = if body.is_empty() { b"null" } else { &body };
-        serde_json::from_slice(text).map_err(|error| {
-            tracing::error!(upstream = %service, %error, "{service} sent a response that cannot be read");
-            ApiError::Unavailable { service }
-        })
+        Ok((headers, body.into()))
     }
 }

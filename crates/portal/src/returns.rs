@@ -4,6 +4,7 @@
 mod calendar;
 mod cancel;
 mod items;
+mod label_file;
 mod labels;
 mod list;
 mod model;
@@ -27,6 +28,7 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
         .service(calendar::show_drop_off)
         .service(cancel::show_cancel)
         .service(cancel::cancel)
+        .service(label_file::show_label)
         .service(show::show_return);
 }
 

@@ -8,7 +8,10 @@ use super::model::{LabelRequest, Return};
 /// The labels of a return, as its page shows them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Labels {
-    pub(super) shown: Vec<ParcelLabel>,
+    /// Labels at their carrier.
+    pub(super) links: Vec<ParcelLabel>,
+    pub(super) files: Vec<LabelFile>,
+    pub(super) codes: Vec<LabelCode>,
     /// The ids of the reasons why parcels have no label.
     pub(super) refusals: Vec<&'static str>,
     /// The id of the text about a label that is not there yet.
@@ -23,28 +26,59 @@ pub(super) struct ParcelLabel {
     pub(super) tracking_number: String,
 }
 
+/// A label to save and to print.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LabelFile {
+    pub(super) id: String,
+    /// For example `PDF`.
+    pub(super) format: String,
+    pub(super) tracking_number: String,
+}
+
+/// A code that the carrier scans on the shopper's screen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LabelCode {
+    pub(super) text: String,
+    pub(super) tracking_number: String,
+}
+
 impl Labels {
     /// The labels of a return, which the shopper may still have to send back.
     pub(super) fn of(rma: &Return, needs_drop_off: bool) -> Self {
-        let shown = shown(rma);
+        let mut labels = Self { links: links(rma), ..Self::default() };
         if !needs_drop_off {
-            return Self { shown, ..Self::default() };
+            return labels;
         }
-        let is_open = |request: &LabelRequest| request.state.is_open();
-        let refusals = refusals(&rma.labels);
-        let waiting = match &*shown {
-            _ if rma.labels.iter().any(is_open) => Some("return-label-made"),
-            // A drop-off without a box can do without a label.
-            [] if refusals.is_empty() && rma.return_method == "mail-back" => {
-                Some("return-label-waits")
+        for request in &rma.labels {
+            let tracking_number = request.tracking_number.clone().unwrap_or_default();
+            if let Some(text) = request.qr_code.clone() {
+                let tracking_number = tracking_number.clone();
+                labels.codes.push(LabelCode { text, tracking_number });
             }
-            _ => None,
-        };
-        Self { shown, refusals, waiting }
+            if let Some(format) = request.document {
+                let (id, format) = (request.label_request_id.clone(), format.as_str());
+                let format = format.to_uppercase();
+                labels.files.push(LabelFile { id, format, tracking_number });
+            }
+        }
+        labels.refusals = refusals(&rma.labels);
+        labels.waiting = labels.waiting_for(rma);
+        labels
+    }
+
+    /// The id of the text about a label that is not there yet.
+    fn waiting_for(&self, rma: &Return) -> Option<&'static str> {
+        if rma.labels.iter().any(|request| request.state.is_open()) {
+            return Some("return-label-made");
+        }
+        let has_label = !self.links.is_empty() || !self.files.is_empty() || !self.codes.is_empty();
+        // A drop-off without a box can do without a label.
+        let can_wait = !has_label && self.refusals.is_empty() && rma.return_method == "mail-back";
+        can_wait.then_some("return-label-waits")
     }
 }
 
-fn shown(rma: &Return) -> Vec<ParcelLabel> {
+fn links(rma: &Return) -> Vec<ParcelLabel> {
     let mut labels: Vec<ParcelLabel> = Vec::new();
     let waiting = rma.active_units().filter(|unit| rma.is_open() && unit.progress() < 3);
     for unit in waiting {
@@ -95,14 +129,14 @@ mod tests {
         let unit = json!({ "label": label, "tracking_number": "1Z" });
         let code = json!({ "label": { "url": "https://carrier.example/2", "kind": "qr_code" } });
         let mut return_ = rma(&[unit.clone(), unit.clone(), code, json!({})]);
-        let found: Vec<_> = shown(&return_).into_iter().map(|it| (it.url, it.is_code)).collect();
+        let found: Vec<_> = links(&return_).into_iter().map(|it| (it.url, it.is_code)).collect();
         let expected = [("https://carrier.example/1", false), ("https://carrier.example/2", true)];
         assert_eq!(found, expected.map(|(url, is_code)| (url.to_owned(), is_code)));
         return_.status = domain::returns::RmaStatus::Canceled;
-        assert!(shown(&return_).is_empty());
+        assert!(links(&return_).is_empty());
         let mut arrived = unit;
         arrived["package_tracking_status"] = json!("DELIVERED");
-        assert!(shown(&rma(&[arrived])).is_empty());
+        assert!(links(&rma(&[arrived])).is_empty());
     }
 
     #[test]
@@ -132,5 +166,26 @@ mod tests {
         let mut on_its_way = rma(&[json!({})]);
         on_its_way.labels = serde_json::from_value(refused).unwrap();
         assert_eq!(Labels::of(&on_its_way, false), Labels::default());
+    }
+
+    #[test]
+    fn a_label_is_a_file_or_a_code() {
+        let mut sent = rma(&[json!({ "tracking_number": "1Z" })]);
+        sent.labels = serde_json::from_value(json!([
+            { "label_request_id": "a", "state": "bought", "tracking_number": "1Z", "document": "pdf" },
+            { "label_request_id": "b", "state": "bought", "tracking_number": "2Z", "qr_code": "Q" },
+        ]))
+        .unwrap();
+        let labels = Labels::of(&sent, true);
+        assert_eq!((labels.waiting, labels.links.len()), (None, 0));
+        let file = LabelFile {
+            id: "a".to_owned(),
+            format: "PDF".to_owned(),
+            tracking_number: "1Z".to_owned(),
+        };
+        let code = LabelCode { text: "Q".to_owned(), tracking_number: "2Z".to_owned() };
+        assert_eq!((labels.files, labels.codes), (vec![file], vec![code]));
+        // The carrier has the parcel.
+        assert_eq!(Labels::of(&sent, false), Labels::default());
     }
 }

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use domain::{
-    labels::{LabelState, RefusalReason},
+    labels::{LabelFormat, LabelState, RefusalReason},
     printable::{self, printable},
     returns::{ExchangeStatus, Label, RmaStatus, TrackingStatus, Withdrawal},
 };
@@ -42,7 +42,14 @@ pub(crate) struct Return {
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct LabelRequest {
+    #[serde(default)]
+    pub(crate) label_request_id: String,
     pub(crate) state: LabelState,
+    pub(crate) tracking_number: Option<String>,
+    /// The format of a label that is a file.
+    pub(crate) document: Option<LabelFormat>,
+    /// The text of the code that the carrier scans.
+    pub(crate) qr_code: Option<String>,
     /// The reason why no label is possible.
     pub(crate) refusal: Option<RefusalReason>,
 }

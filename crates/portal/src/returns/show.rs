@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::{
     cancel::late_reason,
     items::{Amounts, Item, items},
-    labels::Labels,
+    labels::{LabelCode, Labels},
     model::Return,
     return_url,
     timeline::{Entry, EntryStep, load_timeline},
@@ -39,7 +39,7 @@ struct ReturnPage {
     url: String,
     /// Whether the shopper still has something to send back.
     needs_drop_off: bool,
-    /// The QR code of the RMA number, if there is something to send back.
+    /// The QR code of the RMA number, if there is something to send back and the carrier has no code of its own.
     code: Option<String>,
     /// A service of an earlier version names none.
     drop_off_day: Option<NaiveDate>,
@@ -74,17 +74,19 @@ impl ReturnPage {
         // The warehouse can receive a unit that the carrier never reported.
         let is_received = timeline.iter().any(|entry| entry.step == EntryStep::Received);
         let needs_drop_off = rma.needs_drop_off() && !is_received;
+        let labels = Labels::of(&rma, needs_drop_off);
+        let has_code = needs_drop_off && labels.codes.is_empty();
         let title = page.t1("return-code-title", "rma", &rma.rma_identifier);
         Self {
             // A return can be canceled before the page is loaded again.
             is_new: is_new && rma.is_open(),
             url,
             needs_drop_off,
-            code: needs_drop_off.then(|| qr::svg(&rma.rma_identifier, &title)).flatten(),
+            code: has_code.then(|| qr::svg(&rma.rma_identifier, &title)).flatten(),
             drop_off_day: rma.drop_off_day(&page.portal),
             review_day: rma.review_day(&page.portal),
             decline_reason: rma.decline_reason(&page),
-            labels: Labels::of(&rma, needs_drop_off),
+            labels,
             steps: tracking::steps(&rma, timeline),
             problems: tracking::problems(&rma),
             items: items(&rma),
@@ -97,6 +99,11 @@ impl ReturnPage {
     /// The id of the reason why the return cannot be canceled.
     fn late_reason(&self) -> &'static str {
         late_reason(&self.rma)
+    }
+
+    /// The QR code that the carrier scans. A text that is too long for a code has none.
+    fn carrier_code(&self, code: &LabelCode) -> String {
+        qr::svg(&code.text, &self.page.t("return-label-code-title")).unwrap_or_default()
     }
 
     /// The ids of the instructions, in the order in which they are followed.
@@ -149,6 +156,27 @@ mod tests {
         assert!(!page.contains("<b>Tee"), "{page}");
         // The script says so when the page cannot be refreshed.
         assert!(page.contains("data-stale=\"Not refreshed since {time} UTC.\""), "{page}");
+    }
+
+    #[test]
+    fn the_code_of_the_carrier_takes_the_place_of_the_return_number() {
+        let mut sent = rma(&[json!({ "tracking_number": "1Z" })]);
+        sent.labels = serde_json::from_value(json!([{
+            "label_request_id": "a", "state": "bought", "tracking_number": "1Z",
+            "document": "pdf", "qr_code": "HRM|4711|<b>",
+        }]))
+        .unwrap();
+        let page = rendered(sent, false);
+        for part in [
+            "aria-label=\"The carrier’s QR code\"",
+            "href=\"/acme/returns/RMA-1/labels/a\" download",
+            "Save the label (PDF)",
+            "Tracking number 1Z",
+        ] {
+            assert!(page.contains(part), "{part} in {page}");
+        }
+        assert_eq!(page.matches("<svg").count(), 1);
+        assert!(!page.contains("QR code of the return number"), "{page}");
     }
 
     #[test]

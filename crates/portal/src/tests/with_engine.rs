@@ -130,6 +130,14 @@ async fn show(engine: Shared, rma: web::Path<String>) -> HttpResponse {
     }))
 }
 
+async fn document(request: HttpRequest) -> HttpResponse {
+    assert!(request.headers().contains_key("x-shopper-proof"));
+    HttpResponse::Ok()
+        .content_type("application/pdf")
+        .insert_header(("content-disposition", "attachment; filename=\"RMA-0-1.pdf\""))
+        .body("%PDF-1.7")
+}
+
 /// A browser. Its tabs share the cookie.
 struct Browser {
     engine: Shared,
@@ -152,6 +160,7 @@ impl Browser {
                 .route("/v1/returns/quote", web::post().to(quote))
                 .route("/v1/returns", web::post().to(create))
                 .route("/v1/returns/{rma}", web::get().to(show))
+                .route("/v1/label_requests/{id}/document", web::get().to(document))
         });
         let server = server.workers(1).bind(("127.0.0.1", 0)).unwrap();
         let url = format!("http://{}", server.addrs()[0]).parse().unwrap();
@@ -248,6 +257,18 @@ async fn two_tabs_withdraw_for_the_persons_that_they_show() {
         assert_eq!(sent["withdrawal"], json!({ "name": name, "email": "a@b.test" }));
         assert_eq!(sent["units"][0]["order_identifier"], order);
     }
+}
+
+#[actix_web::test]
+async fn a_shopper_with_a_proof_gets_the_label() {
+    let mut browser = Browser::start(&METHODS, &[unit("1", 1)]).await;
+    let path = "/acme/returns/RMA-0/labels/01980a4c-7c1e-7000-8000-000000000001";
+    assert_ne!(browser.get(path).await.0, StatusCode::OK);
+    browser.begin("Ada", "W-1").await;
+    let (status, _, file) = browser.get(path).await;
+    assert_eq!((status, file.as_str()), (StatusCode::OK, "%PDF-1.7"));
+    let (status, ..) = browser.get("/acme/returns/RMA-0/labels/1").await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
 }
 
 #[actix_web::test]
