@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use pages::api::{ApiError, Part, Query, Service};
+use pages::api::{ApiError, ApiFile, Part, Query, Service};
 use serde::{Deserialize, de::DeserializeOwned, de::IgnoredAny};
 use url::form_urlencoded;
 
@@ -49,6 +49,7 @@ pub(crate) struct Records<T> {
         alias = "entries",
         alias = "exchange_orders",
         alias = "inbound_asns",
+        alias = "label_requests",
         alias = "merchants",
         alias = "outbound_shipments",
         alias = "people",
@@ -95,6 +96,19 @@ pub(crate) async fn load<T: DeserializeOwned>(
         Some(merchant) => signed_in.api.get_for(service, merchant, path, query).await,
         None => signed_in.api.get(service, path, query).await,
     }
+}
+
+/// Loads a file of a merchant.
+pub(crate) async fn load_file(
+    signed_in: &SignedIn,
+    service: Service,
+    merchant: &str,
+    path: &str,
+) -> Result<ApiFile, ApiError> {
+    if !is_merchant_identifier(merchant) {
+        return Err(ApiError::NotFound);
+    }
+    signed_in.api.get_file(service, merchant, path).await
 }
 
 /// A record, or nothing if it does not exist.

@@ -1,6 +1,7 @@
 //! A return: units, parcels, timeline, exchange orders and the reasons why it waits.
 
 mod cancel;
+mod labels;
 mod review;
 mod timeline;
 mod units;
@@ -12,7 +13,7 @@ use api::returns::{RecordedDiscrepancy, Return};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use domain::returns::{Guarantee, GuaranteeState, Rma, RmaStatus, RmaUnit};
-use futures_util::future::join5;
+use futures_util::future::{join, join5};
 use pages::{
     api::{ApiError, Part, Service},
     path,
@@ -28,6 +29,7 @@ use crate::{
     states::Shown as _,
     table::Table,
 };
+use labels::{label_table, load_labels};
 use review::{ReviewForm, decision_text};
 use timeline::{Deliveries, Step};
 use units::{parcel_table, unit_table};
@@ -35,6 +37,7 @@ use units::{parcel_table, unit_table};
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
     app.service(show_return)
         .configure(cancel::routes)
+        .configure(labels::routes)
         .configure(review::routes)
         .configure(waive::routes);
 }
@@ -89,6 +92,7 @@ struct ReturnPage {
     waiting: Vec<(&'static str, String)>,
     units: Table,
     parcels: Table,
+    labels: Part<Table>,
     timeline: Part<(Vec<Step>, Option<String>)>,
     exchange_orders: Part<Table>,
     discrepancies: Part<Vec<RecordedDiscrepancy>>,
@@ -107,14 +111,16 @@ async fn show_return(
     let open = [("rma_identifier", identifier.as_str()), ("state", "open")];
     let timeline_path = path!("v1", "returns", identifier, "timeline");
     let timeline_page = [("limit", "200"), ("after", later.after.as_str())];
-    let (rma, timeline, deliveries, exchange_orders, discrepancies) = join5(
+    let labels = Box::pin(load_labels(&signed_in, &merchant, &identifier));
+    let parts = join5(
         load_return(&signed_in, &merchant, &identifier),
         load::<Records<_>>(&signed_in, Service::RmaEngine, own, &timeline_path, &timeline_page),
         Deliveries::load(&signed_in, &merchant, &identifier),
         load::<Records<_>>(&signed_in, Service::Exchange, own, exchange_orders::PATH, &of_return),
         load::<Records<_>>(&signed_in, Service::RmaEngine, own, "v1/discrepancies", &open),
-    )
-    .await;
+    );
+    let ((rma, timeline, deliveries, exchange_orders, discrepancies), labels) =
+        join(parts, labels).await;
     let Return { rma, send_by } = rma?;
     let currency = currency(&rma);
     let entries = timeline.iter().flat_map(|timeline| &timeline.records);
@@ -135,6 +141,7 @@ async fn show_return(
         waiting: waiting::reasons(&rma),
         units: unit_table(&rma, &merchant, currency),
         parcels: parcel_table(&rma, &page),
+        labels: Part::new(labels.map(|requests| label_table(&requests, &page)))?,
         send_by: send_by.filter(|_| !rma.has_scan()),
         timeline: Part::new(steps)?,
         exchange_orders: Part::new(exchange_orders)?,

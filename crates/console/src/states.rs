@@ -8,6 +8,7 @@ use api::{
 };
 use domain::{
     endpoint_state::EndpointState,
+    labels::LabelState,
     returns::{ExchangeStatus, GuaranteeState, ReceivingStatus, RmaStatus, TrackingStatus},
     warehouse::AsnStatus,
 };
@@ -114,6 +115,18 @@ impl Shown for GuaranteeState {
             Self::Due => "bad",
             Self::Waived => "warn",
             Self::Open => "info",
+        }
+    }
+}
+
+impl Shown for LabelState {
+    fn tone(&self) -> &'static str {
+        match self {
+            Self::Bought => "good",
+            Self::Refused => "bad",
+            Self::Requested | Self::Accepted => "info",
+            Self::Expired => "warn",
+            Self::Canceled => "",
         }
     }
 }

@@ -6,6 +6,7 @@
 pub mod api;
 pub mod assets;
 pub mod chart;
+pub mod file;
 pub mod form;
 pub mod qr;
 pub mod security;
