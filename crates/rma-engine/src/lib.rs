@@ -169,6 +169,7 @@ impl Service for App {
         consumers::start(&app, &broker, process);
         deadlines::start(&app, process, &settings.deadlines);
         idempotency::delete_expired(process, &keys);
+        labels::metrics::watch(process);
         label_documents::start_clean_up(process, &settings.labels);
         shoppers::lookups::start_clean_up(process);
         Ok((app, verifier))

@@ -1,5 +1,7 @@
 //! Requests for the labels of parcels. A transaction that locks one has locked its return before.
 
+use std::time::Duration;
+
 use diesel::OptionalExtension as _;
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
@@ -10,7 +12,7 @@ use platform::database::{DatabaseError, column, prepared, sql};
 use uuid::Uuid;
 
 use super::orders::ResourceKey;
-use super::{read, unreadable, write};
+use super::{ALL_MERCHANTS, read, unreadable, write};
 
 /// A request that is sent to the provider with this transaction.
 #[derive(Debug)]
@@ -179,6 +181,29 @@ pub(crate) async fn lock_live(
     );
     let rows: Vec<RequestRow> = prepared(query).load(conn).await?;
     rows.into_iter().map(RequestRow::read).collect()
+}
+
+platform::rows! { struct Age { milliseconds: i64 } }
+
+/// The age of the oldest request in a state, of those since a time, by the clock of the database; zero if there is none.
+pub(crate) async fn oldest_open(
+    conn: &mut AsyncPgConnection,
+    state: LabelState,
+    since: Timestamp,
+) -> Result<Duration, DatabaseError> {
+    // Ids begin with their time in milliseconds.
+    let millis = u128::try_from(since.timestamp_millis()).unwrap_or_default();
+    let query = sql(
+        format!(
+            "SELECT coalesce(extract(epoch FROM now() - ( \
+                 SELECT requested_at FROM label_requests \
+                 WHERE {ALL_MERCHANTS} AND state = $1 AND id >= $2 ORDER BY id LIMIT 1 \
+             )) * 1000, 0)::bigint AS milliseconds"
+        ),
+        (state.as_str(), Uuid::from_u128(millis << 80)),
+    );
+    let age: Age = prepared(query).get_result(conn).await?;
+    Ok(Duration::from_millis(u64::try_from(age.milliseconds).unwrap_or_default()))
 }
 
 /// A label as it is stored.

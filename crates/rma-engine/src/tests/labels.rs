@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use chrono::TimeDelta;
 use domain::erasure::ShopperErased;
-use domain::labels::{LabelMessage, MAX_DOCUMENT_BYTES};
+use domain::labels::{LabelMessage, LabelState, MAX_DOCUMENT_BYTES};
 use domain::merchant::Interface;
 use domain::message_kind::MessageKind;
 use sandbox::journal::Entry;
@@ -632,6 +632,30 @@ async fn a_label_that_comes_after_the_erasure_is_not_stored() {
     }
     assert_eq!(app.label_requests("label_url IS NOT NULL OR sealed_at IS NOT NULL").await, 0);
     assert_eq!(app.label_requests("tracking_number IS NOT NULL").await, 2);
+}
+
+#[tokio::test]
+async fn a_label_that_does_not_come_is_noticed() {
+    let app = TestApp::with_settings(&[], with_labels).await;
+    app.store("acme", &order("A", 1)).await;
+    let oldest = async |state: LabelState| {
+        let since = Clock::system().now() - TimeDelta::days(1);
+        let mut conn = app.pool.get().await.unwrap();
+        crate::store::label_requests::oldest_open(&mut conn, state, since).await.unwrap()
+    };
+    assert_eq!(oldest(LabelState::Accepted).await, Duration::ZERO);
+    app.provider_responds(&[json!({ "do": "respond", "status": 202 })]).await;
+    app.start_return(&refund_of("A", &[1])).await;
+    app.until_labels("state = 'accepted'").await;
+    let older = "UPDATE label_requests SET requested_at = requested_at - interval '20 minutes'";
+    app.change_rows(older).await;
+    assert!(oldest(LabelState::Accepted).await >= Duration::from_secs(1200));
+    assert_eq!(oldest(LabelState::Requested).await, Duration::ZERO);
+    // The label comes.
+    let request = app.newest_request().await;
+    let label = label("1Z-1")["body"].clone();
+    assert_eq!(app.post_label(&request, "label", "labels", &label).await.0, StatusCode::OK);
+    assert_eq!(oldest(LabelState::Accepted).await, Duration::ZERO);
 }
 
 #[tokio::test]
