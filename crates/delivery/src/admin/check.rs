@@ -9,6 +9,7 @@ use bytes::Bytes;
 use chrono::TimeDelta;
 use domain::access::{MerchantId, Scope};
 use domain::exchange::VariantIdentifier;
+use domain::labels::{BoughtLabel, LABEL_REQUESTED};
 use domain::merchant::{Authentication, Interface};
 use domain::message_kind::{MessageKind, MessageVersion};
 use domain::samples::{SampleEvent, sample};
@@ -27,12 +28,14 @@ use crate::Deliveries;
 use crate::attempt::{Message, Query, ResponseBody};
 use crate::endpoint::Endpoint;
 use crate::engine::Engine;
-use crate::outcome::Jitter;
+use crate::outcome::{Jitter, Outcome};
 use crate::store::{SampleRequest, insert_sample_request, new_id, record_samples};
 
 const SAMPLE_SKU: &str = "SAMPLE-SKU";
 /// The event of a sample of no particular event.
 const SAMPLE_EVENT: &str = "sample";
+/// The status of a response about a label that the provider makes later.
+const ACCEPTED: u16 = 202;
 /// A check warns of a certificate that expires within this time.
 const EXPIRY_NOTICE: TimeDelta = TimeDelta::days(30);
 const MAX_VARIANTS_BYTES: usize = 1024 * 1024;
@@ -159,7 +162,11 @@ async fn check(
     let (url, attempt, request) = match interface {
         Interface::Message(kind) => {
             let message = sample_message(merchant, (kind, resolved.message_version), event, now)?;
-            let attempt = client.deliver(&message, &resolved.endpoint, now, Jitter::draw()).await.1;
+            let mut attempt =
+                client.deliver(&message, &resolved.endpoint, now, Jitter::draw()).await.1;
+            if kind == MessageKind::LabelRequest {
+                attempt.outcome = attempt.outcome.for_kind(kind, &attempt.response);
+            }
             let request = SentRequest::of_message(&message, &attempt, has_credentials);
             (resolved.endpoint.url().clone(), attempt, request)
         }
@@ -182,9 +189,28 @@ async fn check(
             (url, attempt, SentRequest::of_variants(merchant, has_credentials))
         }
     };
+    let of_label = match event {
+        Some(event) if event.name == LABEL_REQUESTED => {
+            label_warnings(&attempt.outcome, &attempt.response)
+        }
+        _ => Vec::new(),
+    };
     let mut result = sent(interface, url, attempt, request);
+    result.warnings.extend(of_label);
     result.warnings.extend(certificate_warning(&resolved.endpoint, now));
     Ok(result)
+}
+
+/// Warns of a response to a request for a label without a label that can be used, and of parts that would be left out.
+fn label_warnings(outcome: &Outcome, response: &[u8]) -> Vec<String> {
+    match outcome {
+        Outcome::Delivered { status } if *status != ACCEPTED => {}
+        _ => return Vec::new(),
+    }
+    match BoughtLabel::from_response(response) {
+        Ok(read) => read.left_out.iter().map(|error| format!("left out: {error}")).collect(),
+        Err(invalid) => vec![format!("the response has no label that can be used: {invalid}")],
+    }
 }
 
 /// Warns of a client certificate that has expired or expires soon.
@@ -241,6 +267,24 @@ mod tests {
 
     use super::*;
     use crate::endpoint;
+
+    #[test]
+    fn a_check_of_a_label_provider_warns_of_a_label_that_cannot_be_used() {
+        let warnings = |status: u16, body: &str| {
+            label_warnings(&Outcome::Delivered { status }, body.as_bytes())
+        };
+        let label = r#"{"tracking_number":"1Z","label":"https://labels.example/1.pdf"}"#;
+        assert!(warnings(201, label).is_empty());
+        assert!(warnings(202, "").is_empty());
+        assert!(label_warnings(&Outcome::TimedOut, b"").is_empty());
+        assert!(label_warnings(&Outcome::LabelRefused, b"").is_empty());
+        let [missing]: [String; 1] = warnings(200, "{}").try_into().unwrap();
+        let expected = "the response has no label that can be used: $.tracking_number";
+        assert!(missing.starts_with(expected), "{missing}");
+        let priced = label.replace("}", r#","cost_cents":499}"#);
+        let expected = "left out: $.cost_cents: invalid (needs a currency)";
+        assert_eq!(warnings(200, &priced), [expected]);
+    }
 
     #[test]
     fn a_check_warns_of_a_certificate_that_expires() {
