@@ -2,6 +2,7 @@
 // one, the message that the merchant received has what the page showed, to the cent.
 
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { runJourneys } from "./portal_page.mjs";
 import { addMerchant, carrier, deepLink, exchangeOrder, mailBackFor, message, publish, returnsOf, setEndpoint, setMailBackCost, total } from "./portal_shop.mjs";
 
@@ -193,6 +194,26 @@ const journeys = {
     assert.equal(shipping, 695);
     assert.deepEqual(await returnsOf(order.identifier, client), []);
     await checkMessage(await portal.confirm(), refund, 695);
+  },
+
+  async "a label"(window) {
+    // A merchant of its own, because the carrier of other journeys reports its labels itself.
+    const client = await addMerchant({
+      base_url: process.env.SANDBOX_URL, appearance: { languages: ["en", "de"] }, ...mailBackFor(MAIL_BACK_COST),
+    });
+    for (const name of ["rma", "label-request"]) await setEndpoint(client.merchant, name);
+    const portal = window.at(client.merchant);
+    const order = await publish(["TRAIL-SHOE-NAVY-42"], { client });
+    await portal.find(order);
+    await portal.goOn([{ title: SHOE }]);
+    const rma = await portal.confirm();
+    const { items } = await message(rma, "rma.tracking_updated");
+    await portal.page.reload();
+    await portal.shows("return-tracking-number", { number: items[0].tracking_number });
+    const label = portal.page.getByRole("link", { name: portal.t("return-label-save", { format: "PDF" }) });
+    const [download] = await Promise.all([portal.page.waitForEvent("download"), label.click()]);
+    assert.equal(download.suggestedFilename(), `${rma}-1.pdf`);
+    assert.match(await readFile(await download.path(), "latin1"), /^%PDF-1\.4[^]*%%EOF\n$/);
   },
 
   async cancel(portal) {

@@ -5,10 +5,12 @@ import { call, eventually, token } from "./browser.mjs";
 
 const { RMA_URL, SANDBOX_URL, ORDERS_URL, MERCHANT_ID, CLIENT_ID, CLIENT_SECRET } = process.env;
 
-/** Lets the endpoint of RMA messages respond with 503, or work again. */
+/** Lets the endpoint of RMA messages respond with 503, or work again. Meanwhile labels come later: no message follows that of a return. */
 export async function setShop(isUp) {
   if (isUp) return call(`${SANDBOX_URL}/behaviour`, { method: "DELETE" });
   const steps = [{ do: "respond", status: 503, times: "always" }];
+  const later = [{ do: "respond", status: 202, times: "always" }];
+  await call(`${SANDBOX_URL}/behaviour`, { method: "PUT", body: { path: "/label_requests", steps: later } });
   return call(`${SANDBOX_URL}/behaviour`, { method: "PUT", body: { path: "/rmas", steps } });
 }
 

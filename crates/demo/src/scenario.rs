@@ -19,7 +19,6 @@ use clap::Args;
 use ctl::output::print;
 use ctl::settings::Settings;
 use domain::merchant::{Interface, ReturnPolicy};
-use domain::message_kind::MessageKind;
 use domain::returns::RmaStatus;
 use platform::{Clock, Timestamp};
 use serde_json::{Value, json};
@@ -89,9 +88,7 @@ async fn configure_merchant(context: &DemoContext) -> anyhow::Result<()> {
     });
     context.auth.patch(&merchant, &settings).await?;
     let mut secrets = Vec::new();
-    // The carrier of the demo reports its labels itself.
-    let labels = Interface::Message(MessageKind::LabelRequest);
-    for interface in Interface::all().filter(|interface| *interface != labels) {
+    for interface in Interface::all() {
         let endpoint = [&merchant[..], &["endpoints", interface.name()]].concat();
         context.auth.put(&endpoint, &json!({})).await?;
         context.auth.post(&[&endpoint[..], &["resume"]].concat(), &json!({})).await?;
@@ -162,11 +159,14 @@ impl Scenario {
         print_step(&format!("the shop places exchange order {exchange_order}"), &message)
     }
 
-    /// Reports the carrier's events.
+    /// Waits for the label, and reports the carrier's events.
     async fn track_parcel(&self, context: &mut DemoContext, rma: &str) -> anyhow::Result<()> {
-        let number = format!("1Z{}", self.started_at.timestamp_millis());
+        let (message, body) = context.rma_message("rma.tracking_updated", rma).await?;
+        let status = "PRE_TRANSIT";
+        expect_text(&body, "/items/0/package_tracking_status", status)?;
+        let number = text_at(&body, "/items/0/tracking_number");
+        print_step("the label provider creates a label", &format!("{message}, {status}"))?;
         for (event, service_event, status, step) in [
-            ("label", "rma.tracking_updated", "PRE_TRANSIT", "the carrier creates a label"),
             ("accepted", "rma.dropped_off", "ACCEPTED", "the shopper drops the parcel off"),
             ("in_transit", "rma.in_transit", "TRANSIT", "the carrier scans the parcel"),
         ] {

@@ -12,6 +12,7 @@ pub mod signature;
 mod catalogue;
 mod control;
 mod interface;
+mod label;
 mod merchant;
 mod response;
 mod server;

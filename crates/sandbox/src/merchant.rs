@@ -13,6 +13,7 @@ use crate::behaviour::{Action, DueStep};
 use crate::catalogue::{public_url, variants};
 use crate::interface::Interface;
 use crate::journal::ReceivedRequest;
+use crate::label::label;
 use crate::response::{self, ConnectionHandle, message};
 use crate::signature::{SignatureHeaders, SignatureStatus};
 use crate::tokens::Tokens;
@@ -84,24 +85,6 @@ fn exchange_order(body: &[u8]) -> (StatusCode, Value) {
             (StatusCode::UNPROCESSABLE_ENTITY, response)
         }
     }
-}
-
-/// Labels are idempotent: the tracking number depends only on the request. A cancellation is accepted.
-fn label(body: &[u8]) -> (StatusCode, Value) {
-    let message: Value = serde_json::from_slice(body).unwrap_or_default();
-    let id = message.get("label_request_id").and_then(Value::as_str).unwrap_or("sample");
-    if message.get("units").is_none() {
-        return (StatusCode::OK, json!({"message": "received"}));
-    }
-    let label = json!({
-        "tracking_number": format!("SANDBOX-{}", id.replace('-', "").to_uppercase()),
-        "carrier": "Sandbox",
-        "service": "Ground",
-        "label": format!("https://labels.sandbox.example/{id}.pdf"),
-        "cost_cents": 499,
-        "currency": "USD",
-    });
-    (StatusCode::CREATED, label)
 }
 
 /// Whether an `expire_token` step is fulfilled: the token was issued after the rule was set.

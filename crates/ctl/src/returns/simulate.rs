@@ -14,7 +14,7 @@ use serde::Deserialize as _;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use self::events::{receive, refund, report_carrier_event, wait_for_refund};
+use self::events::{provider_label, receive, refund, report_carrier_event, wait_for_refund};
 use crate::api_client::ApiClient;
 use crate::delivery_services::is_not_found;
 use crate::output::{Format, command, count, items, print, text_at};
@@ -41,7 +41,7 @@ pub(crate) struct Simulate {
     /// Continue this return, for example one of the portal, instead of creating one
     #[arg(long, value_name = "RMA", conflicts_with_all = ["order", "reason"])]
     rma: Option<String>,
-    /// URL of the label that the carrier sends
+    /// URL of the label that the carrier sends, in place of that of a label provider
     #[arg(long, value_name = "URL")]
     label_url: Option<String>,
     /// Pause before each event, to watch the pages of shopper and merchant
@@ -62,10 +62,19 @@ impl Simulate {
         let id = rma.rma_identifier.as_str();
         report(&format!("{id} {text}"))?;
         let is_sent_back = rma.return_method != ReturnMethod::CustomerKeep;
-        for (event, text) in CARRIER_EVENTS.into_iter().filter(|_| is_sent_back) {
+        let label = match &self.label_url {
+            None if is_sent_back => provider_label(client, id).await?,
+            _ => None,
+        };
+        if label.is_some() {
+            report(&format!("{id} has a label of the label provider: rma.tracking_updated"))?;
+        }
+        let number = label.clone().unwrap_or_else(|| format!("SIM-{id}"));
+        let is_left = |event: &str| is_sent_back && (event != "label" || label.is_none());
+        for (event, text) in CARRIER_EVENTS.into_iter().filter(|(event, _)| is_left(event)) {
             sleep(self.pause).await;
             let label_url = self.label_url.as_deref().filter(|_| event == "label");
-            report_carrier_event(client, id, event, label_url).await?;
+            report_carrier_event(client, (id, &number), event, label_url).await?;
             report(&format!("{id} {text}"))?;
         }
         if rma.managed_receiving && is_sent_back {

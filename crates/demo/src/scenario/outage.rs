@@ -36,7 +36,12 @@ async fn leave_dead_letter(context: &mut DemoContext, rma: &str) -> anyhow::Resu
     print_step("the shop is up again; this message waits for you in the console", "-")
 }
 
+/// Lets the endpoint of RMA messages fail. The label provider makes labels later, so that no message follows that of the
+/// return.
 async fn take_shop_down(context: &DemoContext) -> anyhow::Result<()> {
+    let later = json!({ "path": MessageKind::LabelRequest.default_path(),
+        "steps": [{ "do": "respond", "status": 202, "times": "always" }] });
+    context.inbox.configure("behaviour", &later).await?;
     let failing = json!({ "path": MessageKind::Rma.default_path(),
         "steps": [{ "do": "respond", "status": 503, "times": "always" }] });
     context.inbox.configure("behaviour", &failing).await

@@ -9,18 +9,37 @@ use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 
 use crate::api_client::ApiClient;
+use crate::output::text_at;
 
 /// Limit for the refund to get from the order intake to the return.
 const REFUND_TIMEOUT: Duration = Duration::from_secs(30);
+/// Limit for the label to come. Afterwards the carrier reports one.
+const LABEL_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The tracking number of the label that the merchant's label provider made, if it has one that responds.
+pub(super) async fn provider_label(
+    client: &ApiClient,
+    rma: &str,
+) -> anyhow::Result<Option<String>> {
+    let started_at = Instant::now();
+    let query = [("rma_identifier", rma)];
+    loop {
+        let found = client.search(&["v1", "label_requests"], &query).await?;
+        match text_at(&found, "/label_requests/0/state").as_str() {
+            "bought" => return Ok(Some(text_at(&found, "/label_requests/0/tracking_number"))),
+            "requested" if started_at.elapsed() < LABEL_TIMEOUT => sleep(POLL_INTERVAL).await,
+            _ => return Ok(None),
+        }
+    }
+}
 
 pub(super) async fn report_carrier_event(
     client: &ApiClient,
-    rma: &str,
+    (rma, tracking_number): (&str, &str),
     event: &str,
     label_url: Option<&str>,
 ) -> anyhow::Result<()> {
-    let tracking_number = format!("SIM-{rma}");
     let mut report = json!({
         "event_identifier": format!("{tracking_number}-{event}"), "event": event,
         "rma_identifier": rma, "tracking_number": tracking_number,
