@@ -8,6 +8,7 @@ mod label_file;
 mod labels;
 mod list;
 mod model;
+mod renew;
 mod show;
 mod timeline;
 mod tracking;
@@ -29,6 +30,7 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
         .service(cancel::show_cancel)
         .service(cancel::cancel)
         .service(label_file::show_label)
+        .service(renew::renew_labels)
         .service(show::show_return);
 }
 

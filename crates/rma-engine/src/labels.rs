@@ -6,6 +6,7 @@
 //!
 //! See docs/decisions/label-requests.md.
 
+pub(crate) mod expiry;
 pub(crate) mod metrics;
 pub(crate) mod requests;
 pub(crate) mod responses;

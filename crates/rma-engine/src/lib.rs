@@ -170,6 +170,7 @@ impl Service for App {
         deadlines::start(&app, process, &settings.deadlines);
         idempotency::delete_expired(process, &keys);
         labels::metrics::watch(process);
+        labels::expiry::start(process);
         label_documents::start_clean_up(process, &settings.labels);
         shoppers::lookups::start_clean_up(process);
         Ok((app, verifier))

@@ -37,6 +37,7 @@ pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
         .service(label_requests::refuse_label)
         .service(label_requests::retry_label_request)
         .service(label_requests::cancel_label_request)
+        .service(label_requests::renew_labels)
         .service(discrepancies::list_discrepancies)
         .service(discrepancies::resolve_discrepancy)
         .configure(messaging::routes);

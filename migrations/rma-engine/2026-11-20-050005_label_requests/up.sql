@@ -22,6 +22,8 @@ CREATE TABLE label_requests (
     cost_cents BIGINT,
     currency TEXT,
     expires_at TIMESTAMPTZ,
+    -- The same time, until it is known whether the label was used.
+    expiry_due_at TIMESTAMPTZ,
     -- A label that came as a document, and the code that the carrier scans: both sealed for this request.
     document BYTEA STORAGE EXTERNAL,
     document_format TEXT COLLATE "C",
@@ -48,6 +50,8 @@ CREATE TABLE label_requests (
 CREATE UNIQUE INDEX label_requests_live ON label_requests (rma_identifier, merchant, parcel)
     WHERE state IN ('requested', 'accepted', 'bought');
 CREATE INDEX label_requests_by_return ON label_requests (rma_identifier, id);
+CREATE INDEX label_requests_expiry ON label_requests (expiry_due_at)
+    WHERE state = 'bought' AND expiry_due_at IS NOT NULL;
 -- For the removal of documents and codes after their retention.
 CREATE INDEX label_requests_sealed_at ON label_requests (sealed_at) WHERE sealed_at IS NOT NULL;
 -- Created last, as that of returns: while the table is empty, PostgreSQL takes the newest index that it can use.

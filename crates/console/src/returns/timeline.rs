@@ -150,6 +150,7 @@ fn headline(event: &str, detail: &Value) -> String {
         ("label undeliverable", _) => "The request for a label could not be delivered",
         ("label requested", _) => "A label was requested again",
         ("label canceled", _) => "The label was canceled",
+        ("label expired", _) => "The label expired before the parcel was handed over",
         ("receiving closed", _) => "Receiving was closed",
         ("refund assigned", _) => "A refund was assigned to this return",
         (event, _) => {

@@ -16,6 +16,10 @@ pub(super) struct Labels {
     pub(super) refusals: Vec<&'static str>,
     /// The id of the text about a label that is not there yet.
     pub(super) waiting: Option<&'static str>,
+    /// The id of the text about labels that have expired.
+    pub(super) expired: Option<&'static str>,
+    /// Whether the shopper can request them again.
+    pub(super) is_renewable: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +66,9 @@ impl Labels {
             }
         }
         labels.refusals = refusals(&rma.labels);
+        let mut expired = rma.labels.iter().filter(|it| it.state == LabelState::Expired).peekable();
+        labels.expired = expired.peek().map(|_| "return-label-expired");
+        labels.is_renewable = expired.any(|it| it.is_renewable);
         labels.waiting = labels.waiting_for(rma);
         labels
     }
@@ -72,8 +79,9 @@ impl Labels {
             return Some("return-label-made");
         }
         let has_label = !self.links.is_empty() || !self.files.is_empty() || !self.codes.is_empty();
+        let has_ended = !self.refusals.is_empty() || self.expired.is_some();
         // A drop-off without a box can do without a label.
-        let can_wait = !has_label && self.refusals.is_empty() && rma.return_method == "mail-back";
+        let can_wait = !has_label && !has_ended && rma.return_method == "mail-back";
         can_wait.then_some("return-label-waits")
     }
 }
@@ -166,6 +174,22 @@ mod tests {
         let mut on_its_way = rma(&[json!({})]);
         on_its_way.labels = serde_json::from_value(refused).unwrap();
         assert_eq!(Labels::of(&on_its_way, false), Labels::default());
+    }
+
+    #[test]
+    fn an_expired_label_can_be_requested_again() {
+        let of = |requests: Value| {
+            let mut waiting = rma(&[json!({})]);
+            waiting.labels = serde_json::from_value(requests).unwrap();
+            let Labels { waiting, expired, is_renewable, .. } = Labels::of(&waiting, true);
+            (waiting, expired.is_some(), is_renewable)
+        };
+        let expired =
+            |is_renewable: bool| json!({ "state": "expired", "is_renewable": is_renewable });
+        assert_eq!(of(json!([expired(false)])), (None, true, false));
+        assert_eq!(of(json!([expired(false), expired(true)])), (None, true, true));
+        let requested = json!([expired(true), { "state": "requested" }]);
+        assert_eq!(of(requested), (Some("return-label-made"), true, true));
     }
 
     #[test]

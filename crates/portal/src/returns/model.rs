@@ -50,6 +50,9 @@ pub(crate) struct LabelRequest {
     pub(crate) document: Option<LabelFormat>,
     /// The text of the code that the carrier scans.
     pub(crate) qr_code: Option<String>,
+    /// Whether the shopper can request an expired label again.
+    #[serde(default)]
+    pub(crate) is_renewable: bool,
     /// The reason why no label is possible.
     pub(crate) refusal: Option<RefusalReason>,
 }

@@ -34,6 +34,8 @@ struct Engine {
     keys: Vec<String>,
     /// Whether the shop has canceled the returns.
     is_canceled: bool,
+    /// The returns whose labels were requested again.
+    renewed: Vec<String>,
 }
 
 type Shared = web::Data<Mutex<Engine>>;
@@ -138,6 +140,11 @@ async fn document(request: HttpRequest) -> HttpResponse {
         .body("%PDF-1.7")
 }
 
+async fn renew(engine: Shared, rma: web::Path<String>) -> HttpResponse {
+    engine.lock().unwrap().renewed.push(rma.into_inner());
+    HttpResponse::Ok().json(json!({}))
+}
+
 /// A browser. Its tabs share the cookie.
 struct Browser {
     engine: Shared,
@@ -160,6 +167,7 @@ impl Browser {
                 .route("/v1/returns/quote", web::post().to(quote))
                 .route("/v1/returns", web::post().to(create))
                 .route("/v1/returns/{rma}", web::get().to(show))
+                .route("/v1/returns/{rma}/labels", web::post().to(renew))
                 .route("/v1/label_requests/{id}/document", web::get().to(document))
         });
         let server = server.workers(1).bind(("127.0.0.1", 0)).unwrap();
@@ -269,6 +277,10 @@ async fn a_shopper_with_a_proof_gets_the_label() {
     assert_eq!((status, file.as_str()), (StatusCode::OK, "%PDF-1.7"));
     let (status, ..) = browser.get("/acme/returns/RMA-0/labels/1").await;
     assert_eq!(status, StatusCode::NOT_FOUND);
+    let request = TestRequest::post().uri("/acme/returns/RMA-0/labels");
+    let (status, location, _) = browser.send(request).await;
+    assert_eq!((status, location.as_str()), (StatusCode::SEE_OTHER, "/acme/returns/RMA-0"));
+    assert_eq!(browser.engine.lock().unwrap().renewed, ["RMA-0"]);
 }
 
 #[actix_web::test]

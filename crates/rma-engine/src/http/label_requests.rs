@@ -11,15 +11,19 @@ use platform::Problem;
 use platform::http::{ErrorBody, Json, ListOrder, PageLimit, Query, Sequential, json_response};
 use platform::idempotency::KeyHeader;
 use platform::identity::Caller;
+use platform::shopper_proof::Requester;
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::{budgeted_response, idempotency_key, merchant_of, reject_portal};
+use super::{
+    budgeted_response, idempotency_key, merchant_of, merchant_or_shopper, reject_portal, returns,
+};
 use crate::App;
 use crate::labels::requests::{self, LabelRequestDetails, LabelRequests};
 use crate::labels::responses::Response;
-use crate::labels::retries::{self, Asked};
+use crate::labels::retries::{self, Asked, MAX_REQUESTS_OF_SHOPPER};
+use crate::shoppers::view::ReturnView;
 use crate::store::label_request_search::LabelRequestSearch;
 
 /// Scopes that read label requests.
@@ -235,6 +239,43 @@ pub(crate) async fn retry_label_request(
     let asked = Asked { by: caller.actor(), note: note.as_deref() };
     let response = retries::retry(&app, &merchant, id.into_inner(), asked, key.as_ref()).await?;
     Ok(json_response(StatusCode::OK, response))
+}
+
+/// Request expired labels again
+///
+/// Makes a new label request for each parcel of a return whose label expired before the parcel was handed over. A shopper
+/// can do so until a parcel has had three requests. Without an expired label nothing changes.
+#[utoipa::path(
+    tag = "labels", security(("bearer" = ["returns"]), ("bearer" = ["shopper"])),
+    params(
+        ("rma_identifier" = String, Path),
+        ("X-Service-Id" = Option<String>, Header),
+        ("X-Shopper-Proof" = Option<String>, Header),
+    ),
+    responses(
+        (status = 200, description = "The return", body = ReturnView),
+        (status = 409, description = "The merchant has no endpoint for label requests any more", body = ErrorBody),
+    ),
+)]
+#[post("/v1/returns/{rma_identifier}/labels")]
+pub(crate) async fn renew_labels(
+    app: web::Data<App>,
+    requester: Requester,
+    rma_identifier: web::Path<String>,
+) -> Result<web::Json<ReturnView>, Problem> {
+    let (merchant, shopper) = merchant_or_shopper(&app, &requester, &[Scope::Returns])?;
+    let most = match shopper {
+        Some(_) => MAX_REQUESTS_OF_SHOPPER,
+        None => {
+            reject_portal(&requester.caller)?;
+            usize::MAX
+        }
+    };
+    // Returns of others do not exist for a shopper.
+    returns::view(&app, &merchant, &rma_identifier, shopper).await?;
+    let actor = requester.actor(shopper);
+    retries::renew(&app, &merchant, &rma_identifier, actor, most).await?;
+    Ok(web::Json(returns::view(&app, &merchant, &rma_identifier, shopper).await?))
 }
 
 /// Cancel a label request

@@ -6,7 +6,7 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use domain::access::Scope;
 use domain::json::{Digest, Document, Object, array, object, parsed, read_fields, text};
-use domain::merchant::ReturnPolicy;
+use domain::merchant::{Merchant, ReturnPolicy};
 use domain::returns::{MAX_UNITS, ReturnRequest, UnitId};
 use platform::Problem;
 use platform::http::{ErrorBody, Json, Sequential, json_response, request_id};
@@ -190,14 +190,24 @@ pub(crate) async fn show_return(
     head: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     let (merchant, shopper) = merchant_or_shopper(&app, &requester, &READERS)?;
+    let view = view(&app, &merchant, &rma_identifier, shopper).await?;
+    budgeted_response(&head, &view)
+}
+
+/// The return as the caller may see it, with its labels.
+pub(super) async fn view(
+    app: &App,
+    merchant: &Merchant,
+    rma_identifier: &str,
+    shopper: Option<&ProvenOrders>,
+) -> Result<ReturnView, Error> {
     let mut conn = app.pool.get().await?;
-    let rma = returns::find(&mut conn, &merchant, &rma_identifier, shopper).await?;
+    let rma = returns::find(&mut conn, merchant, rma_identifier, shopper).await?;
     let labels = match shopper {
         Some(_) => ReturnLabels::load(&mut conn, &app.sealer, &rma).await?,
         None => ReturnLabels::default(),
     };
-    let view = ReturnView::new(rma, Some(&merchant), shopper).with_labels(labels);
-    budgeted_response(&head, &view)
+    Ok(ReturnView::new(rma, Some(merchant), shopper).with_labels(labels))
 }
 
 /// Cancel a return or some of its units

@@ -18,6 +18,10 @@ use crate::error::Error;
 use crate::return_changes::ReturnChanges;
 use crate::store::label_requests::{self, LabelRequest};
 use crate::store::orders::{self, RowLock};
+use crate::store::returns;
+
+/// Requests for a parcel after which its shopper gets no further label without the merchant: each may cost money.
+pub(crate) const MAX_REQUESTS_OF_SHOPPER: usize = 3;
 
 /// The person or client that asks for a change, and the reason.
 #[derive(Debug, Clone, Copy)]
@@ -44,6 +48,37 @@ pub(crate) async fn retry(
                 requests::show(conn, &app.sealer, Some(&merchant.identifier), new).await
             })
             .await
+        })
+        .await
+}
+
+/// Requests the labels of a return again that have expired, but none for a parcel that has had `most` requests.
+#[tracing::instrument(skip_all, fields(rma.id = rma_identifier))]
+pub(crate) async fn renew(
+    app: &App,
+    merchant: &Merchant,
+    rma_identifier: &str,
+    by: &str,
+    most: usize,
+) -> Result<(), Error> {
+    let id = &merchant.identifier;
+    app.pool
+        .transaction_of(id.as_str(), async |conn| {
+            let now = app.clock.now();
+            let rma = returns::lock(conn, id, rma_identifier).await?;
+            let rma = rma.ok_or_else(|| Error::NoReturn(rma_identifier.to_owned()))?;
+            let expired = label_requests::expired(conn, key(&rma)).await?;
+            for (request, number) in expired {
+                if number >= most {
+                    continue;
+                }
+                let asked = Asked { by, note: None };
+                match request_again(app, conn, merchant, request, asked, now).await {
+                    Ok(_) | Err(Error::NoLabelNeeded { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(())
         })
         .await
 }

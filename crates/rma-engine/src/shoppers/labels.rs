@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::error::Error;
 use crate::labels::requests::qr_code;
+use crate::labels::retries::MAX_REQUESTS_OF_SHOPPER;
 use crate::store::label_request_search::{LabelRequestSearch, search};
 
 /// Far above the parcels and retries of a return.
@@ -33,6 +34,8 @@ pub(crate) struct ShopperLabel {
     /// The text of the QR code that the carrier scans on the shopper's screen.
     #[serde(skip_serializing_if = "Option::is_none")]
     qr_code: Option<String>,
+    /// Whether the shopper can request an expired label again.
+    is_renewable: bool,
     /// The reason why no label is possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<RefusalReason>,
@@ -66,7 +69,10 @@ impl ReturnLabels {
         let mut shown = Vec::new();
         for request in newest.into_values() {
             let qr_code = qr_code(conn, sealer, request).await?;
-            shown.push(ShopperLabel::new(request, qr_code));
+            let of_parcel = requests.iter().filter(|it| it.parcel == request.parcel).count();
+            let is_renewable =
+                request.state == LabelState::Expired && of_parcel < MAX_REQUESTS_OF_SHOPPER;
+            shown.push(ShopperLabel { is_renewable, ..ShopperLabel::new(request, qr_code) });
         }
         Ok(Self { requests, shown })
     }
@@ -89,6 +95,7 @@ impl ShopperLabel {
             tracking_number: request.tracking_number.clone(),
             document: request.document,
             qr_code,
+            is_renewable: false,
             refusal: request.refusal,
         }
     }

@@ -306,7 +306,7 @@ pub(crate) async fn buy(
     let statement = sql(
         "UPDATE label_requests SET state = 'bought', updated_at = $3, detail = NULL, \
              undeliverable_since = NULL, tracking_number = $4, carrier = $5, service = $6, \
-             label_url = $7, cost_cents = $8, currency = $9, expires_at = $10, \
+             label_url = $7, cost_cents = $8, currency = $9, expires_at = $10, expiry_due_at = $10, \
              document = $11, document_format = $12, qr_code = $13, sealed_at = $14 \
          WHERE merchant = $1 AND id = $2",
         (
@@ -369,6 +369,83 @@ pub(crate) async fn cancel(
              WHERE merchant = $1 AND id = $2"
         ),
         (request.merchant.as_str(), request.id, now, cancellation),
+    );
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+platform::rows! {
+    struct DueRow {
+        merchant: String,
+        id: Uuid,
+    }
+}
+
+/// Labels that have expired, and of which it is not known whether they were used; those that expired first.
+pub(crate) async fn due_to_expire(
+    conn: &mut AsyncPgConnection,
+    now: Timestamp,
+    most: i64,
+) -> Result<Vec<(MerchantId, Uuid)>, DatabaseError> {
+    let query = sql(
+        "SELECT merchant, id FROM label_requests \
+         WHERE state = 'bought' AND expiry_due_at <= $1 ORDER BY expiry_due_at LIMIT $2",
+        (now, most),
+    );
+    let rows: Vec<DueRow> = prepared(query).load(conn).await?;
+    rows.into_iter().map(|row| Ok((row.merchant.parse().map_err(unreadable)?, row.id))).collect()
+}
+
+platform::rows! {
+    struct ExpiredRow {
+        id: Uuid,
+        requests: i64,
+    }
+}
+
+/// The newest request of each parcel of a return, if its label has expired, with the number of requests for the parcel.
+pub(crate) async fn expired(
+    conn: &mut AsyncPgConnection,
+    (merchant, rma_identifier): ResourceKey<'_>,
+) -> Result<Vec<(Uuid, usize)>, DatabaseError> {
+    let query = sql(
+        "SELECT id, requests FROM ( \
+             SELECT id, state, row_number() OVER (PARTITION BY parcel ORDER BY id DESC) AS place, \
+                 count(*) OVER (PARTITION BY parcel) AS requests \
+             FROM label_requests WHERE rma_identifier = $2 AND (merchant = $1) IS TRUE \
+         ) AS own WHERE place = 1 AND state = 'expired' ORDER BY id",
+        (merchant, rma_identifier),
+    );
+    let rows: Vec<ExpiredRow> = prepared(query).load(conn).await?;
+    let number = |requests: i64| usize::try_from(requests).unwrap_or(usize::MAX);
+    Ok(rows.into_iter().map(|row| (row.id, number(row.requests))).collect())
+}
+
+/// Records that a label was used before it expired.
+pub(crate) async fn keep(
+    conn: &mut AsyncPgConnection,
+    request: &LabelRequest,
+) -> Result<(), DatabaseError> {
+    let statement = sql(
+        "UPDATE label_requests SET expiry_due_at = NULL WHERE merchant = $1 AND id = $2",
+        (request.merchant.as_str(), request.id),
+    );
+    prepared(statement).execute(conn).await?;
+    Ok(())
+}
+
+/// Records that a label has expired.
+pub(crate) async fn expire(
+    conn: &mut AsyncPgConnection,
+    request: &LabelRequest,
+    now: Timestamp,
+) -> Result<(), DatabaseError> {
+    let statement = sql(
+        format!(
+            "UPDATE label_requests SET state = 'expired', updated_at = $3, {UNSEALED} \
+             WHERE merchant = $1 AND id = $2"
+        ),
+        (request.merchant.as_str(), request.id, now),
     );
     prepared(statement).execute(conn).await?;
     Ok(())

@@ -64,7 +64,7 @@ impl TestApp {
     }
 
     /// The events of these requests, with the tracking number and the reason of a cancellation.
-    async fn label_events(&self) -> Vec<String> {
+    pub(super) async fn label_events(&self) -> Vec<String> {
         let event = |entry: Entry| match serde_json::from_value(entry.body).unwrap() {
             LabelMessage::Requested(_) => "requested".to_owned(),
             LabelMessage::Canceled(it) => {
@@ -632,6 +632,44 @@ async fn a_label_that_comes_after_the_erasure_is_not_stored() {
     }
     assert_eq!(app.label_requests("label_url IS NOT NULL OR sealed_at IS NOT NULL").await, 0);
     assert_eq!(app.label_requests("tracking_number IS NOT NULL").await, 2);
+}
+
+#[tokio::test]
+async fn a_label_that_is_not_used_expires() {
+    let app = TestApp::with_provider().await;
+    let expiring = |tracking_number: &str| {
+        let mut label = document(tracking_number);
+        label["body"]["expires_at"] = json!("2099-01-01T00:00:00Z");
+        label
+    };
+    app.provider_responds(&[expiring("1Z-1"), expiring("1Z-2"), label("1Z-3")]).await;
+    let first = app.start_return(&refund_of("A", &[1])).await;
+    app.until_labels("tracking_number = '1Z-1'").await;
+    let second = app.start_return(&refund_of("A", &[2])).await;
+    app.until_labels("tracking_number = '1Z-2'").await;
+    // The parcel of the second return is on its way.
+    let scan = report("1", "in_transit", Some(&second), Some("1Z-2"));
+    assert_eq!(app.carrier(&scan).await.0, StatusCode::OK);
+    let ages = "UPDATE label_requests SET expiry_due_at = now() WHERE merchant = 'acme'";
+    app.change_rows(ages).await;
+    for _again in 0..2 {
+        let now = Clock::system().now();
+        crate::labels::expiry::expire_due(&app.pool, now).await.unwrap();
+    }
+    let expired = "state = 'expired' AND tracking_number = '1Z-1' AND sealed_at IS NULL";
+    assert_eq!(app.label_requests(expired).await, 1);
+    let used = "state = 'bought' AND tracking_number = '1Z-2' AND sealed_at IS NOT NULL";
+    assert_eq!(app.label_requests(used).await, 1);
+    let (_, timeline) = app.get(&format!("/v1/returns/{first}/timeline"), "acme").await;
+    let entries = timeline["entries"].as_array().unwrap();
+    assert_eq!(entries.iter().filter(|it| it["event"] == "label expired").count(), 1);
+    // It needs no cancellation, and another one comes only if a person asks for it.
+    assert_eq!(app.label_events().await, ["requested"; 2]);
+    let (_, listed) = app.get("/v1/label_requests?state=expired", "acme").await;
+    let request = &listed["label_requests"][0];
+    assert_eq!(app.post_label(request, "retry", "returns", &json!({})).await.0, StatusCode::OK);
+    app.until_labels("state = 'bought' AND tracking_number = '1Z-3'").await;
+    assert_eq!(app.show(&first).await["units"][0]["tracking_number"], "1Z-3");
 }
 
 #[tokio::test]

@@ -19,7 +19,8 @@ async fn a_shopper_sees_whether_there_is_a_label_and_why_not() {
     let id = &refused["label_request_id"];
     // The words of the provider are for staff.
     let expected = json!([
-        { "label_request_id": id, "parcel": 1, "state": "refused", "refusal": "too_heavy" }
+        { "label_request_id": id, "parcel": 1, "state": "refused", "refusal": "too_heavy",
+          "is_renewable": false }
     ]);
     assert_eq!(shown["labels"], expected);
     let (_, listed) = get(&app, "/v1/returns?order_identifier=A", &own).await;
@@ -96,4 +97,39 @@ async fn a_shopper_gets_the_label_as_a_file() {
     let rival = app.issuer.token(Some("rival"), "returns");
     let response = app.service.request(Method::GET, &path, &rival).send().await.unwrap();
     assert_eq!(response.status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_shopper_requests_an_expired_label_again_twice() {
+    let app = start(with_labels).await;
+    for name in ["A", "B"] {
+        app.store("acme", &adas_order(name, 1)).await;
+    }
+    let (own, other) = (proof(&app, "A", false), proof(&app, "B", false));
+    app.provider_responds(&[label("1Z-1"), label("1Z-2"), label("1Z-3")]).await;
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    let path = format!("/v1/returns/{rma}/labels");
+    for number in 1..=3 {
+        app.until_labels(&format!("state = 'bought' AND tracking_number = '1Z-{number}'")).await;
+        // Nothing has expired, so nothing changes.
+        let (status, shown) = post(&app, &path, &own, &json!({})).await;
+        assert_eq!((status, &shown["labels"][0]["state"]), (StatusCode::OK, &json!("bought")));
+        let expire = "UPDATE label_requests SET state = 'expired' \
+                      WHERE merchant = 'acme' AND state = 'bought'";
+        app.change_rows(expire).await;
+        let (_, shown) = get(&app, &format!("/v1/returns/{rma}"), &own).await;
+        let shown = &shown["labels"][0];
+        assert_eq!(
+            (&shown["state"], &shown["is_renewable"]),
+            (&json!("expired"), &json!(number < 3))
+        );
+        assert_eq!(post(&app, &path, &other, &json!({})).await.0, StatusCode::NOT_FOUND);
+        let (status, shown) = post(&app, &path, &own, &json!({})).await;
+        let is_expired = shown["labels"][0]["state"] == "expired";
+        assert_eq!((status, is_expired), (StatusCode::OK, number == 3), "{shown}");
+    }
+    // The merchant decides about a further one.
+    let (status, _) = app.post(&path, "acme", &json!({})).await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(app.label_events().await, ["requested"; 4]);
 }
