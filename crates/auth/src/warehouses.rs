@@ -67,6 +67,11 @@ pub(crate) async fn set(
         if !exists && merchant.warehouses.len() >= MAX_WAREHOUSES {
             return Err(Error::TooManyWarehouses(merchant.identifier.clone()));
         }
+        if warehouse.settings.receives_returns {
+            for other in merchant.warehouses.values_mut() {
+                other.settings.receives_returns = false;
+            }
+        }
         let detail = json!({ "identifier": identifier, "warehouse": warehouse });
         merchant.warehouses.insert(identifier.clone(), warehouse.clone());
         Ok(((), detail))

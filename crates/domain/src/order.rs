@@ -27,6 +27,7 @@ mod stored;
 mod sums;
 
 pub use address::Address;
+pub(crate) use address::country_code;
 pub use customer::{CUSTOMER_ALIAS, Customer};
 pub use limits::{MAX_LINES, MAX_ORDER_UNITS, MAX_ORDERS};
 pub use line::OrderLine;

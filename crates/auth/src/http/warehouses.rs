@@ -58,11 +58,12 @@ pub(crate) async fn show_warehouse(
 
 /// Create or replace a warehouse
 ///
-/// Reports of shipments can name the warehouse, and then take its identifiers and its address.
+/// Reports of shipments can name the warehouse, and then take its identifiers and its address. Labels of returned parcels
+/// have the address of the warehouse that receives returns, of which there is one at most.
 #[utoipa::path(
     tag = "warehouses", security(("bearer" = ["manage"]), ("bearer" = ["operator"])),
     params(("merchant" = String, Path), ("identifier" = String, Path, example = "reno"), ("If-Match" = Option<String>, Header, description = "The `version` of the merchant that the caller has read"), ("If-None-Match" = Option<String>, Header, description = "`*` creates only: a warehouse that exists is not replaced")),
-    request_body(content = Warehouse, example = json!({ "external_identifier": "DC-7", "address": { "name": "Dock 7", "street": "7 Dock Street", "city": "Reno", "state": "NV", "zip": "89501" }, "settings": { "stock_transfer_identifier": "STO-7" } })),
+    request_body(content = Warehouse, example = json!({ "external_identifier": "DC-7", "address": { "name": "Dock 7", "street": "7 Dock Street", "city": "Reno", "state": "NV", "zip": "89501" }, "settings": { "stock_transfer_identifier": "STO-7", "country_code": "US", "receives_returns": true } })),
     responses(
         (status = 200, body = WarehouseView),
         (status = 409, description = "The merchant has 200 warehouses", body = ErrorBody),

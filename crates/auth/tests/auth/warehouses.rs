@@ -45,6 +45,36 @@ async fn a_warehouse_is_set_listed_published_and_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn one_warehouse_receives_returns() {
+    let app = TestApp::start().await;
+    app.create_merchant("acme").await;
+    let mut receiving = reno();
+    receiving["settings"] = json!({ "country_code": "US", "receives_returns": true });
+    let oslo = format!("{WAREHOUSES}/oslo");
+    for path in [RENO, &oslo] {
+        let (status, set) = app.call(Method::PUT, path, Some(receiving.clone())).await;
+        assert_eq!(status, StatusCode::OK, "{set}");
+        assert_eq!(set["settings"]["receives_returns"], true);
+    }
+    let (_, first) = app.call(Method::GET, RENO, None).await;
+    assert_eq!(
+        first["settings"],
+        json!({ "stock_transfer_identifier": null, "country_code": "US" })
+    );
+    // A label needs the whole address.
+    receiving["settings"]["country_code"] = Value::Null;
+    let mut nowhere = json!({ "settings": { "country_code": "US", "receives_returns": true } });
+    for incomplete in [&receiving, &nowhere] {
+        let (status, body) = app.call(Method::PUT, RENO, Some(incomplete.clone())).await;
+        assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{body}");
+        assert_eq!(invalid_fields(&body), ["$.settings"]);
+    }
+    nowhere["settings"] = json!({ "country_code": "U1", "receives_returns": null });
+    let (_, body) = app.call(Method::PUT, RENO, Some(nowhere)).await;
+    assert_eq!(invalid_fields(&body), ["$.settings.country_code", "$.settings.receives_returns"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn invalid_warehouses_are_rejected() {
     let app = TestApp::start().await;
     app.create_merchant("acme").await;

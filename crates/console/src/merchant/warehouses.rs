@@ -22,9 +22,9 @@ use crate::{
     changes::{self, Change},
     confirm::ConfirmPage,
     error::sentence,
-    form::{Form, Input, null_if_empty},
+    form::{Form, Input, Kind, null_if_empty},
     html, html_with,
-    markup::{button, or_dash, row, text, text_or_dash},
+    markup::{badge, button, or_dash, row, text, text_or_dash},
     record_list::Records,
     rejected,
     table::Table,
@@ -49,6 +49,18 @@ const INPUTS: &[Input] = &[
     Input::text("city", "City").at("address.city"),
     Input::text("state", "State").at("address.state"),
     Input::text("zip", "ZIP code").at("address.zip"),
+    Input::text("country_code", "Country code")
+        .at("settings.country_code")
+        .hint("For labels, for example US."),
+    Input::new(
+        "receives_returns",
+        "Labels of returned parcels have this address",
+        "settings.receives_returns",
+        Kind::Check,
+    )
+    .hint(
+        "Needs the address with its country. Another warehouse does not receive returns any more.",
+    ),
 ];
 
 /// The request. The identifier is in its path, and an address whose fields are all empty is left out.
@@ -127,7 +139,11 @@ fn warehouse_table(warehouses: &[WarehouseView], merchant: &Frame, may_manage: b
         .cell("Stock transfers", |it| {
             text_or_dash(it.warehouse.settings.stock_transfer_identifier.as_ref())
         })
-        .cell("Address", |it| or_dash(it.warehouse.address.as_ref().map(address)))
+        .cell("Address", |it| {
+            let returns = it.warehouse.settings.receives_returns;
+            let returns = returns.then(|| badge("info", "receives returns"));
+            or_dash(it.warehouse.address.as_ref().map(address)).and_some(returns)
+        })
         .cell_if(may_manage, "Actions", |it| {
             let url = merchant.entry_url("warehouses", &it.identifier);
             let about = format!(" {}", it.identifier);
@@ -357,7 +373,10 @@ mod tests {
     #[test]
     fn a_stored_warehouse_is_sent_back_unchanged() {
         let stored = json!({
-            "external_identifier": "DC-7", "settings": { "stock_transfer_identifier": null },
+            "external_identifier": "DC-7",
+            "settings": {
+                "stock_transfer_identifier": null, "country_code": "US", "receives_returns": true,
+            },
             "address": {
                 "name": "Dock 7", "company": null, "street": "7 Dock Street", "street2": null,
                 "city": "Reno", "state": "NV", "zip": "89501",

@@ -13,6 +13,10 @@ const COLUMNS: &[Column] = &[
     value("external identifier", "/external_identifier"),
     value("stock transfers", "/settings/stock_transfer_identifier"),
     computed("address", address),
+    computed("returns", |it| match it.pointer("/settings/receives_returns") {
+        Some(Value::Bool(true)) => "yes".to_owned(),
+        _ => "-".to_owned(),
+    }),
 ];
 
 #[derive(Subcommand)]
@@ -80,6 +84,9 @@ pub(crate) struct Set {
     /// Identifier as the destination of stock transfers
     #[arg(long, value_name = "ID")]
     stock_transfer_identifier: Option<String>,
+    /// Let labels of returned parcels have this address, and no other one
+    #[arg(long, requires = "country")]
+    receives_returns: bool,
     #[command(flatten)]
     address: Address,
 }
@@ -108,6 +115,9 @@ struct Address {
     /// ZIP code
     #[arg(long, requires = "name")]
     zip: Option<String>,
+    /// ISO code of the country, for labels
+    #[arg(long, requires = "name", value_name = "CODE")]
+    country: Option<String>,
 }
 
 impl Set {
@@ -120,7 +130,7 @@ impl Set {
     }
 
     fn body(self) -> Value {
-        let Address { name, company, street, street2, city, state, zip } = self.address;
+        let Address { name, company, street, street2, city, state, zip, country } = self.address;
         let parts = [
             ("name", name),
             ("company", company),
@@ -136,7 +146,11 @@ impl Set {
             .collect();
         json!({
             "external_identifier": self.external_identifier,
-            "settings": { "stock_transfer_identifier": self.stock_transfer_identifier },
+            "settings": {
+                "stock_transfer_identifier": self.stock_transfer_identifier,
+                "country_code": country,
+                "receives_returns": self.receives_returns,
+            },
             "address": (!address.is_empty()).then_some(address),
         })
     }
@@ -175,7 +189,8 @@ pub(crate) async fn run(arguments: OperatorCommand<Command>) -> anyhow::Result<(
 fn address(warehouse: &Value) -> String {
     let parts = ["name", "company", "street", "street2", "city", "state", "zip"];
     let texts = parts.iter().map(|part| text_at(warehouse, &format!("/address/{part}")));
-    join(texts.filter(|text| text != "-"))
+    let country = text_at(warehouse, "/settings/country_code");
+    join(texts.chain([country]).filter(|text| text != "-"))
 }
 
 #[cfg(test)]
@@ -208,20 +223,28 @@ mod tests {
         let whole = ["--name", "D", "--street", "S", "--city", "C", "--state", "NV", "--zip", "1"];
         let address = json!({ "name": "D", "street": "S", "city": "C", "state": "NV", "zip": "1" });
         assert_eq!(set(&whole).unwrap()["address"], address);
+        let receiving = [&whole[..], &["--receives-returns"]].concat();
+        assert_eq!(set(&receiving), None);
+        let receiving = [&receiving[..], &["--country", "US"]].concat();
+        let settings = json!({
+            "stock_transfer_identifier": null, "country_code": "US", "receives_returns": true,
+        });
+        assert_eq!(set(&receiving).unwrap()["settings"], settings);
     }
 
     #[test]
     fn a_warehouse_is_shown_with_its_address() {
         let warehouse = json!({
             "identifier": "reno", "external_identifier": "DC-7",
-            "settings": { "stock_transfer_identifier": null },
+            "settings": { "stock_transfer_identifier": null, "country_code": "US", "receives_returns": true },
             "address": { "name": "Dock 7", "street": "7 Dock Street", "city": "Reno", "state": "NV", "zip": "89501" },
         });
         expect![[r#"
             identifier           reno
             external identifier  DC-7
             stock transfers      -
-            address              Dock 7, 7 Dock Street, Reno, NV, 89501
+            address              Dock 7, 7 Dock Street, Reno, NV, 89501, US
+            returns              yes
         "#]]
         .assert_eq(&details(&warehouse, COLUMNS));
     }

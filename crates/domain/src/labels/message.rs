@@ -47,7 +47,8 @@ pub struct LabelRequested {
     #[schema(example = "USD")]
     pub currency: String,
     pub from: LabelSender,
-    /// The address to which the parcel goes. Without one the provider uses the address that it has for the merchant.
+    /// The warehouse that receives the merchant's returns. Without one the provider uses the address that it has for the
+    /// merchant.
     #[schema(required)]
     pub to: Option<LabelReceiver>,
     #[schema(min_items = 1)]
@@ -184,13 +185,14 @@ impl LabelRequested {
         let numbered = ids.into_iter().zip(1..).zip(&parcels);
         let request = |((id, number), units): ((Uuid, i32), &Vec<&RmaUnit>)| {
             let parcel = Parcel { number, count, units };
-            Self::of_parcel(rma, parcel, &order, id, now)
+            Self::of_parcel(merchant, rma, parcel, &order, id, now)
         };
         numbered.map(request).collect()
     }
 
     /// The request for a parcel of a return.
     pub fn of_parcel<'a>(
+        merchant: &Merchant,
         rma: &Rma,
         parcel: Parcel<'_>,
         order: impl Fn(&str) -> Option<&'a Order>,
@@ -209,7 +211,7 @@ impl LabelRequested {
             form: LabelForm::usual_for(rma.return_method),
             currency: rma.currency.clone(),
             from: LabelSender::new(rma, parcel.units, &order)?,
-            to: None,
+            to: LabelReceiver::of(merchant),
             units: units.collect::<Result<_, _>>()?,
             requested_at: now,
         })
@@ -251,6 +253,29 @@ impl LabelSender {
         let order = orders.next().ok_or_else(missing)??;
         let email = rma.other_email().or_else(|| order.customer.email_address());
         Ok(Self { address: order.shipping_address.clone(), email: email.map(str::to_owned) })
+    }
+}
+
+impl LabelReceiver {
+    /// The warehouse that receives the merchant's returns, if one does.
+    fn of(merchant: &Merchant) -> Option<Self> {
+        let mut warehouses = merchant.warehouses.iter();
+        let (identifier, warehouse) = warehouses.find(|(_, it)| it.settings.receives_returns)?;
+        let address = warehouse.address.as_ref()?;
+        Some(Self {
+            identifier: warehouse.external_identifier.as_ref().unwrap_or(identifier).clone(),
+            company: address.company.clone(),
+            address: Address {
+                name: address.name.clone(),
+                street1: address.street.clone(),
+                street2: address.street2.clone(),
+                city: address.city.clone(),
+                state: Some(address.state.clone()),
+                zip_code: Some(address.zip.clone()),
+                country_code: warehouse.settings.country_code.clone()?,
+                phone: None,
+            },
+        })
     }
 }
 

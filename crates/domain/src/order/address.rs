@@ -44,7 +44,8 @@ impl Address {
     }
 }
 
-fn country_code(code: &str) -> Result<String, &'static str> {
+/// Checks an ISO 3166-1 code of two or three letters.
+pub(crate) fn country_code(code: &str) -> Result<String, &'static str> {
     if code.bytes().all(|byte| byte.is_ascii_alphabetic()) {
         Ok(code.to_owned())
     } else {

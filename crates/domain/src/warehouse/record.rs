@@ -8,6 +8,7 @@ use utoipa::ToSchema;
 use super::address::ReceiverAddress;
 use super::limits::IDENTIFIER;
 use crate::json::{Field, FieldError, Object, object, parsed, read_fields, text};
+use crate::order::country_code;
 
 /// The maximum number of warehouses of a merchant. Every service has them in memory.
 pub const MAX_WAREHOUSES: usize = 200;
@@ -32,16 +33,29 @@ pub struct WarehouseSettings {
     /// The identifier of this warehouse as the destination of stock transfers.
     #[schema(min_length = 1, max_length = 255)]
     pub stock_transfer_identifier: Option<String>,
+    /// The country of the address: an ISO 3166-1 code of two or three letters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^[A-Za-z]{2,3}$")]
+    pub country_code: Option<String>,
+    /// Whether the labels of returned parcels have the address of this warehouse. Needs the address with its country. Only
+    /// one warehouse of a merchant receives returns: setting it takes it from the others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub receives_returns: bool,
 }
 
 impl Warehouse {
     pub fn read(warehouse: &Object<'_>) -> Option<Self> {
         let settings = warehouse.optional("settings", object(WarehouseSettings::read));
-        read_fields!(warehouse => Self {
+        let read = read_fields!(warehouse => Self {
             external_identifier: warehouse.optional("external_identifier", text(IDENTIFIER)),
             address: warehouse.optional("address", object(ReceiverAddress::read)),
             settings: settings.map(Option::unwrap_or_default),
-        })
+        })?;
+        let is_located = read.address.is_some() && read.settings.country_code.is_some();
+        if read.settings.receives_returns && !is_located {
+            warehouse.invalid("settings", "receives_returns needs an address and a country_code");
+        }
+        Some(read)
     }
 
     /// Checks our identifier of a warehouse, which is part of a URL.
@@ -58,6 +72,8 @@ impl WarehouseSettings {
         read_fields!(settings => Self {
             stock_transfer_identifier: settings
                 .optional("stock_transfer_identifier", text(IDENTIFIER)),
+            country_code: settings.optional("country_code", parsed(2..=3, country_code)),
+            receives_returns: settings.flag("receives_returns"),
         })
     }
 }

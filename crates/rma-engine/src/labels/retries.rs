@@ -110,7 +110,7 @@ async fn request_again(
         Some(other) => return Err(in_state(other, "it must end before another is sent")),
         None => {}
     }
-    let requested = new_request(conn, &rma, &request, &units, now).await?;
+    let requested = new_request(conn, merchant, (&rma, &request), &units, now).await?;
     let mut changes = ReturnChanges::new(&app.deliveries);
     changes.add_label_request(&requested)?;
     changes.save_changed(conn, now).await?;
@@ -122,13 +122,13 @@ async fn request_again(
 
 async fn new_request(
     conn: &mut AsyncPgConnection,
-    rma: &Rma,
-    request: &LabelRequest,
+    merchant: &Merchant,
+    (rma, request): (&Rma, &LabelRequest),
     units: &[&RmaUnit],
     now: Timestamp,
 ) -> Result<LabelRequested, Error> {
-    let merchant = rma.merchant.as_str();
-    let of_units = units.iter().map(|unit| (merchant, unit.id.order_identifier.as_str()));
+    let owner = rma.merchant.as_str();
+    let of_units = units.iter().map(|unit| (owner, unit.id.order_identifier.as_str()));
     let orders = orders::find(conn, &of_units.collect(), RowLock::None).await?;
     let order = |name: &str| {
         let mut orders = orders.iter().map(|(_, projected)| &projected.order);
@@ -137,7 +137,7 @@ async fn new_request(
     let parcel = Parcel { number: request.parcel, count: request.parcel_count, units };
     let id = Deliveries::new_ids(now, 1).first().copied();
     let id = id.ok_or_else(|| Error::Internal("a label request got no id".to_owned()))?;
-    let requested = LabelRequested::of_parcel(rma, parcel, order, id, now);
+    let requested = LabelRequested::of_parcel(merchant, rma, parcel, order, id, now);
     requested.map_err(|error| Error::Internal(error.to_string()))
 }
 

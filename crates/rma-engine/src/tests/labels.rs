@@ -161,6 +161,36 @@ async fn only_returns_that_are_sent_to_a_merchant_with_a_provider_get_labels() {
 }
 
 #[tokio::test]
+async fn a_label_leads_to_the_warehouse_that_receives_returns() {
+    let app = TestApp::with(|acme| {
+        with_labels(acme);
+        let warehouse = |receives_returns: bool| {
+            let warehouse = json!({
+                "external_identifier": "DC-7",
+                "address": {
+                    "name": "Dock 7", "street": "7 Dock Street", "city": "Reno", "state": "NV",
+                    "zip": "89501",
+                },
+                "settings": { "country_code": "US", "receives_returns": receives_returns },
+            });
+            serde_json::from_value(warehouse).unwrap()
+        };
+        acme.warehouses.insert("oslo".to_owned(), warehouse(false));
+        acme.warehouses.insert("reno".to_owned(), warehouse(true));
+    })
+    .await;
+    app.store("acme", &order("A", 1)).await;
+    app.start_return(&refund_of("A", &[1])).await;
+    let [message]: [Entry; 1] = app.label_messages().await.try_into().unwrap();
+    let address = json!({
+        "name": "Dock 7", "street1": "7 Dock Street", "city": "Reno", "state": "NV",
+        "zip_code": "89501", "country_code": "US",
+    });
+    let expected = json!({ "identifier": "DC-7", "company": null, "address": address });
+    assert_eq!(message.body["to"], expected);
+}
+
+#[tokio::test]
 async fn the_label_of_a_canceled_return_is_canceled_once() {
     let app = TestApp::with_provider().await;
     app.provider_responds(&[label("1Z-1")]).await;

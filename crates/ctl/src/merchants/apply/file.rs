@@ -153,7 +153,14 @@ fn read_warehouses(warehouses: &Object<'_>) -> Option<Warehouses> {
         }
         Some((identifier.to_owned(), read(entry)?))
     });
-    all.collect::<Vec<_>>().into_iter().collect()
+    let all: Warehouses = all.collect::<Vec<_>>().into_iter().collect::<Option<_>>()?;
+    // Each would take the returns from the others.
+    if all.values().filter(|it| it.settings.receives_returns).count() > 1 {
+        let mut receiving = all.iter().filter(|(_, it)| it.settings.receives_returns);
+        let last = receiving.next_back().map_or("", |(identifier, _)| identifier.as_str());
+        warehouses.invalid(last, "another warehouse receives returns already");
+    }
+    Some(all)
 }
 
 fn read_headers(headers: &Object<'_>) -> Option<BTreeMap<String, String>> {
