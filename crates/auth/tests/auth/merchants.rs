@@ -51,12 +51,15 @@ async fn express_max_weight_and_concept_are_unset_until_they_are_set() {
     let app = TestApp::start().await;
     let created = app.create_merchant("acme").await;
     assert_eq!((&created["express_max_weight"], &created["concept"]), (&json!(null), &json!(null)));
-    let change = json!({"express_max_weight": 2.5, "concept": "Acme Sport"});
+    assert_eq!(created["parcel_max_weight"], json!(null));
+    let change =
+        json!({"express_max_weight": 2.5, "parcel_max_weight": 20, "concept": "Acme Sport"});
     let (status, changed) = app.call(Method::PATCH, "/v1/merchants/acme", Some(change)).await;
     assert_eq!(status, StatusCode::OK, "{changed}");
     let event = published_version(&app, &changed["version"]).await;
     for settings in [&changed, &event["settings"]] {
         assert_eq!(settings["express_max_weight"], 2.5);
+        assert_eq!(settings["parcel_max_weight"], 20.0);
         assert_eq!(settings["concept"], "Acme Sport");
     }
     let cleared = json!({"express_max_weight": null, "concept": null});

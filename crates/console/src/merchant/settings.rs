@@ -131,7 +131,7 @@ fn facts(settings: &Settings) -> Vec<(&'static str, String)> {
 }
 
 /// The return policy in words.
-fn policy_facts(settings: &Settings) -> [(&'static str, String); 7] {
+fn policy_facts(settings: &Settings) -> [(&'static str, String); 8] {
     let policy = &settings.returns;
     let currency = &settings.currency;
     let reasons: Vec<_> = policy.reasons.iter().map(|reason| reason.label.as_str()).collect();
@@ -140,6 +140,7 @@ fn policy_facts(settings: &Settings) -> [(&'static str, String); 7] {
     };
     let methods: Vec<_> = policy.methods.iter().map(method).collect();
     let weight = settings.express_max_weight.map(|weight| weight.to_string());
+    let parcel = settings.parcel_max_weight.map(|weight| weight.to_string());
     let days = |days: Option<u32>| days.map(|days| count(days, "day", "days"));
     let send = days(policy.send_within_days);
     let exchange = days(policy.exchange_deadline_days);
@@ -155,6 +156,7 @@ fn policy_facts(settings: &Settings) -> [(&'static str, String); 7] {
         ("Time to send a return", or_not_set(send)),
         ("Time to return an exchanged unit", or_not_set(exchange)),
         ("Heaviest unit for express-returns", or_not_set(weight)),
+        ("Heaviest parcel", or_not_set(parcel)),
         ("Shipping if every unit is exchanged", exchange_shipping.to_owned()),
         ("Gift card", card.unwrap_or_else(|| "not offered".to_owned())),
     ]
@@ -196,7 +198,7 @@ mod tests {
     fn the_form_sends_what_it_shows() {
         let settings: Settings = serde_json::from_value(json!({
             "name": "Acme", "time_zone": "UTC", "currency": "EUR", "return_window_days": 30,
-            "final_sale_tags": ["a", "b"], "express_max_weight": 2.5,
+            "final_sale_tags": ["a", "b"], "express_max_weight": 2.5, "parcel_max_weight": 20.0,
             "returns": { "send_within_days": 21, "exchange_deadline_days": 60 },
             "support_contact": { "email": "a@acme.example", "name": null, "phone": null },
         }))

@@ -18,6 +18,7 @@ pub(crate) struct Settings {
     pub(super) return_window_days: u32,
     pub(super) final_sale_tags: Vec<String>,
     pub(super) express_max_weight: Option<f64>,
+    pub(super) parcel_max_weight: Option<f64>,
     pub(super) concept: Option<String>,
     pub(super) returns: Policy,
     pub(super) strict_amounts: bool,
@@ -89,6 +90,10 @@ const INPUTS: &[Input] = &[
         NUMBER,
     )
     .hint("In the unit of the lines’ weight. Empty: any weight."),
+    Input::new("parcel_max_weight", "Heaviest parcel", "parcel_max_weight", NUMBER).hint(
+        "In the unit of the lines’ weight. A heavier return gets a label for each of several parcels. Empty: one \
+         parcel. Only with a label provider.",
+    ),
     Input::text("concept", "Concept of exchange items")
         .hint("For items whose line and order name none. Can be empty."),
     Input::check("strict_amounts", "Reject orders whose sums do not add up")

@@ -26,6 +26,7 @@ const FIELDS: &[Column] = &[
     computed("return window", return_window),
     value("final-sale tags", "/final_sale_tags"),
     value("express max weight", "/express_max_weight"),
+    value("parcel max weight", "/parcel_max_weight"),
     value("concept", "/concept"),
     computed("return reasons", return_reasons),
     computed("return methods", return_methods),

@@ -33,6 +33,13 @@ pub(super) struct SettingsArgs {
     /// Accept any weight for express-returns
     #[arg(long, conflicts_with = "express_max_weight")]
     no_express_max_weight: bool,
+    /// The heaviest parcel for which a label is requested, in the unit
+    /// of the weights of your lines; a heavier return needs several
+    #[arg(long, value_name = "WEIGHT", verbatim_doc_comment)]
+    parcel_max_weight: Option<f64>,
+    /// Request one label for each return
+    #[arg(long, conflicts_with = "parcel_max_weight")]
+    no_parcel_max_weight: bool,
     /// The concept of exchange items whose line and order name none
     #[arg(long, value_name = "CONCEPT")]
     concept: Option<String>,
@@ -115,6 +122,10 @@ impl SettingsArgs {
             (
                 "express_max_weight",
                 clearable(self.express_max_weight.map(Value::from), self.no_express_max_weight),
+            ),
+            (
+                "parcel_max_weight",
+                clearable(self.parcel_max_weight.map(Value::from), self.no_parcel_max_weight),
             ),
             ("concept", clearable(self.concept.map(Value::from), self.no_concept)),
             ("returns", (!returns.is_empty()).then_some(returns.into())),

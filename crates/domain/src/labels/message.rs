@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::access::MerchantId;
 use crate::merchant::{Merchant, ReturnMethod};
-use crate::order::{Address, Order};
+use crate::order::{Address, Order, OrderLine};
 use crate::returns::{Rma, RmaUnit, UnitId};
 use crate::schema::json_schema;
 
@@ -179,7 +179,7 @@ impl LabelRequested {
         if !is_sent || !merchant.requests_labels() {
             return Ok(Vec::new());
         }
-        let parcels = parcels(rma);
+        let parcels = parcels(rma, merchant.settings.parcel_max_weight, &order)?;
         let count = i32::try_from(parcels.len()).unwrap_or(i32::MAX);
         let ids = new_ids(parcels.len());
         let numbered = ids.into_iter().zip(1..).zip(&parcels);
@@ -218,10 +218,27 @@ impl LabelRequested {
     }
 }
 
-/// The units of each parcel of a return, without those that were canceled.
-fn parcels(rma: &Rma) -> Vec<Vec<&RmaUnit>> {
-    let units: Vec<_> = rma.units.iter().filter(|unit| unit.canceled_at.is_none()).collect();
-    if units.is_empty() { Vec::new() } else { vec![units] }
+/// The units of each parcel of a return, without those that were canceled. Each unit goes into the first parcel that it does
+/// not make too heavy. One that is too heavy itself gets a parcel; one of unknown weight fits into every parcel.
+fn parcels<'r, 'a>(
+    rma: &'r Rma,
+    max_weight: Option<f64>,
+    order: impl Fn(&str) -> Option<&'a Order>,
+) -> Result<Vec<Vec<&'r RmaUnit>>, OrderNotLoaded> {
+    // Sums of fractions are not exact.
+    let most = max_weight.map_or(f64::INFINITY, |weight| weight * (1.0 + 1e-9));
+    let mut parcels: Vec<(f64, Vec<&RmaUnit>)> = Vec::new();
+    for unit in rma.units.iter().filter(|unit| unit.canceled_at.is_none()) {
+        let weight = line_of(rma, unit, &order)?.and_then(|line| line.weight).unwrap_or_default();
+        match parcels.iter_mut().find(|(sum, _)| weight <= 0.0 || *sum + weight <= most) {
+            Some((sum, units)) => {
+                *sum += weight;
+                units.push(unit);
+            }
+            None => parcels.push((weight, vec![unit])),
+        }
+    }
+    Ok(parcels.into_iter().map(|(_, units)| units).collect())
 }
 
 /// The text on the label of a parcel. That of the first parcel is the RMA alone, which every warehouse knows.
@@ -237,6 +254,16 @@ fn order_of<'a>(
     let name = &unit.id.order_identifier;
     let missing = || OrderNotLoaded { rma: rma.rma_identifier.clone(), order: name.clone() };
     order(name).ok_or_else(missing)
+}
+
+/// The line of a unit, if its order still has it.
+fn line_of<'a>(
+    rma: &Rma,
+    unit: &RmaUnit,
+    order: impl Fn(&str) -> Option<&'a Order>,
+) -> Result<Option<&'a OrderLine>, OrderNotLoaded> {
+    let name = &unit.id.order_line_item_identifier;
+    Ok(order_of(rma, unit, order)?.items.iter().find(|line| line.identifier == *name))
 }
 
 impl LabelSender {
@@ -285,8 +312,7 @@ impl LabelUnit {
         unit: &RmaUnit,
         order: impl Fn(&str) -> Option<&'a Order>,
     ) -> Result<Self, OrderNotLoaded> {
-        let name = &unit.id.order_line_item_identifier;
-        let line = order_of(rma, unit, order)?.items.iter().find(|line| line.identifier == *name);
+        let line = line_of(rma, unit, order)?;
         Ok(Self {
             id: unit.id.clone(),
             sku: unit.sku.clone(),

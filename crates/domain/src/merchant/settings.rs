@@ -28,6 +28,10 @@ pub struct Settings {
     /// `weight`. Absent: any weight.
     #[schema(minimum = 0, maximum = 1_000_000_000)]
     pub express_max_weight: Option<f64>,
+    /// The heaviest parcel for which a label is requested, in the unit of the lines' `weight`. The units of a heavier return
+    /// go into several parcels, each with a label. Absent: one parcel. Only for merchants with a label provider.
+    #[schema(minimum = 0, maximum = 1_000_000_000)]
+    pub parcel_max_weight: Option<f64>,
     /// The `concept` of exchange items whose line and order name none.
     #[schema(min_length = 1, max_length = 255, example = "Acme Sport")]
     pub concept: Option<String>,
@@ -73,6 +77,7 @@ impl Settings {
             return_window_days: 30,
             final_sale_tags: Vec::new(),
             express_max_weight: None,
+            parcel_max_weight: None,
             concept: None,
             returns: ReturnPolicy::default(),
             policy: Policy::default(),

@@ -16,7 +16,7 @@ use crate::json::{
     printable_text, read_fields, text,
 };
 
-const SETTINGS: [&str; 15] = [
+const SETTINGS: [&str; 16] = [
     "name",
     "time_zone",
     "currency",
@@ -24,6 +24,7 @@ const SETTINGS: [&str; 15] = [
     "return_window_days",
     "final_sale_tags",
     "express_max_weight",
+    "parcel_max_weight",
     "concept",
     "returns",
     "policy",
@@ -82,7 +83,7 @@ fn report_conflicts(document: &Object<'_>, guard: &Guard, mut settings: Settings
     of_appearance.into_iter().chain(of_policy).for_each(|error| document.report(error));
 }
 
-/// Settings to be changed. Omitted settings stay as they are. `express_max_weight`, `concept`,
+/// Settings to be changed. Omitted settings stay as they are. `express_max_weight`, `parcel_max_weight`, `concept`,
 /// `policy`, `appearance`, `support_contact` and `base_url` can be null.
 #[derive(Debug, Clone, Default, PartialEq, ToSchema)]
 #[schema(as = SettingsRequest)]
@@ -106,6 +107,9 @@ pub struct SettingsChange {
     /// `weight`.
     #[schema(value_type = Option<f64>, minimum = 0, maximum = 1_000_000_000)]
     express_max_weight: Option<Option<f64>>,
+    /// The heaviest parcel for which a label is requested, in the unit of the lines' `weight`.
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 1_000_000_000)]
+    parcel_max_weight: Option<Option<f64>>,
     /// The `concept` of exchange items whose line and order name none.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 255)]
     concept: Option<Option<String>>,
@@ -155,6 +159,7 @@ impl SettingsChange {
             return_window_days: document.optional("return_window_days", days),
             final_sale_tags: document.optional("final_sale_tags", array(0..=100, text(1..=100))),
             express_max_weight: document.clearable("express_max_weight", number(0.0..=1e9)),
+            parcel_max_weight: document.clearable("parcel_max_weight", number(0.0..=1e9)),
             concept: document.clearable("concept", text(1..=255)),
             returns: document.optional("returns", object(PolicyChange::read)),
             policy: document.clearable("policy", object(RulesChange::read)),
@@ -186,6 +191,7 @@ impl SettingsChange {
         replace(&mut settings.return_window_days, self.return_window_days);
         replace(&mut settings.final_sale_tags, self.final_sale_tags);
         replace(&mut settings.express_max_weight, self.express_max_weight);
+        replace(&mut settings.parcel_max_weight, self.parcel_max_weight);
         replace(&mut settings.concept, self.concept);
         replace(&mut settings.strict_amounts, self.strict_amounts);
         replace(&mut settings.strict_refund_dates, self.strict_refund_dates);

@@ -3,7 +3,7 @@
 use domain::labels::{LabelState, RefusalReason};
 use domain::returns::LabelKind;
 
-use super::model::{LabelRequest, Return};
+use super::model::{LabelRequest, Return, Unit};
 
 /// The labels of a return, as its page shows them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,6 +37,7 @@ pub(super) struct LabelFile {
     /// For example `PDF`.
     pub(super) format: String,
     pub(super) tracking_number: String,
+    pub(super) contents: Contents,
 }
 
 /// A code that the carrier scans on the shopper's screen.
@@ -44,7 +45,11 @@ pub(super) struct LabelFile {
 pub(super) struct LabelCode {
     pub(super) text: String,
     pub(super) tracking_number: String,
+    pub(super) contents: Contents,
 }
+
+/// The titles in a parcel, each with its number of units. Empty for the only parcel of a return.
+pub(super) type Contents = Vec<(usize, String)>;
 
 impl Labels {
     /// The labels of a return, which the shopper may still have to send back.
@@ -55,14 +60,15 @@ impl Labels {
         }
         for request in &rma.labels {
             let tracking_number = request.tracking_number.clone().unwrap_or_default();
+            let contents = contents(rma, request);
             if let Some(text) = request.qr_code.clone() {
-                let tracking_number = tracking_number.clone();
-                labels.codes.push(LabelCode { text, tracking_number });
+                let (tracking_number, contents) = (tracking_number.clone(), contents.clone());
+                labels.codes.push(LabelCode { text, tracking_number, contents });
             }
             if let Some(format) = request.document {
                 let (id, format) = (request.label_request_id.clone(), format.as_str());
                 let format = format.to_uppercase();
-                labels.files.push(LabelFile { id, format, tracking_number });
+                labels.files.push(LabelFile { id, format, tracking_number, contents });
             }
         }
         labels.refusals = refusals(&rma.labels);
@@ -84,6 +90,25 @@ impl Labels {
         let can_wait = !has_label && !has_ended && rma.return_method == "mail-back";
         can_wait.then_some("return-label-waits")
     }
+}
+
+/// The contents of a parcel, if the return has several.
+fn contents(rma: &Return, request: &LabelRequest) -> Contents {
+    let mut contents: Contents = Vec::new();
+    let titles = request.units.iter().filter_map(|id| {
+        let is_own = |unit: &&Unit| {
+            unit.order_identifier == id.order_identifier
+                && unit.order_line_item_identifier == id.order_line_item_identifier
+        };
+        rma.active_units().find(is_own).map(|unit| &unit.title)
+    });
+    for title in titles.filter(|_| rma.labels.len() > 1) {
+        match contents.iter_mut().find(|(_, known)| known == title) {
+            Some((count, _)) => *count += 1,
+            None => contents.push((1, title.clone())),
+        }
+    }
+    contents
 }
 
 fn links(rma: &Return) -> Vec<ParcelLabel> {
@@ -196,7 +221,11 @@ mod tests {
     fn a_label_is_a_file_or_a_code() {
         let mut sent = rma(&[json!({ "tracking_number": "1Z" })]);
         sent.labels = serde_json::from_value(json!([
-            { "label_request_id": "a", "state": "bought", "tracking_number": "1Z", "document": "pdf" },
+            { "label_request_id": "a", "state": "bought", "tracking_number": "1Z", "document": "pdf",
+              "units": [
+                { "order_identifier": "A-1", "order_line_item_identifier": "10", "unit": 1 },
+                { "order_identifier": "A-1", "order_line_item_identifier": "10", "unit": 2 },
+              ] },
             { "label_request_id": "b", "state": "bought", "tracking_number": "2Z", "qr_code": "Q" },
         ]))
         .unwrap();
@@ -206,8 +235,13 @@ mod tests {
             id: "a".to_owned(),
             format: "PDF".to_owned(),
             tracking_number: "1Z".to_owned(),
+            contents: vec![(2, "Tee, L".to_owned())],
         };
-        let code = LabelCode { text: "Q".to_owned(), tracking_number: "2Z".to_owned() };
+        let code = LabelCode {
+            text: "Q".to_owned(),
+            tracking_number: "2Z".to_owned(),
+            contents: Vec::new(),
+        };
         assert_eq!((labels.files, labels.codes), (vec![file], vec![code]));
         // The carrier has the parcel.
         assert_eq!(Labels::of(&sent, false), Labels::default());

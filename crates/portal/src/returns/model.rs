@@ -4,7 +4,7 @@ use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use domain::{
     labels::{LabelFormat, LabelState, RefusalReason},
     printable::{self, printable},
-    returns::{ExchangeStatus, Label, RmaStatus, TrackingStatus, Withdrawal},
+    returns::{ExchangeStatus, Label, RmaStatus, TrackingStatus, UnitId, Withdrawal},
 };
 use pages::{
     api::{ApiError, Service},
@@ -44,6 +44,9 @@ pub(crate) struct Return {
 pub(crate) struct LabelRequest {
     #[serde(default)]
     pub(crate) label_request_id: String,
+    /// The units in the parcel.
+    #[serde(default)]
+    pub(crate) units: Vec<UnitId>,
     pub(crate) state: LabelState,
     pub(crate) tracking_number: Option<String>,
     /// The format of a label that is a file.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use api::labels::LabelRequestView;
 use diesel_async::AsyncPgConnection;
 use domain::labels::{LabelFormat, LabelState, RefusalReason};
-use domain::returns::Rma;
+use domain::returns::{Rma, UnitId};
 use platform::sealing::Sealer;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -25,6 +25,8 @@ pub(crate) struct ShopperLabel {
     label_request_id: Uuid,
     /// The number of the parcel in the return, from 1.
     parcel: i32,
+    /// The units in the parcel.
+    units: Vec<UnitId>,
     state: LabelState,
     #[serde(skip_serializing_if = "Option::is_none")]
     tracking_number: Option<String>,
@@ -91,6 +93,7 @@ impl ShopperLabel {
         Self {
             label_request_id: request.label_request_id,
             parcel: request.parcel,
+            units: request.units.clone(),
             state: request.state,
             tracking_number: request.tracking_number.clone(),
             document: request.document,

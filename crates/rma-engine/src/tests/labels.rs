@@ -191,6 +191,41 @@ async fn a_label_leads_to_the_warehouse_that_receives_returns() {
 }
 
 #[tokio::test]
+async fn a_heavy_return_gets_a_label_for_each_parcel() {
+    let app = TestApp::with(|acme| {
+        with_labels(acme);
+        acme.settings.parcel_max_weight = Some(0.3);
+    })
+    .await;
+    let mut heavy = order("A", 4);
+    // The sum of three such numbers is a little more than 0.3.
+    heavy.items[0].weight = Some(0.1);
+    app.store("acme", &heavy).await;
+    let rma = app.start_return(&refund_of("A", &[1, 2, 3, 4])).await;
+    let parcels: Vec<_> = app.label_messages().await.into_iter().map(|it| it.body).collect();
+    let [first, second]: [Value; 2] = parcels.try_into().unwrap();
+    for (parcel, number, units, reference) in
+        [(&first, 1, 3, rma.clone()), (&second, 2, 1, format!("{rma}/2"))]
+    {
+        assert_eq!((&parcel["parcel"], &parcel["parcel_count"]), (&json!(number), &json!(2)));
+        assert_eq!(parcel["units"].as_array().unwrap().len(), units);
+        assert_eq!(parcel["reference"], json!(reference));
+    }
+    let shown = app.show(&rma).await;
+    let number = |index: usize| shown["units"][index]["tracking_number"].as_str().unwrap();
+    assert_eq!((number(0), number(0)), (number(1), number(2)));
+    assert_ne!(number(0), number(3));
+    // A canceled unit takes the label of its parcel with it, and no other one.
+    let canceled = json!({ "units": [unit("A", 4)] });
+    let path = format!("/v1/returns/{rma}/cancel");
+    assert_eq!(app.post(&path, "acme", &canceled).await.0, StatusCode::OK);
+    let last = format!("canceled {} return_canceled", number(3));
+    assert_eq!(app.label_events().await, ["requested", "requested", last.as_str()]);
+    let live = "state = 'bought' AND parcel = 1";
+    assert_eq!((app.label_requests(live).await, app.label_requests("true").await), (1, 2));
+}
+
+#[tokio::test]
 async fn the_label_of_a_canceled_return_is_canceled_once() {
     let app = TestApp::with_provider().await;
     app.provider_responds(&[label("1Z-1")]).await;

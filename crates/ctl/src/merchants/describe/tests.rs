@@ -18,7 +18,8 @@ fn acme() -> Value {
             "exchange_deadline_days": 60
         },
         "managed_receiving": false, "return_window_days": 60,
-        "final_sale_tags": ["Clearance", "Outlet"], "express_max_weight": 2.5, "concept": "Acme Sport",
+        "final_sale_tags": ["Clearance", "Outlet"], "express_max_weight": 2.5, "parcel_max_weight": 20,
+        "concept": "Acme Sport",
         "strict_amounts": true,
         "strict_refund_dates": false, "base_url": "https://api.acme.example/hooks/",
         "support_contact": { "email": "help@acme.example", "name": null, "phone": "+1 555" },
@@ -47,6 +48,7 @@ fn a_merchant_is_shown_with_all_settings_and_endpoints() {
         return window        60 days
         final-sale tags      Clearance, Outlet
         express max weight   2.5
+        parcel max weight    20
         concept              Acme Sport
         return reasons       TOO_SMALL (exchange), OTHER
         return methods       mail-back (5.95 USD)

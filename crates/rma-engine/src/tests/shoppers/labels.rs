@@ -19,8 +19,8 @@ async fn a_shopper_sees_whether_there_is_a_label_and_why_not() {
     let id = &refused["label_request_id"];
     // The words of the provider are for staff.
     let expected = json!([
-        { "label_request_id": id, "parcel": 1, "state": "refused", "refusal": "too_heavy",
-          "is_renewable": false }
+        { "label_request_id": id, "parcel": 1, "units": [unit("A", 1)], "state": "refused",
+          "refusal": "too_heavy", "is_renewable": false }
     ]);
     assert_eq!(shown["labels"], expected);
     let (_, listed) = get(&app, "/v1/returns?order_identifier=A", &own).await;
