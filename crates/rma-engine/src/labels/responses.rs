@@ -8,7 +8,9 @@ use std::borrow::Cow;
 use delivery::{Deliveries, MessageWriter};
 use diesel_async::AsyncPgConnection;
 use domain::labels::{BoughtLabel, CancelReason, LabelRefusal, LabelState};
-use domain::returns::{CarrierReport, Change, Label, LabelKind, Rma, TrackingEvent, UnitId};
+use domain::returns::{
+    CarrierReport, Change, Label, LabelKind, Rma, RmaUnit, TrackingEvent, UnitId,
+};
 use platform::Timestamp;
 use platform::database::DatabaseError;
 use platform::sealing::Sealer;
@@ -83,7 +85,11 @@ async fn buy(
 ) -> Result<(), DatabaseError> {
     let label = storable(conn, request, label).await?;
     let label: &BoughtLabel = &label;
-    let units: Vec<_> = units_in(rma, request).map(|unit| unit.id.clone()).collect();
+    // A unit that came back in another way needs no label.
+    let needs_label = |unit: &&RmaUnit| {
+        !unit.has_arrived() || unit.tracking_number.as_ref() == Some(&label.tracking_number)
+    };
+    let units = units_in(rma, request).filter(needs_label).map(|unit| unit.id.clone()).collect();
     let Some(change) = track(rma, units, label, now) else {
         let request = LabelRequest {
             tracking_number: Some(label.tracking_number.clone()),

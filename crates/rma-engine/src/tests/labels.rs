@@ -762,6 +762,29 @@ async fn a_label_that_does_not_come_is_noticed() {
 }
 
 #[tokio::test]
+async fn a_unit_that_came_back_without_a_label_needs_none() {
+    let app = TestApp::with(|acme| {
+        with_labels(acme);
+        acme.settings.managed_receiving = true;
+    })
+    .await;
+    app.store("acme", &order("A", 1)).await;
+    app.provider_responds(&[json!({ "do": "respond", "status": 202 })]).await;
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    app.until_labels("state = 'accepted'").await;
+    let mut finding = unit("A", 1);
+    finding["finding"] = json!("received");
+    let (status, received) = app.receive(&rma, &json!({ "findings": [finding] })).await;
+    assert_eq!(status, StatusCode::OK, "{received}");
+    let request = app.newest_request().await;
+    let label = label("1Z-1")["body"].clone();
+    let (status, shown) = app.post_label(&request, "label", "labels", &label).await;
+    assert_eq!((status, &shown["state"]), (StatusCode::OK, &json!("canceled")), "{shown}");
+    assert_eq!(app.label_events().await, ["requested", "canceled 1Z-1 unused"]);
+    assert_eq!(app.show(&rma).await["units"][0]["tracking_number"], Value::Null);
+}
+
+#[tokio::test]
 async fn a_provider_may_report_the_largest_document() {
     let app = TestApp::with_provider().await;
     app.provider_responds(&[json!({ "do": "respond", "status": 202 })]).await;
