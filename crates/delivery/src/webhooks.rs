@@ -75,7 +75,10 @@ const LABELS: [(&str, &str); 3] = [
         "2XX",
         "The label, with `tracking_number` and `label` (an https URL, or a PDF, PNG or ZPL document in base64) or `qr_code`, and if known `carrier`, `service`, `cost_cents` with `currency`, and `expires_at`. A label that cannot be used is canceled",
     ),
-    ("202", "The label comes later, in a report of the provider or as the event `label` of the parcel"),
+    (
+        "202",
+        "The label comes later, in a report of the provider or as the event `label` of the parcel",
+    ),
     (
         "422",
         "No label is possible: `reason` is `invalid_address`, `not_served`, `too_heavy`, `too_large`, `prohibited` or `other`, and `detail` says more. Without a reason the attempt failed",
