@@ -1,11 +1,11 @@
-// The texts of the portal, from its Fluent files, so that the tests name elements in every language.
+// The texts of the portal, from the Fluent files, so that the tests name elements in every language.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 
 /** The messages of a language: id and pattern. */
 function read(language) {
-  const file = new URL(`../../crates/portal/locales/${language}.ftl`, import.meta.url);
+  const file = new URL(`../../crates/texts/locales/${language}.ftl`, import.meta.url);
   const messages = new Map();
   let id = "";
   for (const line of readFileSync(file, "utf8").split("\n")) {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use chrono::{DateTime, TimeDelta, Utc};
 use chrono_tz::Tz;
+use domain::currency::minor_digits;
 
 /// A time: relative in the text, exact in the tooltip and on request.
 #[derive(Debug, Clone, Copy)]
@@ -107,15 +108,6 @@ pub fn grouped(number: impl fmt::Display) -> String {
         text.push(digit);
     }
     text
-}
-
-/// The digits behind the decimal point of amounts in a currency.
-pub fn minor_digits(currency: &str) -> u32 {
-    match currency {
-        "JPY" | "KRW" | "VND" | "CLP" | "ISK" => 0,
-        "BHD" | "KWD" | "OMR" | "TND" | "JOD" => 3,
-        _ => 2,
-    }
 }
 
 /// An amount in minor units with its currency: "49.95 EUR".

@@ -2,8 +2,9 @@
 
 use actix_web::{HttpResponse, get, post, web};
 use serde::Deserialize;
+use texts::Language;
 
-use crate::{App, error::PageError, language::Language, page::redirect, sent::Form, visit::Visit};
+use crate::{App, error::PageError, page::redirect, sent::Form, visit::Visit};
 
 #[derive(Deserialize)]
 struct Choice {

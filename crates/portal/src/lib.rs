@@ -5,7 +5,7 @@
 //! The state of a shopper is in the URL (`draft`) and in a sealed cookie (`cookie`), so every process
 //! can serve every request.
 //!
-//! A page is a module with `routes`, a template that extends `portal.html`, and texts in `locales/*.ftl`.
+//! A page is a module with `routes`, a template that extends `portal.html`, and texts of the crate `texts`.
 //! Its handler gets a `visit::Visit`, or a `visit::Proven` if it works on an order.
 
 mod access;
@@ -33,7 +33,6 @@ mod sent;
 mod settings;
 #[cfg(test)]
 mod tests;
-mod texts;
 mod theme;
 mod visit;
 mod withdraw;

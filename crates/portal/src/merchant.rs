@@ -11,9 +11,10 @@ use pages::{
     path,
 };
 use serde::Deserialize;
+use texts::Language;
 use url::Url;
 
-use crate::{access::Access, language::Language};
+use crate::access::Access;
 
 /// A change of a merchant's settings shows within this time.
 const CACHE_TTL: Duration = Duration::from_secs(5);

@@ -17,15 +17,10 @@ use pages::{
     assets::{ASSETS, AssetUrls, asset_response},
     path, security,
 };
+use texts::{Language, TextValue, Texts};
 use url::form_urlencoded;
 
-use crate::{
-    error::PageError,
-    language::Language,
-    merchant::Portal,
-    texts::{TextValue, Texts},
-    visit::Visit,
-};
+use crate::{error::PageError, language::of_request, merchant::Portal, visit::Visit};
 
 const STYLE: &str = include_str!("../assets/portal.css");
 const SCRIPT: &str = include_str!("../assets/portal.js");
@@ -87,7 +82,7 @@ impl Page {
 
     /// The page of an error that concerns no merchant.
     pub(crate) fn without_merchant(request: &HttpRequest) -> Self {
-        let language = Language::of(request, &Language::TRANSLATED, None);
+        let language = of_request(request, &Language::TRANSLATED, None);
         Self {
             assets: &ASSETS,
             portal: Arc::default(),

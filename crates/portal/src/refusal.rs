@@ -58,9 +58,9 @@ fn text_id(code: IneligibleCode) -> &'static str {
 #[cfg(test)]
 mod tests {
     use actix_web::test::TestRequest;
+    use texts::{Language, Texts};
 
     use super::*;
-    use crate::{language::Language, texts::Texts};
 
     #[test]
     fn every_code_has_a_sentence_in_every_language() {

@@ -7,6 +7,7 @@ use actix_web::{FromRequest, HttpMessage as _, HttpRequest, HttpResponse, dev::P
 use chrono::{DateTime, Utc};
 use pages::{api::Caller, path, url_path::is_own_path};
 use platform::http::ClientIp;
+use texts::Language;
 use url::form_urlencoded;
 
 use crate::{
@@ -14,7 +15,7 @@ use crate::{
     cookie::{Proof, Shopper},
     error::PageError,
     hosts::OwnHost,
-    language::Language,
+    language::{in_query, of_request},
     merchant::Portal,
 };
 
@@ -100,14 +101,14 @@ impl Visit {
             if is_own_host { target.strip_prefix(&path).unwrap_or(target) } else { target };
         let target = without_language(target);
         let languages = Language::offered(&portal.languages(), app.pseudo_languages);
-        let in_query = Language::in_query(request, &languages);
-        if let Some(language) = in_query {
+        let in_url = in_query(request, &languages);
+        if let Some(language) = in_url {
             shopper.lang = Some(language.code().to_owned());
         }
         Ok(Self {
-            language: Language::of(request, &languages, shopper.lang.as_deref()),
+            language: of_request(request, &languages, shopper.lang.as_deref()),
             languages,
-            has_language_in_url: in_query.is_some(),
+            has_language_in_url: in_url.is_some(),
             shopper,
             api,
             target: if target.starts_with('/') { target } else { format!("/{target}") },

@@ -1,9 +1,9 @@
 //! The options of a merchant's shoppers as a part of the settings form: reasons, methods, gift card.
 
+use domain::currency::minor_digits;
 use pages::{
     api::ErrorBody,
     form::{Field, Fields},
-    text::minor_digits,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::language::Language;
+use crate::Language;
 
 /// The text with accented letters. People can still read it.
 pub(super) fn accented(text: &str) -> Cow<'_, str> {

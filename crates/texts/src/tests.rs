@@ -60,12 +60,16 @@ fn quoted_words(folder: &Path, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The quoted words of the pages that can be ids or the starts of ids.
+/// The folders that name texts, below those of the crates.
+const USERS: [&str; 3] = ["portal/templates", "portal/src", "texts/src"];
+
+/// The quoted words of pages that can be ids or the starts of ids.
 fn named() -> BTreeSet<String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut found = BTreeSet::new();
-    quoted_words(&root.join("templates"), &mut found);
-    quoted_words(&root.join("src"), &mut found);
+    for folder in USERS {
+        quoted_words(&crates.join(folder), &mut found);
+    }
     found
 }
 

@@ -1,8 +1,9 @@
-//! Texts, amounts and dates in the shopper's language.
+//! Texts, amounts and dates in the shopper's language, for pages and mails.
 //!
 //! Texts are Fluent messages in `locales/*.ftl`; every message exists in every file. Numbers and dates
 //! are formatted by ICU4X. The message `money` places the currency.
 
+mod language;
 mod pseudo;
 #[cfg(test)]
 mod tests;
@@ -10,16 +11,17 @@ mod tests;
 use std::sync::LazyLock;
 
 use chrono::{Datelike as _, NaiveDate};
+use domain::currency::minor_digits;
 use fluent_bundle::{FluentArgs, FluentResource, FluentValue, concurrent::FluentBundle};
 use icu_calendar::{Date, Gregorian};
 use icu_datetime::{FixedCalendarDateTimeFormatter, fieldsets::YMD};
 use icu_decimal::{DecimalFormatter, input::Decimal};
 use icu_locale_core::Locale;
 
-use crate::language::Language;
+pub use language::Language;
 
 /// A value that a text contains. Templates pass references.
-pub(crate) trait TextValue {
+pub trait TextValue {
     fn value(&self) -> FluentValue<'static>;
 }
 
@@ -54,7 +56,7 @@ impl<T: TextValue + ?Sized> TextValue for &T {
 }
 
 /// The texts of one language.
-pub(crate) struct Texts {
+pub struct Texts {
     language: Language,
     bundle: FluentBundle<FluentResource>,
     numbers: DecimalFormatter,
@@ -62,7 +64,7 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    pub(crate) fn of(language: Language) -> &'static Self {
+    pub fn of(language: Language) -> &'static Self {
         static EN: LazyLock<Texts> = LazyLock::new(|| Texts::new(Language::En));
         static DE: LazyLock<Texts> = LazyLock::new(|| Texts::new(Language::De));
         static FR: LazyLock<Texts> = LazyLock::new(|| Texts::new(Language::Fr));
@@ -101,17 +103,17 @@ impl Texts {
     }
 
     /// A text.
-    pub(crate) fn t(&self, id: &str) -> String {
+    pub fn t(&self, id: &str) -> String {
         self.format(id, None)
     }
 
     /// A text with one value.
-    pub(crate) fn t1(&self, id: &str, name: &str, value: impl TextValue) -> String {
+    pub fn t1(&self, id: &str, name: &str, value: impl TextValue) -> String {
         self.with_values(id, [(name, value.value())])
     }
 
     /// A text with two values.
-    pub(crate) fn t2(
+    pub fn t2(
         &self,
         id: &str,
         name: &str,
@@ -122,8 +124,8 @@ impl Texts {
         self.with_values(id, [(name, value.value()), (name_2, value_2.value())])
     }
 
-    /// A text with any number of values, for Rust code.
-    pub(crate) fn with_values<const N: usize>(
+    /// A text with any number of values.
+    fn with_values<const N: usize>(
         &self,
         id: &str,
         values: [(&str, FluentValue<'static>); N],
@@ -149,8 +151,8 @@ impl Texts {
     }
 
     /// An amount in minor units: "€49.95", "49,95 €".
-    pub(crate) fn money(&self, minor_units: &i64, currency: &str) -> String {
-        let digits = i16::try_from(pages::text::minor_digits(currency)).unwrap_or(2);
+    pub fn money(&self, minor_units: &i64, currency: &str) -> String {
+        let digits = i16::try_from(minor_digits(currency)).unwrap_or(2);
         let mut number = Decimal::from(minor_units.unsigned_abs());
         number.multiply_pow10(-digits);
         number.absolute.pad_end(-digits);
@@ -160,7 +162,7 @@ impl Texts {
     }
 
     /// A day with the name of the month: "2 December 2026".
-    pub(crate) fn day(&self, day: &NaiveDate) -> String {
+    pub fn day(&self, day: &NaiveDate) -> String {
         let parts = u8::try_from(day.month()).ok().zip(u8::try_from(day.day()).ok());
         let date =
             parts.and_then(|(month, date)| Date::try_new_gregorian(day.year(), month, date).ok());
