@@ -20,7 +20,7 @@ const ALLOWED: [(&str, &[&str]); 21] = [
     ("auth", &["domain", "messaging", "platform"]),
     ("order-intake", &["api", "domain", "merchants", "messaging", "platform"]),
     ("delivery", &["api", "domain", "merchants", "messaging", "platform"]),
-    ("rma-engine", &["api", "delivery", "domain", "merchants", "messaging", "platform"]),
+    ("rma-engine", &["api", "delivery", "domain", "merchants", "messaging", "platform", "texts"]),
     ("exchange", &["api", "delivery", "domain", "merchants", "messaging", "platform"]),
     ("warehouse-notifier", &["api", "delivery", "domain", "merchants", "messaging", "platform"]),
     ("pages", &["domain", "platform"]),

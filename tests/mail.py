@@ -43,9 +43,9 @@ def lines(text):
     return text.replace("\r\n", "\n").rstrip("\n")
 
 
-def printable(subject):
-    """A subject as the mail has it: control and bidirectional characters are replaced, and it is cut."""
-    return "".join("\ufffd" if c in "\r\n\u202e" else c for c in subject)[:200]
+def printable(text, most):
+    """A text of a header as the mail has it: control and bidirectional characters are replaced, and it is cut."""
+    return " ".join("".join("\ufffd" if c in "\r\n\u202e" else c for c in text)[:most].split())
 
 
 def check_mail(sent, mail_from, recipients, content):
@@ -53,13 +53,16 @@ def check_mail(sent, mail_from, recipients, content):
     mail = email.message_from_bytes(content, policy=email.policy.default)
     check(f"{id} has no defects: {mail.defects}", not mail.defects)
     check(f"{id} is from us to one recipient", (mail_from, recipients) == (FROM, [wanted["to"]]))
-    for name in ["From", "To", "Subject", "Date", "Message-ID", "Auto-Submitted", "MIME-Version"]:
+    for name in ["From", "Reply-To", "To", "Subject", "Date", "Message-ID", "Auto-Submitted", "MIME-Version"]:
         check(f"{id} has one {name}", len(mail.get_all(name, [])) == 1)
     check(f"{id} has no other recipients", not mail["Cc"] and not mail["Bcc"])
     check(f"{id} has its id", mail["Message-ID"] == f"<{id}@mail.example>")
     check(f"{id} is automatic", mail["Auto-Submitted"] == "auto-generated")
     check(f"{id} has its sender", mail["From"].addresses[0].addr_spec == FROM)
-    subject = " ".join(printable(wanted["subject"]).split())
+    name = " ".join(mail["From"].addresses[0].display_name.split())
+    check(f"{id} has the name of its sender: {name!r}", name == (printable(wanted["from_name"], 100) or "Returns"))
+    check(f"{id} has one address for replies", [it.addr_spec for it in mail["Reply-To"].addresses] == [wanted["reply_to"]])
+    subject = printable(wanted["subject"], 200)
     check(f"{id} has its subject: {mail['Subject']!r}", " ".join(mail["Subject"].split()) == subject)
     parts = {part.get_content_type(): part.get_content() for part in mail.iter_parts()}
     check(f"{id} has two parts", set(parts) == {"text/plain", "text/html"})

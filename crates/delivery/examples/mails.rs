@@ -45,6 +45,9 @@ async fn main() -> Result<()> {
     for (to, (subject, text)) in mails.chain(refused) {
         let mail = Mail {
             to: to.to_owned(),
+            // Merchants choose the names of senders.
+            from_name: Some(subject.to_owned()),
+            reply_to: Some("returns@acme.example".to_owned()),
             subject: subject.to_owned(),
             text: text.to_owned(),
             html: format!("<!DOCTYPE html><html><body><p>{}</p></body></html>", escape_html(text)),

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
+use domain::erasure::ERASED_EMAIL;
 use domain::mail::Mail;
 use domain::printable::printable;
 use lettre::message::header::{HeaderName, HeaderValue};
@@ -31,6 +32,7 @@ use pace::Pace;
 pub use settings::MailSettings;
 
 const MAX_SUBJECT_CHARS: usize = 200;
+const MAX_NAME_CHARS: usize = 100;
 /// The part of a response that the log keeps.
 const MAX_LOGGED_CHARS: usize = 500;
 /// The time within which the server must respond to one command. The attempt has a timeout of its own.
@@ -43,8 +45,10 @@ const CREDENTIALS_REFUSED: [u16; 4] = [530, 534, 535, 538];
 enum MailError {
     #[error("the message is no mail")]
     Body(#[from] serde_json::Error),
-    #[error("the address of the recipient is not valid")]
-    Recipient(#[from] lettre::address::AddressError),
+    #[error("the address of the recipient or for replies is not valid")]
+    Address(#[from] lettre::address::AddressError),
+    #[error("the shopper was erased")]
+    Erased,
     #[error("the mail cannot be built")]
     Build(#[from] lettre::error::Error),
     #[error("the id {0} has no time")]
@@ -98,9 +102,10 @@ impl Mailer {
                 return attempt(outcome, started_at, started, String::new());
             }
         };
+        let to = mail.envelope().to().first().map(Address::to_string).unwrap_or_default();
         match tokio::time::timeout(timeout, self.transport.send(mail)).await {
             Err(_elapsed) => attempt(Outcome::TimedOut, started_at, started, String::new()),
-            Ok(Err(error)) => attempt(outcome_of(&error), started_at, started, String::new()),
+            Ok(Err(error)) => attempt(outcome_of(&error, &to), started_at, started, String::new()),
             Ok(Ok(response)) => {
                 let outcome = Outcome::Delivered { status: u16::from(response.code()) };
                 attempt(outcome, started_at, started, log_of(&response))
@@ -111,7 +116,11 @@ impl Mailer {
     /// Makes the mail of a message.
     fn build(&self, message: &Message) -> Result<lettre::Message, MailError> {
         let mail: Mail = serde_json::from_slice(&message.body)?;
+        if mail.to == ERASED_EMAIL {
+            return Err(MailError::Erased);
+        }
         let to: Address = mail.to.parse()?;
+        let from = self.sender(&mail);
         let date = time_of(&message.id).ok_or_else(|| MailError::Id(message.id.clone()))?;
         let domain = self.from.email.domain();
         let auto_submitted = HeaderName::new_from_ascii_str("Auto-Submitted");
@@ -120,20 +129,40 @@ impl Mailer {
             .boundary(format!("backhaul-{}", message.id))
             .singlepart(SinglePart::plain(mail.text))
             .singlepart(SinglePart::html(mail.html));
-        Ok(lettre::Message::builder()
-            .from(self.from.clone())
-            .to(Mailbox::new(None, to))
-            .subject(subject(&mail.subject))
+        let mut builder = lettre::Message::builder().from(from).to(Mailbox::new(None, to));
+        if let Some(reply_to) = &mail.reply_to {
+            builder = builder.reply_to(Mailbox::new(None, reply_to.parse()?));
+        }
+        Ok(builder
+            .subject(header_text(&mail.subject, MAX_SUBJECT_CHARS))
             .message_id(Some(format!("<{}@{domain}>", message.id)))
             .date(date)
             .raw_header(auto_submitted)
             .multipart(parts)?)
     }
+
+    /// The sender: the address of the installation, and the name that the mail gives.
+    fn sender(&self, mail: &Mail) -> Mailbox {
+        let own = mail.from_name.as_deref().filter(|name| !name.trim().is_empty());
+        let own = own.map(|name| header_text(name, MAX_NAME_CHARS));
+        Mailbox::new(own.or_else(|| self.from.name.clone()), self.from.email.clone())
+    }
 }
 
-/// A subject without line breaks, which could add a header, and short enough for one line of a mail.
-fn subject(text: &str) -> String {
-    printable(text).chars().take(MAX_SUBJECT_CHARS).collect()
+/// A text for a header, without line breaks, which could add another one, and not too long.
+fn header_text(text: &str, max_chars: usize) -> String {
+    printable(text).chars().take(max_chars).collect()
+}
+
+/// The text of a server without the recipient: the reasons of failures are kept after an erasure.
+fn without_recipient(text: &str, to: &str) -> String {
+    let local_part = to.rsplit_once('@').map_or(to, |(local_part, _)| local_part);
+    let is_recipient = |word: &str| {
+        let word = word.trim_matches(|c: char| "<>()[]{}:;,.'\"".contains(c));
+        [to, local_part].iter().any(|it| word.eq_ignore_ascii_case(it))
+    };
+    let words = text.split(' ').map(|word| if is_recipient(word) { "(recipient)" } else { word });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// The time at which a message was created, which its id has.
@@ -165,9 +194,9 @@ fn log_of(response: &Response) -> String {
     printable(&text).chars().take(MAX_LOGGED_CHARS).collect()
 }
 
-fn outcome_of(error: &smtp::Error) -> Outcome {
+fn outcome_of(error: &smtp::Error, to: &str) -> Outcome {
     // The text has the status and the line of the server, and no credentials.
-    let text = printable(&chain(error));
+    let text = without_recipient(&printable(&chain(error)), to);
     match error.status().map(u16::from) {
         Some(status @ 500..) if !CREDENTIALS_REFUSED.contains(&status) => {
             Outcome::MailRefused { status: Some(status), text }

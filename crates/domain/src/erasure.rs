@@ -18,8 +18,8 @@ pub use events::{ErasureConfirmed, ErasureCounts, KeptReturn, ReturnsErased, Sho
 pub use order_document::{erase_order, erase_order_document};
 pub use personal_fields::{PERSONAL_COLUMNS, personal_fields, personal_values};
 pub use rules::{
-    ERASED, ERASED_EMAIL, erase, erase_email, erase_history, erase_report, erase_text, is_erased,
-    is_report_about,
+    ERASED, ERASED_EMAIL, erase, erase_email, erase_history, erase_mail, erase_report, erase_text,
+    is_erased, is_report_about,
 };
 
 #[cfg(test)]

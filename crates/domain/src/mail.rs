@@ -9,6 +9,14 @@ pub struct Mail {
     /// The address of the recipient.
     #[schema(min_length = 3, max_length = 254, example = "help@acme.example")]
     pub to: String,
+    /// The name of the sender. Absent: that of the installation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, max_length = 200, example = "Acme")]
+    pub from_name: Option<String>,
+    /// The address that gets replies. Absent: that of the sender.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, max_length = 254, example = "returns@acme.example")]
+    pub reply_to: Option<String>,
     pub subject: String,
     /// The mail as plain text.
     pub text: String,
@@ -48,7 +56,11 @@ mod tests {
         let validator = jsonschema::validator_for(&schema).unwrap();
         let [to, subject, text, html] =
             ["a@b.example", "S", "T", "<p>T</p>"].map(ToOwned::to_owned);
-        assert!(validator.is_valid(&json!(Mail { to, subject, text, html })));
+        let mut mail = Mail { to, from_name: None, reply_to: None, subject, text, html };
+        assert!(validator.is_valid(&json!(mail)));
+        mail.from_name = Some("Acme".to_owned());
+        mail.reply_to = Some("returns@acme.example".to_owned());
+        assert!(validator.is_valid(&json!(mail)));
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod endpoint_change;
 pub mod guard;
 mod headers;
 mod interface;
+mod mails;
 mod patch;
 mod pem;
 mod policy;
@@ -39,6 +40,7 @@ pub use endpoint::{Endpoint, Sealed, SigningSecret};
 pub use headers::REDACTED;
 pub use headers::is_reserved_header;
 pub use interface::{Interface, UnknownInterface};
+pub use mails::{MailEvent, MailEvents, ShopperMails};
 pub use policy::{GiftCardOffer, MethodOffer, ReturnPolicy, ReturnReason, WITHDRAWAL};
 pub use return_method::ReturnMethod;
 pub use rules::{

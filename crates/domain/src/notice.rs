@@ -140,6 +140,8 @@ impl Notice {
             [text, console_url, &reason].map(|text| escape_html(text));
         Mail {
             to: to.to_owned(),
+            from_name: None,
+            reply_to: None,
             subject: format!("{merchant}: endpoint {interface} {subject}"),
             text: format!("{text}\n\n{console_url}\n\n-- \n{reason}\n"),
             html: format!(

@@ -50,7 +50,7 @@ pub use refunded_unit::RefundedUnit;
 pub use request::{MAX_COMMENT_CHARS, MAX_UNITS, RequestedUnit, ReturnRequest};
 pub use resolution::{RefundType, Resolution};
 pub use review::{DecidedReview, ReturnReview};
-pub use rma::{Change, ExchangeStatus, PurchasedUnit, ReturnTerms, Rma, RmaUnit};
+pub use rma::{Change, ExchangeStatus, MailOccasion, PurchasedUnit, ReturnTerms, Rma, RmaUnit};
 pub use shipped_units::{AddedUnit, LineChanges, ShippedUnit, UnitChanges, reconcile_units};
 pub use status::{
     GuaranteeState, ReceivingEvent, ReceivingStatus, RmaStatus, StatusEvent, TrackingEvent,

@@ -43,6 +43,9 @@ pub(crate) struct Portal {
     pub(crate) lookup_keys: Vec<LookupKey>,
     #[serde(default)]
     pub(crate) withdrawal: bool,
+    /// Whether shoppers get mails. A service of an earlier version sends none, and knows no language of a return.
+    #[serde(default)]
+    pub(crate) mails: bool,
     /// IANA time zone of return windows.
     #[serde(default)]
     time_zone: String,

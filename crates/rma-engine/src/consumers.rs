@@ -3,7 +3,6 @@
 
 use std::marker::PhantomData;
 
-use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::delivery::{DeliveryDead, EndpointHealthChanged, EndpointPaused};
@@ -16,6 +15,7 @@ use messaging::{Broker, Envelope, HandleError, Handler, Outbox, consume, remove_
 use platform::{Clock, MAX_BATCH_BYTES, Process, Service as _};
 
 use crate::erasing::{ErasedReceipts, ErasedSnapshots};
+use crate::messages::Messages;
 use crate::notices::NewFacts;
 use crate::projection;
 use crate::projection::order::Snapshot;
@@ -28,7 +28,7 @@ const MAX_EXCHANGE_PREFETCH: u16 = 16;
 /// Starts the consumers.
 pub(crate) fn start(app: &App, broker: &Broker, process: &Process) {
     let deps = || HandlerDeps {
-        deliveries: app.deliveries.clone(),
+        messages: app.messages.clone(),
         outbox: app.outbox.clone(),
         clock: app.clock.clone(),
     };
@@ -64,7 +64,7 @@ fn by_return<'e, E>(
 }
 
 struct HandlerDeps {
-    deliveries: Deliveries,
+    messages: Messages,
     outbox: Outbox,
     clock: Clock,
 }
@@ -72,7 +72,7 @@ struct HandlerDeps {
 impl HandlerDeps {
     /// Messages are written in the version that the merchant's endpoint has.
     async fn ready(&self) {
-        self.deliveries.merchants_loaded().await;
+        self.messages.deliveries.merchants_loaded().await;
     }
 }
 
@@ -115,7 +115,7 @@ impl<E: Event + AsRef<OrderStored>> Handler for Orders<E> {
         conn: &mut AsyncPgConnection,
         events: &[&Envelope<E>],
     ) -> Result<(), HandleError> {
-        let HandlerDeps { deliveries, clock, .. } = &self.0;
+        let HandlerDeps { messages, clock, .. } = &self.0;
         let max_bytes = match events.len() {
             1 if Self::queue_for_large().is_none() => usize::MAX,
             _ if Self::queue_for_large().is_none() => MAX_BATCH_BYTES,
@@ -127,7 +127,7 @@ impl<E: Event + AsRef<OrderStored>> Handler for Orders<E> {
             sequence: event.sequence_number(),
             stored_at: event.time,
         });
-        Ok(projection::project(conn, deliveries, snapshots, max_bytes, clock.now()).await?)
+        Ok(projection::project(conn, messages, snapshots, max_bytes, clock.now()).await?)
     }
 }
 
@@ -145,9 +145,9 @@ impl Handler for Receipts {
         conn: &mut AsyncPgConnection,
         events: &[&Envelope<UnitReceived>],
     ) -> Result<(), HandleError> {
-        let HandlerDeps { deliveries, clock, .. } = &self.0;
+        let HandlerDeps { messages, clock, .. } = &self.0;
         for event in by_return(events, |it| (&it.merchant, &it.rma_identifier)) {
-            receiving::record_unit(conn, deliveries, event, clock.now()).await?;
+            receiving::record_unit(conn, messages, event, clock.now()).await?;
         }
         Ok(())
     }
@@ -169,9 +169,9 @@ impl Handler for PlacedExchanges {
         conn: &mut AsyncPgConnection,
         events: &[&Envelope<ExchangePlaced>],
     ) -> Result<(), HandleError> {
-        let HandlerDeps { deliveries, outbox, clock } = &self.0;
+        let HandlerDeps { messages, outbox, clock } = &self.0;
         for event in by_return(events, |it| (&it.merchant, &it.rma_identifier)) {
-            exchanges::record_placed(conn, deliveries, outbox, event, clock.now()).await?;
+            exchanges::record_placed(conn, messages, outbox, event, clock.now()).await?;
         }
         Ok(())
     }
@@ -193,9 +193,9 @@ impl Handler for FailedExchanges {
         conn: &mut AsyncPgConnection,
         events: &[&Envelope<ExchangeFailed>],
     ) -> Result<(), HandleError> {
-        let HandlerDeps { deliveries, clock, .. } = &self.0;
+        let HandlerDeps { messages, clock, .. } = &self.0;
         for event in by_return(events, |it| (&it.merchant, &it.rma_identifier)) {
-            exchanges::record_failed(conn, deliveries, event, clock.now()).await?;
+            exchanges::record_failed(conn, messages, event, clock.now()).await?;
         }
         Ok(())
     }
@@ -217,9 +217,9 @@ impl Handler for UndeliverableExchanges {
         conn: &mut AsyncPgConnection,
         events: &[&Envelope<ExchangeUndeliverable>],
     ) -> Result<(), HandleError> {
-        let HandlerDeps { deliveries, clock, .. } = &self.0;
+        let HandlerDeps { messages, clock, .. } = &self.0;
         for event in by_return(events, |it| (&it.merchant, &it.rma_identifier)) {
-            exchanges::record_undeliverable(conn, deliveries, event, clock.now()).await?;
+            exchanges::record_undeliverable(conn, messages, event, clock.now()).await?;
         }
         Ok(())
     }

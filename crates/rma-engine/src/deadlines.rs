@@ -24,7 +24,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::returns::{DeadlineKind, Period};
@@ -42,6 +41,7 @@ use tokio::time::Instant;
 use self::batch::{Batch, Worked};
 use crate::App;
 use crate::error::Error;
+use crate::messages::Messages;
 use crate::settings::Deadlines;
 use crate::store::deadlines::{self, StoredDeadline};
 use crate::store::guarantees;
@@ -78,7 +78,7 @@ pub(crate) fn start(app: &App, process: &Process, settings: &Deadlines) {
 pub(crate) struct DeadlineWorker {
     clock: Clock,
     merchants: Arc<Merchants>,
-    deliveries: Deliveries,
+    messages: Messages,
     outbox: Outbox,
     /// The period of each kind that all deadlines of a merchant were computed with.
     compared: BTreeMap<(DeadlineKind, MerchantId), Period>,
@@ -110,7 +110,7 @@ impl DeadlineWorker {
         Self {
             clock: app.clock.clone(),
             merchants: app.merchants.clone(),
-            deliveries: app.deliveries.clone(),
+            messages: app.messages.clone(),
             outbox: app.outbox.clone(),
             compared: BTreeMap::new(),
             compared_at: Instant::now(),
@@ -192,7 +192,7 @@ impl DeadlineWorker {
         let most = if processing == Processing::Alone { 1 } else { BATCH };
         let batch = Batch {
             merchants: &self.merchants,
-            deliveries: &self.deliveries,
+            messages: &self.messages,
             outbox: &self.outbox,
             clock: &self.clock,
             now,

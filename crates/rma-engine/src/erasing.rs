@@ -16,7 +16,7 @@ use delivery::{Deliveries, ErasedMessages};
 use diesel_async::AsyncPgConnection;
 use domain::erasure::{
     ERASED, ErasureConfirmed, ErasureCounts, KeptReturn, ReturnsErased, ShopperErased, erase,
-    erase_order,
+    erase_mail, erase_order,
 };
 use domain::event::Event;
 use domain::order::OrderStored;
@@ -28,6 +28,7 @@ use platform::{Service as _, Timestamp, idempotency};
 
 use crate::App;
 use crate::error::Error;
+use crate::mails;
 use crate::store::erasures::{self, ErasedRecords, LockedReturn};
 use crate::store::{erased_orders, lookups, orders::ResourceKey};
 
@@ -153,6 +154,10 @@ async fn apply(
     let keys: Vec<_> = names.iter().map(|name| format!("rma:{name}")).collect();
     let messages = ErasedMessages { ordering_keys: &keys, before: None };
     let deliveries = Deliveries::erase(conn, merchant, messages, |_| true, erase).await?;
+    let keys: Vec<_> = names.iter().map(|name| mails::ordering_key(name)).collect();
+    let messages = ErasedMessages { ordering_keys: &keys, before: None };
+    let mails = Deliveries::erase(conn, merchant, messages, |_| true, erase_mail).await?;
+    let deliveries = deliveries + mails;
     Ok(ErasureCounts { records: orders + returns.len(), events, deliveries })
 }
 

@@ -4,7 +4,6 @@ pub(crate) mod confirmations;
 
 use std::collections::BTreeMap;
 
-use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::event::Event as _;
@@ -15,6 +14,7 @@ use platform::Timestamp;
 use serde_json::json;
 
 use crate::error::Error;
+use crate::messages::Messages;
 use crate::return_changes::{self, Cause};
 use crate::store;
 
@@ -25,7 +25,7 @@ use crate::store;
 /// service, so the report is repeated.
 pub(crate) async fn record_placed(
     conn: &mut AsyncPgConnection,
-    deliveries: &Deliveries,
+    messages: &Messages,
     outbox: &Outbox,
     placed: &ExchangePlaced,
     now: Timestamp,
@@ -54,7 +54,7 @@ pub(crate) async fn record_placed(
     outbox.append(conn, now, recorded.map(|it| renamed(placed, it, now))).await?;
     let detail = json!({ "exchange_order_identifier": identifier, "items": placed.items });
     let cause = Cause { actor: ExchangePlaced::TYPE, action: "exchange placed", detail };
-    Ok(return_changes::record(conn, deliveries, &rma, &change, cause, now).await?)
+    Ok(return_changes::record(conn, messages, &rma, &change, cause, now).await?)
 }
 
 /// The merchant's identifier that is not used, if there is one, and the identifier of the exchange order.
@@ -87,7 +87,7 @@ fn renamed(placed: &ExchangePlaced, identifier: &str, renamed_at: Timestamp) -> 
 /// have an exchange only if nothing was ordered.
 pub(crate) async fn record_failed(
     conn: &mut AsyncPgConnection,
-    deliveries: &Deliveries,
+    messages: &Messages,
     failed: &ExchangeFailed,
     now: Timestamp,
 ) -> Result<(), Error> {
@@ -107,13 +107,13 @@ pub(crate) async fn record_failed(
     }
     let detail = json!({ "items": items });
     let cause = Cause { actor: ExchangeFailed::TYPE, action: "exchange failed", detail };
-    Ok(return_changes::record(conn, deliveries, &rma, &change, cause, now).await?)
+    Ok(return_changes::record(conn, messages, &rma, &change, cause, now).await?)
 }
 
 /// Records that the exchange order could not be delivered. Its units wait for an operator.
 pub(crate) async fn record_undeliverable(
     conn: &mut AsyncPgConnection,
-    deliveries: &Deliveries,
+    messages: &Messages,
     event: &ExchangeUndeliverable,
     now: Timestamp,
 ) -> Result<(), Error> {
@@ -125,7 +125,7 @@ pub(crate) async fn record_undeliverable(
     let detail = json!({ "reason": reason });
     let actor = ExchangeUndeliverable::TYPE;
     let cause = Cause { actor, action: "exchange undeliverable", detail };
-    Ok(return_changes::record(conn, deliveries, &rma, &change, cause, now).await?)
+    Ok(return_changes::record(conn, messages, &rma, &change, cause, now).await?)
 }
 
 /// Locks the return. Only this service requests exchanges, so a missing return is an error and the

@@ -5,7 +5,7 @@
 //! `token.revoked.v1`, publishes `return.confirmed.v1`, `exchange.renamed.v1`, `returns.erased.v1`,
 //! `shopper.erasure_confirmed.v1`, `delivery.dead.v1` and `endpoint.health_changed.v1`, and sends merchants an RMA
 //! message for each change of a return that they can see, and notices about their own endpoints, also by mail.
-//! Shoppers prove here that they know an order, and then return its units.
+//! Shoppers prove here that they know an order, then return its units, and get mails about their returns.
 //!
 //! It guarantees that a unit is in at most one return, also under concurrent requests; that
 //! merchants receive each committed change once, in order, and no uncommitted change; and that
@@ -20,6 +20,8 @@ mod erasing;
 mod error;
 mod exchanges;
 mod http;
+mod mails;
+mod messages;
 mod notices;
 mod orders;
 mod policy_previews;
@@ -51,6 +53,7 @@ use platform::{Clock, Process, Service, idempotency};
 use utoipa::openapi::OpenApi;
 use utoipa_actix_web::service_config::ServiceConfig;
 
+use messages::Messages;
 use policy_previews::Previews;
 use returns::new_return_batches::ReturnHandler;
 use returns::report_batches::ReportHandler;
@@ -65,7 +68,7 @@ pub struct App {
     merchants: Arc<Merchants>,
     outbox: Outbox,
     backlog: Backlog,
-    deliveries: Deliveries,
+    messages: Messages,
     new_returns: Arc<Batches<ReturnHandler>>,
     reports: Arc<Batches<ReportHandler>>,
     proof_keys: Arc<ProofKeys>,
@@ -116,7 +119,7 @@ impl Service for App {
     }
 
     fn share(&self, app: &mut web::ServiceConfig) {
-        app.app_data(web::Data::new(self.deliveries.clone()));
+        app.app_data(web::Data::new(self.messages.deliveries.clone()));
         app.app_data(web::Data::new(self.backlog.clone()));
         app.app_data(web::Data::from(self.proof_keys.clone()));
     }
@@ -136,20 +139,20 @@ impl Service for App {
         let shared = (&broker, &merchants, &sealer);
         let deliveries =
             Deliveries::start_with_mail(mailer, &outbox, process, shared, &kinds, delivery)?;
+        let messages = Messages::new(deliveries, &settings.portal);
         let new_returns = ReturnHandler {
             clock: process.clock.clone(),
             outbox: outbox.clone(),
-            deliveries: deliveries.clone(),
+            messages: messages.clone(),
         };
-        let reports =
-            ReportHandler { clock: process.clock.clone(), deliveries: deliveries.clone() };
+        let reports = ReportHandler { clock: process.clock.clone(), messages: messages.clone() };
         let app = Self {
             pool: process.pool.clone(),
             clock: process.clock.clone(),
             merchants,
             outbox,
             backlog,
-            deliveries,
+            messages,
             new_returns: Batches::start("new returns", process, new_returns),
             reports: Batches::start("carrier reports", process, reports),
             proof_keys: Arc::new(ProofKeys::new(&settings.shopper, process.clock.clone())?),

@@ -138,7 +138,7 @@ pub(crate) fn start(app: &App, process: &Process, console: &WebPages, poll_inter
     let teller = Teller {
         pool: app.pool.clone(),
         clock: app.clock.clone(),
-        deliveries: app.deliveries.clone(),
+        deliveries: app.messages.deliveries.clone(),
         console_url: console.public_url.trim_end_matches('/').to_owned(),
     };
     process.tasks.spawn("notices", |stop| async move {

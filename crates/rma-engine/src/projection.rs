@@ -12,7 +12,6 @@ pub(crate) mod order;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use api::returns::DiscrepancyResolution;
-use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::event::Event as _;
@@ -23,6 +22,7 @@ use serde_json::json;
 
 use self::order::{OrderProjection, Snapshot};
 use crate::error::Error;
+use crate::messages::Messages;
 use crate::refunds::affected::AffectedReturns;
 use crate::return_changes::Cause;
 use crate::store::order_rows::Rows;
@@ -36,7 +36,7 @@ use crate::store::{self, discrepancies};
 /// `max_bytes` together.
 pub(crate) async fn project(
     conn: &mut AsyncPgConnection,
-    deliveries: &Deliveries,
+    messages: &Messages,
     snapshots: impl Iterator<Item = Snapshot<'_>>,
     max_bytes: usize,
     now: Timestamp,
@@ -63,7 +63,7 @@ pub(crate) async fn project(
         orders.keys().copied().filter(|key| stored_orders.contains_key(key)).collect();
     let held = store::units::held(conn, &stored).await?;
     let mut batch = ProjectionBatch::open(orders, &mut stored_orders, max_bytes);
-    batch.apply(conn, deliveries, &held, now).await?;
+    batch.apply(conn, messages, &held, now).await?;
     batch.write(conn, now).await
 }
 
@@ -152,7 +152,7 @@ impl<'a> ProjectionBatch<'a> {
     async fn apply(
         &mut self,
         conn: &mut AsyncPgConnection,
-        deliveries: &Deliveries,
+        messages: &Messages,
         held: &Held,
         now: Timestamp,
     ) -> Result<(), Error> {
@@ -179,7 +179,7 @@ impl<'a> ProjectionBatch<'a> {
             }
         }
         let cause = Cause { actor: OrderStored::TYPE, action: "refund", detail: json!({}) };
-        returns.record(conn, deliveries, &cause, now).await
+        returns.record(conn, messages, &cause, now).await
     }
 
     /// Locks the returns that new refunds may belong to.

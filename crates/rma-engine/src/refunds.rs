@@ -94,7 +94,7 @@ pub(crate) async fn assign(
     if let Some(applied) = shipped_units.refund(refund_identifier) {
         applied.rma_identifier = given;
     }
-    returns.record(conn, &app.deliveries, cause, now).await?;
+    returns.record(conn, &app.messages, cause, now).await?;
     let stored_at = found.stored_at;
     store::orders::update_units(conn, merchant, order_identifier, &shipped_units, stored_at)
         .await?;

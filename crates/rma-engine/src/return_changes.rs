@@ -1,9 +1,9 @@
-//! Saves changed returns, enqueues the RMA messages for the merchants and adds the timeline entries.
-//! RMA messages are enqueued only here, so that the merchant receives each change exactly once.
+//! Saves changed returns, enqueues the RMA messages for the merchants and the mails to the shoppers, and adds the timeline
+//! entries. RMA messages and mails are enqueued only here, so that each change is told exactly once.
 //!
 //! See docs/decisions/return-messages.md.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use delivery::{Deliveries, NewDelivery, NewMessage};
@@ -11,17 +11,19 @@ use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::merchant::Settings;
 use domain::message_kind::{MessageKind, MessageVersion};
-use domain::returns::{Change, Deadline, Discrepancy, Rma, ServiceEvent};
+use domain::returns::{Change, Deadline, Discrepancy, MailOccasion, Rma, ServiceEvent};
 use futures_util::future::join3;
 use platform::database::DatabaseError;
 use platform::{Timestamp, telemetry};
 use serde_json::{Value, json};
 
+use crate::mails::NewMail;
+use crate::messages::Messages;
 use crate::orders::units::OrderUnits;
 use crate::store::guarantees::{self, NewSum};
 use crate::store::return_rows::{self, InsertError, ReturnRow, WriteMode};
 use crate::store::timeline::NewEntry;
-use crate::store::{MAX_REQUEST_BATCH_BYTES, discrepancies};
+use crate::store::{MAX_REQUEST_BATCH_BYTES, discrepancies, returns};
 
 /// Why a return changed.
 #[derive(Debug, Clone)]
@@ -36,11 +38,13 @@ pub(crate) struct Cause<'a> {
 
 /// Changes of returns that are saved together.
 pub(crate) struct ReturnChanges {
-    deliveries: Deliveries,
+    messages: Messages,
     new: Vec<ReturnRow>,
     /// Changed returns by merchant and identifier, each as it is after its last change.
     changed: BTreeMap<(MerchantId, String), ReturnRow>,
     entries: Vec<(NewEntry, Option<Announcement>)>,
+    /// In the order of the changes.
+    mails: Vec<NewMail>,
     discrepancies: Vec<(MerchantId, Discrepancy)>,
     guarantees: Vec<NewSum>,
     /// Size of the documents and messages.
@@ -54,12 +58,13 @@ struct Announcement {
 }
 
 impl ReturnChanges {
-    pub(crate) fn new(deliveries: &Deliveries) -> Self {
+    pub(crate) fn new(messages: &Messages) -> Self {
         Self {
-            deliveries: deliveries.clone(),
+            messages: messages.clone(),
             new: Vec::new(),
             changed: BTreeMap::new(),
             entries: Vec::new(),
+            mails: Vec::new(),
             discrepancies: Vec::new(),
             guarantees: Vec::new(),
             bytes: 0,
@@ -89,6 +94,8 @@ impl ReturnChanges {
         })?;
         self.bytes += row.bytes();
         self.new.push(row);
+        let occasions = [rma.withdrawal_occasion(), rma.mail_occasion(&change)];
+        self.add_mails(rma, occasions, customer_email)?;
         self.add_entry(rma, &change, cause, now)
     }
 
@@ -115,14 +122,32 @@ impl ReturnChanges {
         for guarantee in &change.guarantees {
             self.guarantees.extend(NewSum::of_change(&rma.merchant, &rma.currency, guarantee));
         }
+        self.add_mails(rma, [rma.mail_occasion(change)], None)?;
         self.add_entry(rma, change, cause, now)
+    }
+
+    /// Adds mails to the shopper. Without an address, it is read from the stored return.
+    fn add_mails<'r>(
+        &mut self,
+        rma: &Rma,
+        occasions: impl IntoIterator<Item = Option<MailOccasion<'r>>>,
+        to: Option<&str>,
+    ) -> Result<(), DatabaseError> {
+        for occasion in occasions.into_iter().flatten() {
+            if let Some(mut mail) = self.messages.mail(rma, &occasion)? {
+                mail.to = to.map(str::to_owned);
+                self.bytes += mail.bytes();
+                self.mails.push(mail);
+            }
+        }
+        Ok(())
     }
 
     /// The deadlines of a return, by the default settings until the merchant is known. Deadlines follow the merchant's
     /// settings later.
     fn deadlines(&self, rma: &Rma) -> Vec<Deadline> {
         static DEFAULT: LazyLock<Settings> = LazyLock::new(|| Settings::new(""));
-        let merchant = self.deliveries.merchant(&rma.merchant);
+        let merchant = self.messages.deliveries.merchant(&rma.merchant);
         rma.deadlines(merchant.as_ref().map_or(&DEFAULT, |it| &it.settings))
     }
 
@@ -133,7 +158,7 @@ impl ReturnChanges {
         cause: Cause<'_>,
         now: Timestamp,
     ) -> Result<(), DatabaseError> {
-        let version = self.deliveries.message_version(&rma.merchant, MessageKind::Rma);
+        let version = self.messages.deliveries.message_version(&rma.merchant, MessageKind::Rma);
         let message = change.event.map(|event| message(rma, event, version)).transpose()?;
         self.bytes += message.as_ref().map_or(0, |message| message.body.len());
         let announcement =
@@ -151,15 +176,16 @@ impl ReturnChanges {
         self.bytes > MAX_REQUEST_BATCH_BYTES
     }
 
-    /// Saves the returns and the timelines and enqueues the messages, in one round trip. The connection is shared,
-    /// so that the caller can send other statements with these.
+    /// Saves the returns and the timelines and enqueues the messages, in one round trip, or two if shoppers of stored
+    /// returns get mails. The connection is shared, so that the caller can send other statements with these.
     pub(crate) async fn save(
         self,
         conn: &AsyncPgConnection,
         now: Timestamp,
     ) -> Result<(), InsertError> {
-        let Self { deliveries, new, changed, entries, discrepancies, guarantees, .. } = self;
-        let (entries, messages) = assign_ids(entries, now);
+        let Self { messages, new, changed, entries, mails, discrepancies, guarantees, .. } = self;
+        let (entries, mut deliveries) = assign_ids(entries, now);
+        deliveries.extend(addressed(conn, mails, now).await?);
         let changed: Vec<_> = changed.into_values().collect();
         // A statement that writes returns adds timeline entries too, which saves a round trip. An entry needs its
         // return, so the first statement that is sent adds all of them: changed returns exist already.
@@ -170,7 +196,7 @@ impl ReturnChanges {
         let (inserted, saved, enqueued) = join3(
             return_rows::write(conn, WriteMode::Insert, &new, with_new),
             return_rows::write(conn, WriteMode::Replace, &changed, with_changed),
-            deliveries.append_new(conn, now, &messages),
+            messages.deliveries.append_new(conn, now, &deliveries),
         )
         .await;
         inserted?;
@@ -201,13 +227,13 @@ impl ReturnChanges {
 /// Saves a changed return, enqueues its message and adds the timeline entry.
 pub(crate) async fn record(
     conn: &mut AsyncPgConnection,
-    deliveries: &Deliveries,
+    messages: &Messages,
     rma: &Rma,
     change: &Change,
     cause: Cause<'_>,
     now: Timestamp,
 ) -> Result<(), DatabaseError> {
-    let mut changes = ReturnChanges::new(deliveries);
+    let mut changes = ReturnChanges::new(messages);
     changes.add(rma, change, cause, now)?;
     changes.save_changed(conn, now).await
 }
@@ -255,6 +281,25 @@ fn new_entry(
         detail: all,
         delivery: None,
     }
+}
+
+/// The messages with mails to the shoppers who have an address and were not erased.
+async fn addressed(
+    conn: &AsyncPgConnection,
+    mut mails: Vec<NewMail>,
+    now: Timestamp,
+) -> Result<Vec<NewDelivery>, DatabaseError> {
+    let of_stored = mails.iter().filter(|mail| mail.to.is_none());
+    let wanted: BTreeSet<_> =
+        of_stored.map(|mail| (mail.merchant.as_str(), mail.rma_identifier.as_str())).collect();
+    let found = returns::customer_emails(conn, &wanted).await?;
+    for mail in mails.iter_mut().filter(|mail| mail.to.is_none()) {
+        let key = (mail.merchant.to_string(), mail.rma_identifier.clone());
+        mail.to = found.get(&key).cloned();
+    }
+    let ids = Deliveries::new_ids(now, mails.len());
+    let deliveries = mails.into_iter().zip(ids).map(|(mail, id)| mail.delivery(id).transpose());
+    deliveries.flatten().collect()
 }
 
 /// Gives each message an id, which its timeline entry names.

@@ -185,7 +185,7 @@ pub(crate) async fn cancel(
             let change = rma.cancel(units, now).map_err(|it| refused(rma_identifier, it))?;
             let cause =
                 Cause { actor, action: "cancellation", detail: json!({ "reason": reason }) };
-            return_changes::record(conn, &app.deliveries, &rma, &change, cause, now).await?;
+            return_changes::record(conn, &app.messages, &rma, &change, cause, now).await?;
             if was_in_review {
                 reviews::release_exchanges(conn, &rma, &change).await?;
             }

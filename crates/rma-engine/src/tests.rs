@@ -15,6 +15,7 @@ mod late_parcels;
 mod limits;
 mod listing;
 mod looking_up;
+mod mails;
 mod moving;
 mod notices;
 mod order_views;

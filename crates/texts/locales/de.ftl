@@ -1,4 +1,4 @@
-### Texte des Retourenportals. Jede Nachricht gibt es in jeder Sprache mit denselben Werten.
+### Texte des Retourenportals und der Mails. Jede Nachricht gibt es in jeder Sprache mit denselben Werten.
 
 ## Every page
 
@@ -383,3 +383,27 @@ withdrawn-cost = Kosten der Rücksendung:
 withdrawn-items = Artikel
 withdrawn-download = Als Textdatei speichern
 withdrawn-return = So senden Sie die Artikel zurück
+
+## Mails
+
+mailed-confirmed-subject = Ihre Rückgabe { $rma } ist bestätigt
+mailed-confirmed-text = Vielen Dank. { $shop } weiß von Ihrer Rückgabe.
+mailed-received-subject = Ihre Rückgabe { $rma } ist angekommen
+mailed-received-text = { $shop } hat diese Artikel bekommen:
+mailed-refunded-subject = Ihre Erstattung für die Rückgabe { $rma }
+mailed-refunded-text = { $shop } hat diese Artikel erstattet. Es kann einige Tage dauern, bis Sie den Betrag auf Ihrem Konto sehen.
+mailed-exchange-subject = Ihre neue Bestellung für die Rückgabe { $rma }
+mailed-exchange-text = { $shop } hat die Bestellung für das angenommen, was Sie statt einer Erstattung gewählt haben.
+mailed-declined-subject = Ihre Rückgabe { $rma } wurde abgelehnt
+mailed-declined-text = { $shop } hat diese Rückgabe abgelehnt. Sie behalten die Artikel.
+mailed-withdrawal-subject = Bestätigung Ihres Widerrufs { $rma }
+mailed-withdrawal-text = Sie widerrufen den Vertrag über die folgenden Artikel. Bitte bewahren Sie diese Bestätigung auf.
+mailed-express-show = Zeigen Sie den QR-Code auf der Seite Ihrer Rückgabe oder nennen Sie die Rückgabenummer.
+mailed-label = Das Etikett und den QR-Code finden Sie auf der Seite Ihrer Rückgabe.
+mailed-show = Rückgabe anzeigen
+mailed-more = { $count ->
+    [one] und { $count } weiterer Artikel
+   *[other] und { $count } weitere Artikel
+}
+mailed-reply = Sie können auf diese E-Mail antworten.
+mailed-reason = Sie bekommen diese E-Mail wegen einer Rückgabe bei { $shop }.

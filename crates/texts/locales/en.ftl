@@ -1,4 +1,4 @@
-### Texts of the returns portal. Every message exists in every language with the same values.
+### Texts of the returns portal and of mails to shoppers. Every message exists in every language with the same values.
 
 ## Every page
 
@@ -383,3 +383,27 @@ withdrawn-cost = Cost of sending the items back:
 withdrawn-items = Items
 withdrawn-download = Save as a text file
 withdrawn-return = How to send the items back
+
+## Mails
+
+mailed-confirmed-subject = Your return { $rma } is confirmed
+mailed-confirmed-text = Thank you. { $shop } knows about your return.
+mailed-received-subject = Your return { $rma } has arrived
+mailed-received-text = { $shop } has received these items:
+mailed-refunded-subject = Your refund for return { $rma }
+mailed-refunded-text = { $shop } has refunded these items. It can take some days until you see the amount in your account.
+mailed-exchange-subject = Your new order for return { $rma }
+mailed-exchange-text = { $shop } has accepted the order for what you chose instead of a refund.
+mailed-declined-subject = Your return { $rma } was declined
+mailed-declined-text = { $shop } has declined this return. You keep the items.
+mailed-withdrawal-subject = Acknowledgement of your withdrawal { $rma }
+mailed-withdrawal-text = You withdraw from the contract for the items below. Please keep this acknowledgement.
+mailed-express-show = Show the QR code on the page of your return, or say the return number.
+mailed-label = You find the label and the QR code on the page of your return.
+mailed-show = Show the return
+mailed-more = { $count ->
+    [one] and { $count } more item
+   *[other] and { $count } more items
+}
+mailed-reply = You can reply to this mail.
+mailed-reason = You get this mail because of a return at { $shop }.

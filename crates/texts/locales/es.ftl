@@ -1,4 +1,4 @@
-### Textos del portal de devoluciones. Cada mensaje existe en cada idioma con los mismos valores.
+### Textos del portal de devoluciones y de los correos. Cada mensaje existe en cada idioma con los mismos valores.
 
 ## Every page
 
@@ -386,3 +386,27 @@ withdrawn-cost = Gastos de devolución:
 withdrawn-items = Artículos
 withdrawn-download = Guardar como archivo de texto
 withdrawn-return = Cómo devolver los artículos
+
+## Mails
+
+mailed-confirmed-subject = Su devolución { $rma } está confirmada
+mailed-confirmed-text = Gracias. { $shop } conoce su devolución.
+mailed-received-subject = Su devolución { $rma } ha llegado
+mailed-received-text = { $shop } ha recibido estos artículos:
+mailed-refunded-subject = Su reembolso de la devolución { $rma }
+mailed-refunded-text = { $shop } ha reembolsado estos artículos. Pueden pasar unos días hasta que vea el importe en su cuenta.
+mailed-exchange-subject = Su nuevo pedido de la devolución { $rma }
+mailed-exchange-text = { $shop } ha aceptado el pedido de lo que eligió en lugar de un reembolso.
+mailed-declined-subject = Su devolución { $rma } ha sido rechazada
+mailed-declined-text = { $shop } ha rechazado esta devolución. Usted se queda con los artículos.
+mailed-withdrawal-subject = Acuse de recibo de su desistimiento { $rma }
+mailed-withdrawal-text = Usted desiste del contrato respecto a los artículos siguientes. Conserve este acuse de recibo.
+mailed-express-show = Muestre el código QR de la página de su devolución o diga el número de devolución.
+mailed-label = Encontrará la etiqueta y el código QR en la página de su devolución.
+mailed-show = Ver la devolución
+mailed-more = { $count ->
+    [one] y { $count } artículo más
+   *[other] y { $count } artículos más
+}
+mailed-reply = Puede responder a este correo.
+mailed-reason = Recibe este correo por una devolución en { $shop }.

@@ -1,4 +1,4 @@
-### Textes du portail de retours. Chaque message existe dans chaque langue avec les mêmes valeurs.
+### Textes du portail de retours et des e-mails. Chaque message existe dans chaque langue avec les mêmes valeurs.
 
 ## Every page
 
@@ -383,3 +383,27 @@ withdrawn-cost = Frais de retour :
 withdrawn-items = Articles
 withdrawn-download = Enregistrer en fichier texte
 withdrawn-return = Comment renvoyer les articles
+
+## Mails
+
+mailed-confirmed-subject = Votre retour { $rma } est confirmé
+mailed-confirmed-text = Merci. { $shop } est informé de votre retour.
+mailed-received-subject = Votre retour { $rma } est arrivé
+mailed-received-text = { $shop } a reçu ces articles :
+mailed-refunded-subject = Votre remboursement pour le retour { $rma }
+mailed-refunded-text = { $shop } a remboursé ces articles. Il peut se passer quelques jours avant que le montant apparaisse sur votre compte.
+mailed-exchange-subject = Votre nouvelle commande pour le retour { $rma }
+mailed-exchange-text = { $shop } a accepté la commande de ce que vous avez choisi au lieu d’un remboursement.
+mailed-declined-subject = Votre retour { $rma } a été refusé
+mailed-declined-text = { $shop } a refusé ce retour. Vous gardez les articles.
+mailed-withdrawal-subject = Accusé de réception de votre rétractation { $rma }
+mailed-withdrawal-text = Vous renoncez au contrat pour les articles ci-dessous. Veuillez conserver cet accusé de réception.
+mailed-express-show = Montrez le code QR de la page de votre retour ou indiquez le numéro de retour.
+mailed-label = Vous trouvez l’étiquette et le code QR sur la page de votre retour.
+mailed-show = Afficher le retour
+mailed-more = { $count ->
+    [one] et { $count } autre article
+   *[other] et { $count } autres articles
+}
+mailed-reply = Vous pouvez répondre à cet e-mail.
+mailed-reason = Vous recevez cet e-mail à cause d’un retour chez { $shop }.

@@ -42,8 +42,8 @@ fn every_text_exists_in_every_language_with_the_same_values() {
     }
 }
 
-/// Pages add these to the start of an id.
-const SUFFIXES: [&str; 4] = ["-title", "-text", "-hint", "-next"];
+/// Pages and mails add these to the start of an id.
+const SUFFIXES: [&str; 5] = ["-title", "-text", "-hint", "-next", "-subject"];
 
 /// Collects the quoted words of a folder's files, without tests.
 fn quoted_words(folder: &Path, found: &mut BTreeSet<String>) {
@@ -61,9 +61,9 @@ fn quoted_words(folder: &Path, found: &mut BTreeSet<String>) {
 }
 
 /// The folders that name texts, below those of the crates.
-const USERS: [&str; 3] = ["portal/templates", "portal/src", "texts/src"];
+const USERS: [&str; 4] = ["portal/templates", "portal/src", "rma-engine/src/mails", "texts/src"];
 
-/// The quoted words of pages that can be ids or the starts of ids.
+/// The quoted words of pages and mails that can be ids or the starts of ids.
 fn named() -> BTreeSet<String> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut found = BTreeSet::new();
@@ -82,7 +82,7 @@ fn every_text_has_a_use() {
     };
     let english = messages(Language::En);
     let unused: Vec<_> = english.keys().filter(|id| !is_used(id)).collect();
-    assert!(unused.is_empty(), "no page uses {unused:?}");
+    assert!(unused.is_empty(), "no page and no mail uses {unused:?}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Merchants, for operators. A merchant and support can read settings. A merchant can change the
-//! appearance of its portal.
+//! appearance of its portal and the mails to its shoppers.
 
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
@@ -166,7 +166,7 @@ pub(crate) async fn show_merchant(
 /// Update a merchant
 ///
 /// Omitted settings stay as they are. All services use the new settings within seconds. The scope `manage`
-/// can change `appearance` of its own merchant and nothing else.
+/// can change `appearance` and `mails` of its own merchant and nothing else.
 #[utoipa::path(
     tag = "merchants", security(("bearer" = ["manage"]), ("bearer" = ["operator"])), params(("merchant" = String, Path), ("If-Match" = Option<String>, Header, description = "The `version` of the merchant that the caller has read")),
     request_body(content = SettingsChange, example = json!({ "return_window_days": 45, "strict_amounts": true })),
@@ -186,10 +186,10 @@ pub(crate) async fn update_merchant(
     let guard = app.guard.clone();
     let read = move |document: &Document| {
         let change = document.read(object(|body| SettingsChange::read(body, &guard)));
-        (is_only_appearance(document), change, document.value().to_value())
+        (is_for_merchants(document), change, document.value().to_value())
     };
-    let (is_only_appearance, change, document) = body.read_with(read).await?;
-    let actor = if is_only_appearance {
+    let (is_for_merchants, change, document) = body.read_with(read).await?;
+    let actor = if is_for_merchants {
         let actor = require_manage(&caller)?;
         check_merchant(&caller, &merchant)?;
         actor
@@ -208,7 +208,9 @@ pub(crate) async fn update_merchant(
 }
 
 /// Whether the request changes only what a merchant may change itself.
-fn is_only_appearance(body: &Document) -> bool {
-    matches!(body.value(), JsonValue::Object(members)
-        if members.len() == 1 && members.get("appearance").is_some())
+fn is_for_merchants(body: &Document) -> bool {
+    let JsonValue::Object(members) = body.value() else { return false };
+    let own = ["appearance", "mails"].into_iter().filter(|name| members.get(name).is_some());
+    let own = own.count();
+    own > 0 && own == members.len()
 }

@@ -91,7 +91,7 @@ async fn only_one_of_two_merchants_gets_a_host_name_at_the_same_time() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_merchant_changes_its_own_appearance_and_nothing_else() {
+async fn a_merchant_changes_its_own_appearance_and_mails_and_nothing_else() {
     let app = start().await;
     let (id, secret) = app.create_client(Some("acme"), &["manage"]).await;
     let token = app.token(&id, &secret).await;
@@ -103,8 +103,17 @@ async fn a_merchant_changes_its_own_appearance_and_nothing_else() {
     assert_eq!(change("acme", appearance.clone()).await, StatusCode::OK);
     assert_eq!(change("rival", appearance.clone()).await, StatusCode::NOT_FOUND);
     assert_eq!(change("nobody", appearance.clone()).await, StatusCode::NOT_FOUND);
+    let mails = json!({"mails": {"reply_to": "returns@acme.example"}});
+    assert_eq!(change("acme", mails).await, StatusCode::OK);
+    let both = json!({"appearance": {"name": "Acme"}, "mails": {"events": {"received": false}}});
+    assert_eq!(change("acme", both).await, StatusCode::OK);
+    let (_, shown) = app.call_as(&token, Method::GET, "/v1/merchants/acme", None).await;
+    assert_eq!(shown["mails"]["reply_to"], "returns@acme.example");
+    assert_eq!(shown["mails"]["events"]["received"], false);
+    assert_eq!(shown["mails"]["events"]["refunded"], true);
     let more = json!({"appearance": {"name": "Acme"}, "return_window_days": 365});
     assert_eq!(change("acme", more).await, StatusCode::FORBIDDEN);
+    assert_eq!(change("acme", json!({})).await, StatusCode::FORBIDDEN);
     assert_eq!(change("acme", json!({"name": "Acme"})).await, StatusCode::FORBIDDEN);
 
     let (id, secret) = app.create_client(Some("acme"), &["read", "returns"]).await;

@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashSet};
 
 use domain::erasure::{
-    erase, erase_history, erase_order_document, erase_report, is_report_about, personal_values,
+    erase, erase_history, erase_mail, erase_order_document, erase_report, is_report_about,
+    personal_values,
 };
 use platform::Clock;
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ use crate::service_urls::{EXCHANGE, RETURNS, WAREHOUSE};
 use crate::settings::Settings;
 
 /// Prints one JSON document: orders, returns with their timelines, discrepancies, exchange orders, reports of the
-/// warehouse and messages to the merchant, and a list of the personal data in them.
+/// warehouse, messages to the merchant and mails to the shopper, and a list of the personal data in them.
 pub(super) async fn run(intake: &ApiClient, email: &str) -> anyhow::Result<()> {
     let settings = Settings::load()?;
     let [rma_engine, exchange, warehouse] =
@@ -55,27 +56,20 @@ fn erase_export(exported: &mut Value) {
 }
 
 fn erase_element(section: &str, element: &mut Value) {
-    let is_report = match section {
+    match section {
         // Unknown fields of an order may be personal too.
-        "orders" => {
-            element.get_mut("document").into_iter().for_each(erase_order_document);
-            false
+        "orders" => element.get_mut("document").into_iter().for_each(erase_order_document),
+        "returns" => element.get_mut("timeline").into_iter().for_each(erase_history),
+        _ => {}
+    }
+    let key = text_at(element, "/ordering_key");
+    match section {
+        "messages" if key.starts_with("mail:") => erase_mail(element),
+        "messages" if key.starts_with("asn:") || key.starts_with("inbound_asn:") => {
+            erase_report(element);
         }
-        "returns" => {
-            element.get_mut("timeline").into_iter().for_each(erase_history);
-            false
-        }
-        "messages" => {
-            let key = text_at(element, "/ordering_key");
-            key.starts_with("asn:") || key.starts_with("inbound_asn:")
-        }
-        "inbound_lines" | "receipts" | "outbound_shipments" => true,
-        _ => false,
-    };
-    if is_report {
-        erase_report(element);
-    } else {
-        erase(element);
+        "inbound_lines" | "receipts" | "outbound_shipments" => erase_report(element),
+        _ => erase(element),
     }
 }
 
@@ -130,6 +124,7 @@ impl Export {
             let timeline = client.list(&path, "entries", NO_QUERY, usize::MAX).await?;
             self.returns.push(json!({ "return": shown, "timeline": timeline.get("entries") }));
             self.messages_of(client, &format!("rma:{rma}"), |_| true).await?;
+            self.messages_of(client, &format!("mail:rma:{rma}"), |_| true).await?;
         }
         Ok(())
     }
@@ -287,12 +282,15 @@ mod tests {
             "messages": [
                 { "ordering_key": "rma:1", "body": { "return_reason": "TOO_SMALL" } },
                 { "ordering_key": "asn:1", "body": { "return_reason": "Ada grew" } },
+                { "ordering_key": "mail:rma:1", "body": { "to": "ada@mail.example", "text": "Ada" } },
             ],
         });
         let found = personal_values(&exported, erase_export);
         let paths: Vec<_> = found.iter().map(|(path, _)| path.as_str()).collect();
         let expected = [
             "/messages/1/body/return_reason",
+            "/messages/2/body/text",
+            "/messages/2/body/to",
             "/orders/0/document/wish",
             "/receipts/0/message/return_reason",
             "/returns/0/return/giftee_email",

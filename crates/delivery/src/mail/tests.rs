@@ -38,7 +38,8 @@ fn message(mail: &Mail) -> Message {
 fn mail(subject: &str, text: &str) -> Mail {
     let to = "help@acme.example".to_owned();
     let html = format!("<p>{text}</p>");
-    Mail { to, subject: subject.to_owned(), text: text.to_owned(), html }
+    let (subject, text) = (subject.to_owned(), text.to_owned());
+    Mail { to, from_name: None, reply_to: None, subject, text, html }
 }
 
 fn built(mail: &Mail) -> String {
@@ -69,6 +70,44 @@ async fn a_mail_has_a_stable_id_and_date_and_says_that_it_is_automatic() {
     let seconds = time_of(ID).unwrap().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
     let created: Timestamp = "2026-11-16T09:30:00Z".parse().unwrap();
     assert_eq!(i64::try_from(seconds), Ok(created.timestamp()));
+}
+
+#[test]
+fn the_text_of_a_server_does_not_name_the_recipient() {
+    for (text, kept) in [
+        ("550 5.1.1 <Ada@b.example>: unknown user", "550 5.1.1 (recipient) unknown user"),
+        ("550 user ada not found in ada.example", "550 user (recipient) not found in ada.example"),
+        ("554 spam", "554 spam"),
+    ] {
+        assert_eq!(without_recipient(text, "ada@b.example"), kept);
+    }
+}
+
+#[tokio::test]
+async fn a_mail_has_the_name_and_the_reply_address_of_its_merchant() {
+    let mut mail = mail("S", "T");
+    mail.from_name = Some("Acme, \"Retouren\" & Co".to_owned());
+    mail.reply_to = Some("returns@acme.example".to_owned());
+    let headers = headers(&built(&mail));
+    let from = headers.iter().find(|line| line.starts_with("From: ")).unwrap();
+    assert!(from.contains("Acme") && from.ends_with("<returns@mail.example>"), "{from}");
+    let reply_to = "Reply-To: returns@acme.example";
+    assert!(headers.iter().any(|line| line == reply_to), "{headers:?}");
+}
+
+#[tokio::test]
+async fn a_mail_of_an_erased_shopper_reaches_no_server() {
+    let server = MailServer::start().await;
+    let mut body = serde_json::to_value(mail("S", "T")).unwrap();
+    domain::erasure::erase_mail(&mut body);
+    let erased = serde_json::from_value(body).unwrap();
+    let attempt =
+        mailer(&server.url).deliver(&message(&erased), Timestamp::UNIX_EPOCH, Duration::MAX).await;
+    let Outcome::MailRefused { status: None, text } = &attempt.outcome else {
+        panic!("{attempt:?}")
+    };
+    assert_eq!(text, "the shopper was erased");
+    assert!(server.received().is_empty());
 }
 
 #[tokio::test]
@@ -103,9 +142,9 @@ async fn each_response_of_the_server_has_its_outcome() {
     assert!(sent.response_log.contains("queued as 7"), "{}", sent.response_log);
     assert_eq!(server.received().len(), 1);
 
-    let refused = send(&[("RCPT", "550 5.1.1 no such user")]).await.outcome;
+    let refused = send(&[("RCPT", "550 5.1.1 <help@ACME.example>: no such user")]).await.outcome;
     let Outcome::MailRefused { status: Some(550), text } = &refused else { panic!("{refused:?}") };
-    assert!(text.contains("no such user"), "{text}");
+    assert!(text.contains("no such user") && !text.contains("help"), "{text}");
     let deferred = send(&[("RCPT", "450 4.2.0 greylisted")]).await.outcome;
     assert!(matches!(deferred, Outcome::MailDeferred { status: 450, .. }), "{deferred:?}");
     let after_data = send(&[(".", "554 5.7.1 spam")]).await.outcome;

@@ -40,6 +40,8 @@ pub(super) enum DocumentKind {
     /// Inbound ASNs, shipments and receipts, where people also write the reason of a return. In a return, the
     /// reason is one of the merchant's codes.
     Report,
+    /// Mails to shoppers.
+    Mail,
 }
 
 impl DocumentKind {
@@ -48,6 +50,14 @@ impl DocumentKind {
             Self::Common => &[],
             Self::History => &["detail", "reason"],
             Self::Report => &["return_reason"],
+            Self::Mail => &["html", "subject", "text"],
+        }
+    }
+
+    pub(super) fn more_emails(self) -> &'static [&'static str] {
+        match self {
+            Self::Common | Self::History | Self::Report => &[],
+            Self::Mail => &["to"],
         }
     }
 }
@@ -78,6 +88,8 @@ pub fn personal_fields() -> String {
         .chain(of("text", &TEXTS))
         .chain(of("text in a timeline", DocumentKind::History.more_texts()))
         .chain(of("text in a report", DocumentKind::Report.more_texts()))
+        .chain(of("email in a mail", DocumentKind::Mail.more_emails()))
+        .chain(of("text in a mail", DocumentKind::Mail.more_texts()))
         .chain(of("column", &PERSONAL_COLUMNS));
     let mut list = heading.to_owned();
     for line in lines {

@@ -37,6 +37,11 @@ pub fn erase_report(value: &mut Value) {
     erase_members(value, DocumentKind::Report);
 }
 
+/// Replaces the personal data in a mail to a shopper: nothing of it is left but its sender.
+pub fn erase_mail(value: &mut Value) {
+    erase_members(value, DocumentKind::Mail);
+}
+
 /// Whether a shipment, a receipt or a line of an inbound ASN is about one of these orders or returns. Others of the
 /// same ASN, and shipments of many orders to a store, belong to no single shopper.
 pub fn is_report_about(report: &Value, names: &HashSet<&str>) -> bool {
@@ -87,7 +92,9 @@ fn erase_members(value: &mut Value, kind: DocumentKind) {
 
 fn erase_member(key: &str, member: &mut Value, kind: DocumentKind) {
     match member {
-        Value::String(text) if EMAILS.contains(&key) => ERASED_EMAIL.clone_into(text),
+        Value::String(text) if EMAILS.contains(&key) || kind.more_emails().contains(&key) => {
+            ERASED_EMAIL.clone_into(text);
+        }
         Value::String(text) if TEXTS.contains(&key) || kind.more_texts().contains(&key) => {
             ERASED.clone_into(text);
         }

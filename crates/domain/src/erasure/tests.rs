@@ -160,6 +160,20 @@ fn the_person_of_a_withdrawal_is_erased_and_the_switch_stays() {
 }
 
 #[test]
+fn a_mail_loses_its_recipient_and_its_texts() {
+    let mut mail = json!({
+        "to": "planted@mail.example", "reply_to": "returns@acme.example", "from_name": "Acme",
+        "subject": "PLANTED", "text": "PLANTED", "html": "<p>PLANTED</p>",
+    });
+    erase_mail(&mut mail);
+    let erased = json!({
+        "to": ERASED_EMAIL, "reply_to": "returns@acme.example", "from_name": "Acme",
+        "subject": ERASED, "text": ERASED, "html": ERASED,
+    });
+    assert_eq!(mail, erased);
+}
+
+#[test]
 fn a_history_loses_remarks() {
     let mut entry =
         json!({ "reason": "PLANTED rang", "detail": "with neighbour PLANTED", "units": 2 });

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::appearance::Appearance;
+use super::mails::ShopperMails;
 use super::policy::ReturnPolicy;
 use super::rules::Policy;
 
@@ -40,6 +41,9 @@ pub struct Settings {
     /// The returns portal.
     #[serde(default)]
     pub appearance: Appearance,
+    /// The mails to shoppers.
+    #[serde(default)]
+    pub mails: ShopperMails,
     /// Reject orders whose sums do not add up, instead of warning.
     pub strict_amounts: bool,
     /// Reject new refunds dated in the past.
@@ -77,6 +81,7 @@ impl Settings {
             returns: ReturnPolicy::default(),
             policy: Policy::default(),
             appearance: Appearance::default(),
+            mails: ShopperMails::default(),
             strict_amounts: false,
             strict_refund_dates: false,
             support_contact: None,

@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use super::appearance::{Appearance, AppearanceChange};
 use super::guard::Guard;
+use super::mails::{MailsChange, ShopperMails};
 use super::patch::replace;
 use super::policy::PolicyChange;
 use super::rules::{Policy, RulesChange};
@@ -17,7 +18,7 @@ use crate::json::{
 };
 use crate::warehouse::Warehouses;
 
-const SETTINGS: [&str; 15] = [
+const SETTINGS: [&str; 16] = [
     "name",
     "time_zone",
     "currency",
@@ -29,6 +30,7 @@ const SETTINGS: [&str; 15] = [
     "returns",
     "policy",
     "appearance",
+    "mails",
     "strict_amounts",
     "strict_refund_dates",
     "support_contact",
@@ -90,7 +92,7 @@ fn report_conflicts(
 }
 
 /// Settings to be changed. Omitted settings stay as they are. `express_max_weight`, `concept`,
-/// `policy`, `appearance`, `support_contact` and `base_url` can be null.
+/// `policy`, `appearance`, `mails`, `support_contact` and `base_url` can be null.
 #[derive(Debug, Clone, Default, PartialEq, ToSchema)]
 #[schema(as = SettingsRequest)]
 pub struct SettingsChange {
@@ -122,6 +124,8 @@ pub struct SettingsChange {
     policy: Option<Option<RulesChange>>,
     #[schema(value_type = Option<AppearanceChange>)]
     appearance: Option<Option<AppearanceChange>>,
+    #[schema(value_type = Option<MailsChange>)]
+    mails: Option<Option<MailsChange>>,
     #[schema(nullable = false)]
     strict_amounts: Option<bool>,
     #[schema(nullable = false)]
@@ -174,6 +178,7 @@ impl SettingsChange {
                 "appearance",
                 object(|appearance| AppearanceChange::read(appearance, guard)),
             ),
+            mails: document.clearable("mails", object(MailsChange::read)),
             strict_amounts: document.optional("strict_amounts", boolean),
             strict_refund_dates: document.optional("strict_refund_dates", boolean),
             support_contact: document.clearable("support_contact", object(support_contact)),
@@ -195,6 +200,11 @@ impl SettingsChange {
             None => {}
         }
         apply_appearance(self.appearance, settings);
+        match self.mails {
+            Some(Some(change)) => change.apply(&mut settings.mails),
+            Some(None) => settings.mails = ShopperMails::default(),
+            None => {}
+        }
         replace(&mut settings.name, self.name);
         replace(&mut settings.time_zone, self.time_zone);
         replace(&mut settings.currency, self.currency);

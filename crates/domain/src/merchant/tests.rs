@@ -63,7 +63,7 @@ fn a_merchant_needs_a_name_and_an_identifier() {
             "return_window_days": -1, "support_contact": {"email": "x", "fax": "1"}, "base_url": "ftp://x"}"#,
         read_new_merchant,
         &expect![[r#"
-            $.colour: invalid (unknown field: known are name, time_zone, currency, managed_receiving, return_window_days, final_sale_tags, express_max_weight, concept, returns, policy, appearance, strict_amounts, strict_refund_dates, support_contact, base_url, identifier)
+            $.colour: invalid (unknown field: known are name, time_zone, currency, managed_receiving, return_window_days, final_sale_tags, express_max_weight, concept, returns, policy, appearance, mails, strict_amounts, strict_refund_dates, support_contact, base_url, identifier)
             $.identifier: invalid (must be 1 to 63 lower-case letters, digits or hyphens, beginning with a letter or digit)
             $.name: invalid (must have 1 to 200 characters)
             $.time_zone: invalid (must be an IANA time zone, like Europe/Berlin)

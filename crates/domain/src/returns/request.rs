@@ -13,9 +13,9 @@ use super::email::email;
 use super::{Resolution, ReturnMethod, StaffOverride, UnitId, Variant, Withdrawal};
 use crate::json::{
     Document, FieldError, Object, ValidationError, array, integer, object, one_of, parsed,
-    read_fields, text,
+    read_fields, text, variant,
 };
-use crate::merchant::{ReturnPolicy, ReturnReason, WITHDRAWAL};
+use crate::merchant::{Language, ReturnPolicy, ReturnReason, WITHDRAWAL};
 use crate::printable::is_printable;
 
 /// The largest number of units in a return.
@@ -44,6 +44,10 @@ pub struct ReturnRequest {
     /// The person who withdraws from the contract. Requires the reason `withdrawal` for every unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub withdrawal: Option<Withdrawal>,
+    /// The language of mails to the shopper, if the merchant's portal offers it. Default: that of the portal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub language: Option<Language>,
     /// Allows units to be returned against the merchant's policy.
     #[serde(default, rename = "override", skip_serializing_if = "Option::is_none")]
     pub staff_override: Option<StaffOverride>,
@@ -66,8 +70,15 @@ pub struct RequestedUnit {
 }
 
 impl ReturnRequest {
-    pub const FIELDS: [&str; 6] =
-        ["return_method", "units", "gift_refund_only", "giftee_email", "withdrawal", "override"];
+    pub const FIELDS: [&str; 7] = [
+        "return_method",
+        "units",
+        "gift_refund_only",
+        "giftee_email",
+        "withdrawal",
+        "language",
+        "override",
+    ];
 
     /// Reads a body and validates it against the merchant's policy.
     pub fn read(document: &Document, policy: &ReturnPolicy) -> Result<Self, ValidationError> {
@@ -92,6 +103,7 @@ impl ReturnRequest {
         let gift = body.flag("gift_refund_only");
         let giftee_email = body.optional("giftee_email", parsed(3..=255, email));
         let withdrawal = read_withdrawal(body, units.as_deref());
+        let language = body.optional("language", variant);
         let staff_override = body.optional("override", object(StaffOverride::read));
 
         match (gift, body.has("giftee_email")) {
@@ -110,6 +122,7 @@ impl ReturnRequest {
             gift_refund_only: gift?,
             giftee_email: giftee_email?,
             withdrawal: withdrawal?,
+            language: language?,
             staff_override: staff_override?,
         })
     }

@@ -8,12 +8,14 @@
 mod exchanges;
 mod expiry;
 mod guarantees;
+mod mails;
 mod receiving;
 mod refunds;
 mod review;
 mod tracking;
 mod unit;
 
+pub use mails::MailOccasion;
 pub use unit::{ExchangeStatus, PurchasedUnit, RmaUnit};
 
 use chrono::{DateTime, TimeDelta, Utc};
@@ -26,6 +28,7 @@ use super::{
     Transition, TransitionError, UnitId, Withdrawal,
 };
 use crate::access::MerchantId;
+use crate::merchant::Language;
 use crate::message_kind::MessageVersion;
 
 /// The smallest difference between the `updated_at` of two messages. Merchants keep the newest
@@ -62,6 +65,10 @@ pub struct Rma {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub withdrawal: Option<Withdrawal>,
+    /// The language of mails to the shopper. Absent: the default language of the merchant's portal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub language: Option<Language>,
     /// Whether our warehouse receives the units, by the merchant's settings at creation.
     pub managed_receiving: bool,
     pub receiving_closed_at: Option<DateTime<Utc>>,
@@ -150,6 +157,7 @@ impl Rma {
             currency: terms.currency.to_owned(),
             giftee_email: request.giftee_email.clone(),
             withdrawal: request.withdrawal.clone(),
+            language: request.language,
             managed_receiving: terms.managed_receiving,
             receiving_closed_at: None,
             canceled_at: None,

@@ -4,6 +4,7 @@ mod expiry;
 mod guarantees;
 mod labels;
 mod lifecycle;
+mod mails;
 mod message;
 mod money;
 mod order_discounts;
@@ -151,6 +152,7 @@ fn rma_in_review(
         gift_refund_only: false,
         giftee_email: None,
         withdrawal: None,
+        language: None,
         staff_override: None,
     };
     let merchant = "acme".parse().unwrap();

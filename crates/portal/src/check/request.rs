@@ -38,6 +38,9 @@ pub(crate) struct Request {
     /// The person who withdraws from the contract.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) withdrawal: Option<Withdrawal>,
+    /// The code of the language in which the shopper filled in the form, if shoppers get mails.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) language: Option<String>,
 }
 
 /// The units of one line.
@@ -81,7 +84,8 @@ impl Request {
         let items = try_join_all(items.iter().map(|item| RequestItem::load(visit, item))).await?;
         let items: Option<Vec<_>> = items.into_iter().collect();
         let method = draft.method.clone().unwrap_or_default();
-        Ok(items.map(|items| Self { method, is_gift, items, withdrawal: None }))
+        let language = visit.portal.mails.then(|| visit.language.translation().to_owned());
+        Ok(items.map(|items| Self { method, is_gift, items, withdrawal: None, language }))
     }
 
     fn context(visit: &Visit) -> String {
@@ -137,6 +141,9 @@ impl Request {
         }
         if let (Some(members), Some(person)) = (body.as_object_mut(), &self.withdrawal) {
             members.insert("withdrawal".to_owned(), json!(person));
+        }
+        if let (Some(members), Some(language)) = (body.as_object_mut(), &self.language) {
+            members.insert("language".to_owned(), json!(language));
         }
         body
     }
@@ -216,6 +223,7 @@ pub(crate) mod tests {
             is_gift: false,
             items: vec![item],
             withdrawal: None,
+            language: None,
         }
     }
 
@@ -241,6 +249,12 @@ pub(crate) mod tests {
         let body = request.body("g@b.test", true);
         assert_eq!(body.get("giftee_email"), Some(&json!("g@b.test")));
         assert_eq!(body.get("gift_refund_only"), Some(&json!(true)));
+    }
+
+    #[test]
+    fn mails_are_in_the_language_of_the_form() {
+        let request = Request { language: Some("de".to_owned()), ..request("refund", None) };
+        assert_eq!(request.body("ignored@b.test", true).get("language"), Some(&json!("de")));
     }
 
     #[test]

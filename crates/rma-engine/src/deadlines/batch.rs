@@ -4,7 +4,6 @@ mod effects;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use delivery::Deliveries;
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use domain::returns::{Change, Deadline, DeadlineKind, Rma};
 use merchants::Merchants;
@@ -16,6 +15,7 @@ use serde_json::json;
 use self::effects::{Effects, Orders};
 use super::{FAILED_INTERVAL, LOCKED_INTERVAL};
 use crate::error::Error;
+use crate::messages::Messages;
 use crate::return_changes::{Cause, ReturnChanges};
 use crate::returns::{refused, reviews};
 use crate::store::deadlines::{self, StoredDeadline};
@@ -54,7 +54,7 @@ impl Worked {
 
 pub(super) struct Batch<'a> {
     pub(super) merchants: &'a Merchants,
-    pub(super) deliveries: &'a Deliveries,
+    pub(super) messages: &'a Messages,
     pub(super) outbox: &'a Outbox,
     pub(super) clock: &'a Clock,
     /// The time of the database.
@@ -95,7 +95,7 @@ impl Batch<'_> {
         let mut worked = Worked { due: due.len(), ..Worked::default() };
         let Partition { moved, due, unknown } = self.partition(&due);
         let mut locked = self.lock(conn, &due).await?;
-        let mut changes = ReturnChanges::new(self.deliveries);
+        let mut changes = ReturnChanges::new(self.messages);
         // After the locks, so that times follow the order of the changes.
         let now = self.clock.now();
         let mut effects = Effects::default();

@@ -30,5 +30,6 @@ pub(crate) async fn show_portal(
     caller.require(Scope::Shopper)?;
     let merchant = portals::find(&app.merchants, &name);
     let merchant = merchant.ok_or_else(|| Error::NoPortal(name.into_inner()))?;
-    Ok(web::Json(Portal::new(&merchant)))
+    let sends_mail = app.messages.deliveries.sends_mail();
+    Ok(web::Json(Portal::new(&merchant, sends_mail)))
 }

@@ -4,7 +4,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
 use domain::access::MerchantId;
 use domain::order::Refund;
@@ -13,6 +12,7 @@ use platform::{MAX_BATCH_BYTES, Timestamp};
 use serde_json::json;
 
 use crate::error::Error;
+use crate::messages::Messages;
 use crate::return_changes::{Cause, ReturnChanges};
 use crate::store::locked_returns::{Locked, load, lock_affected};
 use crate::store::orders::ResourceKey;
@@ -125,7 +125,7 @@ impl AffectedReturns {
     pub(crate) async fn record(
         self,
         conn: &mut AsyncPgConnection,
-        deliveries: &Deliveries,
+        messages: &Messages,
         cause: &Cause<'_>,
         now: Timestamp,
     ) -> Result<(), Error> {
@@ -137,7 +137,7 @@ impl AffectedReturns {
         for chunk in chunks(&locked) {
             let found = load(conn, chunk).await?;
             for (mut rma, refunds) in found.into_iter().zip(refunds.by_ref()) {
-                let mut changes = ReturnChanges::new(deliveries);
+                let mut changes = ReturnChanges::new(messages);
                 apply(&mut changes, &mut rma, refunds, bytes, cause, now)?;
                 bytes += changes.bytes();
                 changes.save_changed(conn, now).await?;

@@ -32,7 +32,7 @@ pub(crate) async fn waive(
             let waiver = Waiver { at: now, by: actor.to_owned(), note: note.to_owned() };
             let change = rma.waive(units, &waiver).map_err(|it| refused(rma_identifier, it))?;
             let cause = Cause { actor, action: "waiver", detail: json!({ "note": note }) };
-            return_changes::record(conn, &app.deliveries, &rma, &change, cause, now).await?;
+            return_changes::record(conn, &app.messages, &rma, &change, cause, now).await?;
             Ok(rma)
         })
         .await

@@ -3,7 +3,6 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
 use domain::merchant::Merchant;
 use futures_util::future::{join, join3};
@@ -15,6 +14,7 @@ use tracing::Span;
 
 use crate::App;
 use crate::error::Error;
+use crate::messages::Messages;
 use crate::orders::units::{OrderUnits, load_shoppers};
 use crate::return_changes::ReturnChanges;
 use crate::returns::{NewReturn, assess_and_create, orders_of, reviews};
@@ -57,7 +57,7 @@ pub(crate) async fn create(
 pub(crate) struct ReturnHandler {
     pub(crate) clock: Clock,
     pub(crate) outbox: Outbox,
-    pub(crate) deliveries: Deliveries,
+    pub(crate) messages: Messages,
 }
 
 impl BatchHandler for ReturnHandler {
@@ -86,7 +86,7 @@ impl BatchHandler for ReturnHandler {
         // After the locks, so that times follow the order of the changes.
         let now = self.clock.now();
         load_shoppers(conn, with_merchants(&mut loaded, jobs), now).await?;
-        let mut changes = ReturnChanges::new(&self.deliveries);
+        let mut changes = ReturnChanges::new(&self.messages);
         let mut events = Vec::new();
         let mut results: BatchResults<String, Error> = Vec::with_capacity(jobs.len());
         let mut used_keys = HashSet::new();

@@ -2,7 +2,6 @@
 //!
 //! See docs/decisions/parcels-and-receiving.md.
 
-use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
 use domain::event::Event as _;
 use domain::json::{Digest, FieldError, ValidationError};
@@ -16,6 +15,7 @@ use serde_json::json;
 use crate::App;
 use crate::erasing::receipt_without_erased;
 use crate::error::Error;
+use crate::messages::Messages;
 use crate::return_changes::{self, Cause, ReturnChanges};
 use crate::returns::reopening::FreeUnits;
 use crate::returns::{lock, refused};
@@ -65,7 +65,7 @@ async fn step(
     let mut rma = lock(conn, merchant, rma_identifier).await?;
     free.check(&rma, receiving.receipt.is_some())?;
     // Both changes are saved together, so that the ids of their messages follow their order.
-    let mut changes = ReturnChanges::new(&app.deliveries);
+    let mut changes = ReturnChanges::new(&app.messages);
     if let Some(receipt) = &receiving.receipt {
         let is_free = |unit: &UnitId| free.has(&merchant.identifier, unit);
         let change = rma.receive_late(receipt, is_free, now).map_err(|refusal| match refusal {
@@ -103,7 +103,7 @@ fn unknown_units(rma: &Rma, receipt: &Receipt) -> Error {
 /// entry.
 pub(crate) async fn record_unit(
     conn: &mut AsyncPgConnection,
-    deliveries: &Deliveries,
+    messages: &Messages,
     received: &UnitReceived,
     now: Timestamp,
 ) -> Result<(), Error> {
@@ -135,7 +135,7 @@ pub(crate) async fn record_unit(
     match rma.receive_unit_late(&received, |unit| free.has(merchant, unit), now) {
         Ok(change) => {
             let cause = Cause { actor, action: "receipt", detail };
-            return_changes::record(conn, deliveries, &rma, &change, cause, now).await?;
+            return_changes::record(conn, messages, &rma, &change, cause, now).await?;
         }
         Err(refusal) => {
             let detail = json!({ "refused": refusal, "receipt": detail });

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use delivery::Deliveries;
 use diesel_async::AsyncPgConnection;
 use domain::merchant::Merchant;
 use futures_util::future::join;
@@ -15,6 +14,7 @@ use tracing::Span;
 
 use crate::App;
 use crate::error::Error;
+use crate::messages::Messages;
 use crate::return_changes::ReturnChanges;
 use crate::returns::parcels::{Reported, ReportedReturns};
 use crate::returns::reopening::FreeUnits;
@@ -71,7 +71,7 @@ pub(crate) async fn track(
 
 pub(crate) struct ReportHandler {
     pub(crate) clock: Clock,
-    pub(crate) deliveries: Deliveries,
+    pub(crate) messages: Messages,
 }
 
 impl BatchHandler for ReportHandler {
@@ -103,7 +103,7 @@ impl BatchHandler for ReportHandler {
         let mut returns = ReportedReturns::read(&requested?)?;
         // After the locks, so that times follow the order of the changes.
         let now = self.clock.now();
-        let mut changes = ReturnChanges::new(&self.deliveries);
+        let mut changes = ReturnChanges::new(&self.messages);
         let mut results: BatchResults<String, Error> = Vec::with_capacity(jobs.len());
         let mut used_keys = HashSet::new();
         let mut new_keys = Vec::new();

@@ -71,7 +71,7 @@ async fn apply(
     let change = rma.decide(decided).map_err(|it| refused(rma_identifier, it))?;
     let detail = json!({ "note": note });
     let cause = Cause { actor, action: action(*decision), detail };
-    return_changes::record(conn, &app.deliveries, &rma, &change, cause, now).await?;
+    return_changes::record(conn, &app.messages, &rma, &change, cause, now).await?;
     match decision {
         ReviewDecision::Approve => {
             let order =

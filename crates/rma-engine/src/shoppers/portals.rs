@@ -32,6 +32,8 @@ pub(crate) struct Portal {
     lookup_keys: Vec<LookupKey>,
     /// Whether shoppers can withdraw from the contract, with the reason `withdrawal`.
     withdrawal: bool,
+    /// Whether shoppers get mails about their returns, in the `language` that a return names.
+    mails: bool,
     /// IANA time zone of return windows.
     time_zone: String,
     /// ISO 4217 code of shipping costs and bonus. Orders in another currency have neither.
@@ -63,7 +65,8 @@ pub(crate) fn find(merchants: &Merchants, name: &str) -> Option<Arc<Merchant>> {
 }
 
 impl Portal {
-    pub(crate) fn new(merchant: &Merchant) -> Self {
+    /// The portal of a merchant. `sends_mail` says whether this installation can send mails.
+    pub(crate) fn new(merchant: &Merchant, sends_mail: bool) -> Self {
         let settings = &merchant.settings;
         let appearance = settings.appearance.clone();
         let policy = settings.returns.clone();
@@ -92,6 +95,7 @@ impl Portal {
             image_hosts: appearance.image_hosts,
             lookup_keys: appearance.lookup_keys,
             withdrawal: appearance.withdrawal,
+            mails: sends_mail && settings.mails.reply_to.is_some(),
         }
     }
 }

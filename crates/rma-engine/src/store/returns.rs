@@ -185,6 +185,37 @@ pub(crate) async fn kept(
 }
 
 platform::rows! {
+    struct EmailRow {
+        merchant: String,
+        rma_identifier: String,
+        customer_email: String,
+    }
+}
+
+/// The e-mail addresses of the shoppers of returns: of the giftee, or of the person who withdrew from the contract, else
+/// that of the order. Erased ones have none. `LATERAL` keeps the plan, as for orders.
+pub(crate) async fn customer_emails(
+    mut conn: &AsyncPgConnection,
+    returns: &BTreeSet<ResourceKey<'_>>,
+) -> Result<HashMap<(String, String), String>, DatabaseError> {
+    if returns.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let (merchants, identifiers): (Vec<_>, Vec<_>) = returns.iter().copied().unzip();
+    let query = sql(
+        "SELECT found.* FROM unnest((SELECT $1), $2) AS wanted (merchant, rma_identifier), LATERAL ( \
+             SELECT merchant, rma_identifier, customer_email FROM returns AS own \
+             WHERE own.merchant = wanted.merchant AND own.rma_identifier = wanted.rma_identifier \
+                 AND own.customer_email IS NOT NULL OFFSET 0 \
+         ) AS found",
+        (merchants, identifiers),
+    );
+    let rows: Vec<EmailRow> = prepared(query).load(&mut conn).await?;
+    let entry = |row: EmailRow| ((row.merchant, row.rma_identifier), row.customer_email);
+    Ok(rows.into_iter().map(entry).collect())
+}
+
+platform::rows! {
     struct SummaryRow {
         rma_identifier: String,
         status: String,

@@ -25,7 +25,7 @@ const MAX_PAGES: i64 = 60;
 /// Executions after which PostgreSQL keeps a plan.
 const WARM_UPS: usize = 6;
 
-const STATEMENTS: [&str; 25] = [
+const STATEMENTS: [&str; 26] = [
     "lock stored orders",
     "find orders",
     "lock orders",
@@ -38,6 +38,7 @@ const STATEMENTS: [&str; 25] = [
     "returns of orders",
     "requested returns",
     "kept returns",
+    "addresses of shoppers",
     "erased orders",
     "erased return",
     "failed look-ups",
@@ -98,6 +99,9 @@ async fn run(name: &str, conn: &mut AsyncPgConnection, rma: &str) {
             drop(returns::lock_requested(conn, &[named], &parcels, batch).await.unwrap());
         }
         "kept returns" => drop(returns::kept(conn, &BTreeSet::from([named])).await.unwrap()),
+        "addresses of shoppers" => {
+            drop(returns::customer_emails(conn, &BTreeSet::from([named])).await.unwrap());
+        }
         "erased orders" => drop(erased_orders::find(conn, &[order]).await.unwrap()),
         "erased return" => {
             erasures::erased_at(conn, &merchant, rma).await.unwrap();

@@ -18,7 +18,7 @@ pub(super) struct Difference {
 /// The members of `wanted` that differ from `current`, or all without a current value. A member that
 /// `wanted` does not have stays as it is. The settings in `PARTIAL` are compared by their members.
 pub(super) fn differences(wanted: &Map<String, Value>, current: Option<&Value>) -> Vec<Difference> {
-    const PARTIAL: [&str; 3] = ["returns", "appearance", "policy"];
+    const PARTIAL: [&str; 5] = ["returns", "appearance", "policy", "mails", "events"];
     let mut found = Vec::new();
     for (name, to) in wanted {
         let from = current.map(|current| current.get(name).cloned().unwrap_or_default());
@@ -140,6 +140,17 @@ mod tests {
             "support_contact",
         ];
         check(other, current, &fields);
+    }
+
+    #[test]
+    fn switches_of_mails_are_compared_one_by_one() {
+        let current = json!({ "mails": {
+            "reply_to": "returns@acme.example", "sender_name": null,
+            "events": { "confirmed": true, "refunded": true, "received": false },
+        } });
+        let wanted = |refunded: bool| json!({ "mails": { "events": { "refunded": refunded } } });
+        check(wanted(true), current.clone(), &[]);
+        check(wanted(false), current, &["mails.events.refunded"]);
     }
 
     #[test]

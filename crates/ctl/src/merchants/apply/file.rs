@@ -249,8 +249,8 @@ warehouses:
                 colour: unknown field: known are merchant, name, settings, clients, endpoints, warehouses
                   merchant: must be 1 to 63 lower-case letters, digits or hyphens, beginning with a letter or digit
                   name: is required
-                  settings.curency: unknown field: known are appearance, base_url, concept, currency, express_max_weight, final_sale_tags, managed_receiving, policy, return_window_days, returns, strict_amounts, strict_refund_dates, support_contact, time_zone
-                  settings.return_window: unknown field: known are appearance, base_url, concept, currency, express_max_weight, final_sale_tags, managed_receiving, policy, return_window_days, returns, strict_amounts, strict_refund_dates, support_contact, time_zone
+                  settings.curency: unknown field: known are appearance, base_url, concept, currency, express_max_weight, final_sale_tags, mails, managed_receiving, policy, return_window_days, returns, strict_amounts, strict_refund_dates, support_contact, time_zone
+                  settings.return_window: unknown field: known are appearance, base_url, concept, currency, express_max_weight, final_sale_tags, mails, managed_receiving, policy, return_window_days, returns, strict_amounts, strict_refund_dates, support_contact, time_zone
                   clients[1].name: two clients have the name Shop
                   clients[1].scopes[0]: must be one of orders, returns, warehouse, carrier, read, replay, manage, operator, shopper
                   clients[1].scope: unknown field: known are name, scopes

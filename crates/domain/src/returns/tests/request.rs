@@ -82,7 +82,7 @@ fn every_invalid_field_is_reported_at_once() {
             7,
         ],
         "gift_refund_only": "yes", "giftee_email": "nobody",
-        "override": { "by": "" },
+        "language": "it", "override": { "by": "" },
     });
     check(
         &body,
@@ -102,6 +102,7 @@ fn every_invalid_field_is_reported_at_once() {
         $.units[4]: invalid_type (expected an object, found an integer)
         $.gift_refund_only: invalid_type (expected a boolean, found a string)
         $.giftee_email: invalid (must be an e-mail address)
+        $.language: invalid (must be one of en, de, fr, es)
         $.override.by: invalid (must have 1 to 255 characters)
         $.override.reason: missing_field
     "#]],

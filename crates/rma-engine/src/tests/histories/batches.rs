@@ -35,7 +35,7 @@ async fn process(
     reports: Vec<Reported>,
 ) -> BatchResults<String, Error> {
     let app = &engine.app;
-    let handler = ReportHandler { clock: app.clock.clone(), deliveries: app.deliveries.clone() };
+    let handler = ReportHandler { clock: app.clock.clone(), messages: app.messages.clone() };
     let merchant = Arc::new(model.merchant.clone());
     let jobs = reports.into_iter().map(|it| ReportJob::new(merchant.clone(), "test", it));
     let jobs: Vec<_> = jobs.collect();

@@ -156,7 +156,7 @@ impl TestEngine {
                 let now = app.clock.now();
                 let mut conn = app.pool.get().await?;
                 conn.transaction(async |conn| {
-                    exchanges::record_placed(conn, &app.deliveries, &app.outbox, placed, now).await
+                    exchanges::record_placed(conn, &app.messages, &app.outbox, placed, now).await
                 })
                 .await
             }
@@ -164,7 +164,7 @@ impl TestEngine {
                 let now = app.clock.now();
                 let mut conn = app.pool.get().await?;
                 conn.transaction(async |conn| {
-                    exchanges::record_failed(conn, &app.deliveries, failed, now).await
+                    exchanges::record_failed(conn, &app.messages, failed, now).await
                 })
                 .await
             }
@@ -214,7 +214,7 @@ impl TestEngine {
         loop {
             let projected = conn.transaction(async |conn| {
                 let snapshots = snapshots.iter().copied();
-                projection::project(conn, &app.deliveries, snapshots, usize::MAX, now).await
+                projection::project(conn, &app.messages, snapshots, usize::MAX, now).await
             });
             match projected.await {
                 Err(Error::ConcurrentInsert) => {}

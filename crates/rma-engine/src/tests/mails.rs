@@ -1,0 +1,231 @@
+//! Mails to shoppers about their returns.
+
+use diesel::sql_types::Text;
+use domain::merchant::Language;
+use testkit::MailServer;
+
+use super::erasing::erased;
+use super::exchanging::{exchange_of, placed};
+use super::projecting::{order, refunded};
+use super::*;
+
+/// The service with a mail server, and acme, whose shoppers get mails.
+async fn start(adjust: impl FnOnce(&mut Merchant)) -> (TestApp, MailServer) {
+    let server = MailServer::start().await;
+    let url: &'static str = Box::leak(server.url.clone().into_boxed_str());
+    let settings = [("MAIL__URL", url), ("MAIL__FROM", "Backhaul <returns@mail.example>")];
+    let app = TestApp::with_settings(&settings, |acme| {
+        acme.settings.mails.reply_to = Some("returns@acme.example".to_owned());
+        acme.settings.managed_receiving = true;
+        adjust(acme);
+    })
+    .await;
+    (app, server)
+}
+
+fn adas_order(identifier: &str, units: i64) -> Order {
+    let mut order = order(identifier, units);
+    order.customer.email = Some("Ada@shopper.example".to_owned());
+    order
+}
+
+#[derive(QueryableByName)]
+struct Body {
+    #[diesel(sql_type = Text)]
+    body: String,
+}
+
+impl TestApp {
+    /// Waits until everything is delivered, and returns the bodies of the mails, oldest first.
+    async fn mails(&self) -> Vec<Value> {
+        self.arrivals("acme").await;
+        let query = "SELECT convert_from(body, 'UTF8') AS body FROM delivery_messages \
+                     WHERE kind = 'mail' ORDER BY created_at, id";
+        let mut conn = self.pool.get().await.unwrap();
+        let rows: Vec<Body> = diesel::sql_query(query).load(&mut conn).await.unwrap();
+        rows.into_iter().map(|row| serde_json::from_str(&row.body).unwrap()).collect()
+    }
+
+    /// The recipients and subjects of the mails.
+    async fn subjects(&self) -> Vec<(String, String)> {
+        let text = |mail: &Value, name: &str| mail[name].as_str().unwrap().to_owned();
+        let mails = self.mails().await;
+        mails.iter().map(|mail| (text(mail, "to"), text(mail, "subject"))).collect()
+    }
+}
+
+fn pair(to: &str, subject: String) -> (String, String) {
+    (to.to_owned(), subject)
+}
+
+#[tokio::test]
+async fn a_shopper_is_told_each_step_in_the_language_of_the_return() {
+    let (app, server) = start(|acme| {
+        acme.settings.appearance.languages = vec![Language::En, Language::De];
+    })
+    .await;
+    let order = adas_order("A", 2);
+    app.store("acme", &order).await;
+    let mut body = refund_of("A", &[1, 2]);
+    body["language"] = json!("de");
+    let rma = app.start_return(&body).await;
+    assert_eq!(app.show(&rma).await["language"], "de");
+    let found = |number| {
+        json!({ "finding": "received", "order_identifier": "A",
+                                 "order_line_item_identifier": "A-1", "unit": number })
+    };
+    for number in [1, 2] {
+        let (status, _) = app.receive(&rma, &json!({ "findings": [found(number)] })).await;
+        assert_eq!(status, StatusCode::OK);
+    }
+    app.store("acme", &refunded(&order, "R1", 2, Some(&rma))).await;
+    let mails = app.mails().await;
+    let subjects: Vec<_> = mails.iter().map(|mail| mail["subject"].as_str().unwrap()).collect();
+    let expected = [
+        format!("Ihre Rückgabe {rma} ist bestätigt"),
+        format!("Ihre Rückgabe {rma} ist angekommen"),
+        format!("Ihre Erstattung für die Rückgabe {rma}"),
+    ];
+    assert_eq!(subjects, expected);
+    // The address of the first mail is that of the request, later ones have the stored one.
+    assert!(
+        mails.iter().all(|mail| {
+            mail["to"].as_str().unwrap().eq_ignore_ascii_case("ada@shopper.example")
+        })
+    );
+    let link = format!("http://localhost:8080/{}/returns/{rma}?lang=de", app.service.own("acme"));
+    assert!(mails[0]["text"].as_str().unwrap().contains(&link), "{}", mails[0]["text"]);
+    let received = server.received();
+    assert_eq!(received.len(), 3);
+    for mail in received {
+        assert!(mail.contains("Reply-To: returns@acme.example\r\n"), "{mail}");
+        assert!(mail.contains("<returns@mail.example>\r\n"), "{mail}");
+    }
+    let sequences = "SELECT count(*) AS n FROM delivery_messages WHERE kind = 'mail' \
+                     AND ordering_key LIKE 'mail:rma:%' AND event LIKE 'return.%' AND sequence <= 3";
+    assert_eq!(app.number(sequences).await, 3);
+}
+
+#[tokio::test]
+async fn a_gift_return_tells_the_giftee_and_never_the_buyer() {
+    let (app, _server) = start(|_| {}).await;
+    let order = adas_order("A", 1);
+    app.store("acme", &order).await;
+    let mut body = refund_of("A", &[1]);
+    body["gift_refund_only"] = json!(true);
+    body["giftee_email"] = json!("bob@gift.example");
+    let rma = app.start_return(&body).await;
+    app.store("acme", &refunded(&order, "R1", 1, Some(&rma))).await;
+    let expected = [
+        pair("bob@gift.example", format!("Your return {rma} is confirmed")),
+        pair("bob@gift.example", format!("Your refund for return {rma}")),
+    ];
+    assert_eq!(app.subjects().await, expected);
+    // The giftee sees no amounts.
+    assert!(app.mails().await.iter().all(|mail| !mail.to_string().contains("21.65")));
+}
+
+#[tokio::test]
+async fn a_withdrawal_is_acknowledged_to_the_person_who_withdrew() {
+    let (app, _server) = start(|acme| acme.settings.appearance.withdrawal = true).await;
+    app.store("acme", &adas_order("A", 1)).await;
+    let mut body = refund_of("A", &[1]);
+    body["units"][0]["return_reason"] = json!("withdrawal");
+    body["withdrawal"] = json!({ "name": "Mia", "email": "mia@other.example" });
+    let rma = app.start_return(&body).await;
+    let expected = [
+        pair("mia@other.example", format!("Acknowledgement of your withdrawal {rma}")),
+        pair("mia@other.example", format!("Your return {rma} is confirmed")),
+    ];
+    assert_eq!(app.subjects().await, expected);
+}
+
+#[tokio::test]
+async fn an_approval_an_exchange_and_a_decline_are_told() {
+    let (app, _server) = start(|acme| {
+        acme.settings.policy = serde_json::from_value(json!({ "rules": [
+            { "id": "look", "then": { "review": { "within_days": 3, "then": "approve" } } },
+        ] }))
+        .unwrap();
+    })
+    .await;
+    app.store("acme", &adas_order("A", 2)).await;
+    app.store("acme", &adas_order("B", 1)).await;
+    let approved = app.start_return(&exchange_of("A", &[1])).await;
+    let declined = app.start_return(&refund_of("B", &[1])).await;
+    // A request that waits is not told.
+    assert!(app.mails().await.is_empty());
+    let decide = async |rma: &str, decision: &str, body: Value| {
+        let path = format!("/v1/returns/{rma}/{decision}");
+        assert_eq!(app.post(&path, "acme", &body).await.0, StatusCode::OK);
+    };
+    decide(&approved, "approve", json!({})).await;
+    decide(&declined, "decline", json!({ "note": "Worn <b>items</b>" })).await;
+    app.publish_event(placed(&approved, "A", "X-7", &[1])).await;
+    super::exchanging::until_progress(&app, &approved, &["placed"]).await;
+    let mails = app.mails().await;
+    let subjects: Vec<_> = mails.iter().map(|mail| mail["subject"].as_str().unwrap()).collect();
+    let expected = [
+        format!("Your return {approved} is confirmed"),
+        format!("Your return {declined} was declined"),
+        format!("Your new order for return {approved}"),
+    ];
+    assert_eq!(subjects, expected);
+    let [_, decline, exchange] = &mails[..] else { panic!("{mails:?}") };
+    assert!(decline["text"].as_str().unwrap().contains("The shop says: Worn <b>items</b>"));
+    assert!(decline["html"].as_str().unwrap().contains("Worn &#60;b&#62;items"));
+    assert!(exchange["text"].as_str().unwrap().contains("X-7"), "{exchange}");
+}
+
+#[tokio::test]
+async fn a_merchant_switches_mails_off() {
+    let (app, server) = start(|acme| acme.settings.mails.events.confirmed = false).await;
+    let order = adas_order("A", 1);
+    app.store("acme", &order).await;
+    app.store("rival", &order).await;
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    // Rival has no address for replies.
+    let (status, _) = app.post("/v1/returns", "rival", &refund_of("A", &[1])).await;
+    assert_eq!(status, StatusCode::CREATED);
+    app.store("acme", &refunded(&order, "R1", 1, Some(&rma))).await;
+    let subjects = app.subjects().await;
+    assert_eq!(subjects, [pair("ada@shopper.example", format!("Your refund for return {rma}"))]);
+    assert_eq!(server.received().len(), 1);
+}
+
+#[tokio::test]
+async fn an_erased_shopper_gets_nothing_more_and_the_log_has_no_mail() {
+    let (app, server) = start(|_| {}).await;
+    server.respond(&[("RCPT", "550 5.1.1 <planted@mail.example>: no such user planted")]);
+    let mut order = order("A", 2);
+    order.customer.email = Some("planted@mail.example".to_owned());
+    order.items[0].title = "PLANTED".to_owned();
+    app.store("acme", &order).await;
+    let rma = app.start_return(&refund_of("A", &[1, 2])).await;
+    let planted = "SELECT count(*) AS n FROM delivery_messages AS message WHERE kind = 'mail' \
+                   AND convert_from(body, 'UTF8') ILIKE '%planted%'";
+    assert_eq!((app.mails().await.len(), app.number(planted).await), (1, 1));
+    let in_log = "SELECT count(*) AS n FROM delivery_attempts AS attempt \
+                  WHERE row_to_json(attempt)::text ILIKE '%planted%'";
+    assert_eq!(app.number(in_log).await, 0, "the reason of a failure names no shopper");
+
+    app.publish_event_at(erased(&["A"], true), Some(1000)).await;
+    eventually("the mail is erased", SOON, || async {
+        (app.number(planted).await == 0).then_some(())
+    })
+    .await;
+    let mail = app.mails().await.remove(0);
+    assert_eq!((&mail["to"], &mail["text"]), (&json!("erased@invalid"), &json!("erased")));
+    // Neither a replay nor a later event reaches the shopper.
+    server.respond(&[]);
+    let id = "SELECT id::text AS body FROM delivery_messages WHERE kind = 'mail'";
+    let mut conn = app.pool.get().await.unwrap();
+    let id: Body = diesel::sql_query(id).get_result(&mut conn).await.unwrap();
+    let replay = format!("/v1/deliveries/{}/replay", id.body);
+    let token = app.issuer.token(Some("acme"), "replay");
+    let (status, response) = app.send(Method::POST, &replay, &token, &[], None).await;
+    assert!(status.is_success(), "{response}");
+    app.store("acme", &refunded(&order, "R1", 2, Some(&rma))).await;
+    assert_eq!(app.mails().await.len(), 1);
+    assert!(server.received().is_empty());
+}
