@@ -3,6 +3,8 @@
 mod appearance;
 mod apply;
 mod describe;
+mod mails;
+mod partial;
 mod settings;
 
 use clap::{Args, Subcommand};
@@ -91,6 +93,14 @@ Examples:
 appearance.json:
   { \"reason_labels\": { \"TOO_SMALL\": { \"en\": \"Too small\", \"de\": \"Zu klein\" } } }")]
     Appearance(Box<appearance::Appearance>),
+    /// Show or change the mails to a merchant's shoppers about their returns
+    #[command(after_help = "\
+Examples:
+  backhaul merchant mails acme
+  backhaul merchant mails acme --set reply_to=returns@acme.example \\
+      --set sender_name='Acme Returns'
+  backhaul merchant mails acme --set events.received=false")]
+    Mails(mails::Mails),
     /// Publish every merchant and every active revocation again, for a service that lost its replica
     #[command(after_help = "\
 Example:
@@ -133,6 +143,7 @@ pub(crate) async fn run(arguments: OperatorCommand<Command>) -> anyhow::Result<(
         Command::List => return list(&operator, format).await,
         Command::Apply(apply) => return apply::run(&operator, &apply).await,
         Command::Appearance(appearance) => return appearance::run(&operator, *appearance).await,
+        Command::Mails(mails) => return mails::run(&operator, mails).await,
         Command::Show { merchant } => {
             operator.connect().await?.get(&["v1", "merchants", merchant.as_str()]).await?
         }

@@ -1,15 +1,14 @@
 //! `backhaul merchant appearance`: the appearance of a merchant's returns portal.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::Context as _;
 use clap::Args;
 use domain::access::MerchantId;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::partial::{self, Key, body, boolean, list, text};
 use crate::connection::OperatorArgs;
-use crate::output::{Column, computed, details, file_name, table, text_at, value};
-use crate::settings::read_text;
+use crate::output::{Column, computed, details, table, text_at, value};
 
 const FIELDS: &[Column] = &[
     computed("name", |merchant| match merchant.pointer("/appearance/name") {
@@ -39,11 +38,8 @@ const LABEL_COLUMNS: &[Column] = &[
     value("es", "/labels/es"),
 ];
 
-/// Reads the value of a key.
-type Reader = fn(&str) -> Result<Value, String>;
-
-/// Fields that `--set` can change, and how their values are read.
-const KEYS: [(&str, Reader); 14] = [
+/// Fields that `--set` can change.
+const KEYS: [Key; 14] = [
     ("name", text),
     ("logo_url", text),
     ("colors.primary", text),
@@ -88,50 +84,8 @@ pub(super) async fn run(operator: &OperatorArgs, appearance: Appearance) -> anyh
     operator.format().print(json, |_| describe(&shown))
 }
 
-/// The change. Without a file and fields there is none.
-fn body(file: Option<&Path>, fields: Vec<(&str, Value)>) -> anyhow::Result<Option<Value>> {
-    let mut body = match file {
-        Some(file) => read(file)?,
-        None if fields.is_empty() => return Ok(None),
-        None => Map::new(),
-    };
-    for (key, value) in fields {
-        match key.split_once('.') {
-            Some((parent, key)) => match body.entry(parent).or_insert_with(|| json!({})) {
-                Value::Object(members) => drop(members.insert(key.to_owned(), value)),
-                other => *other = json!({ key: value }),
-            },
-            None => drop(body.insert(key.to_owned(), value)),
-        }
-    }
-    Ok(Some(body.into()))
-}
-
-fn read(file: &Path) -> anyhow::Result<Map<String, Value>> {
-    let text = read_text(file)?;
-    serde_json::from_str(&text).with_context(|| format!("{} is not a JSON object", file_name(file)))
-}
-
 fn parse_field(field: &str) -> Result<(&'static str, Value), String> {
-    let (key, text) = field.split_once('=').ok_or("write KEY=VALUE")?;
-    let known = || KEYS.map(|(key, _)| key).join(", ");
-    let (key, read) = KEYS
-        .into_iter()
-        .find(|(known, _)| *known == key)
-        .ok_or_else(|| format!("the keys are {}; --file can change reason_labels", known()))?;
-    Ok((key, if text.is_empty() { Value::Null } else { read(text)? }))
-}
-
-fn text(text: &str) -> Result<Value, String> {
-    Ok(text.into())
-}
-
-fn list(text: &str) -> Result<Value, String> {
-    Ok(text.split(',').map(str::trim).filter(|entry| !entry.is_empty()).collect())
-}
-
-fn boolean(text: &str) -> Result<Value, String> {
-    text.parse::<bool>().map(Value::from).map_err(|_not_a_boolean| "write true or false".to_owned())
+    partial::parse_field(&KEYS, "reason_labels", field)
 }
 
 fn describe(merchant: &Value) -> String {

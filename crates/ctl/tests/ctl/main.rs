@@ -15,6 +15,7 @@ mod delivering_service;
 mod events;
 mod exchange;
 mod listen;
+mod mails;
 mod merchant_file;
 mod merchants_engineer;
 mod operator;
