@@ -5,6 +5,7 @@
 
 pub mod delivery;
 pub mod exchange;
+pub mod mails;
 pub mod orders;
 pub mod returns;
 pub mod warehouse;

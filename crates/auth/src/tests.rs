@@ -119,6 +119,8 @@ fn the_api_document_and_the_readers_agree_on_request_bodies() {
         "policy_url": "https://acme.example/policy",
         "contact_url": "https://acme.example/contact",
         "contact_email": "help@acme.example",
+        "reply_to": "returns@acme.example",
+        "texts": { "en": { "confirmed": { "subject": "Thank you" } } },
         "email": "help@acme.example",
         "image_hosts": ["images.acme.example"],
         "host_names": ["returns.acme.example"],

@@ -99,7 +99,11 @@ Examples:
   backhaul merchant mails acme
   backhaul merchant mails acme --set reply_to=returns@acme.example \\
       --set sender_name='Acme Returns'
-  backhaul merchant mails acme --set events.received=false")]
+  backhaul merchant mails acme --set events.received=false
+  backhaul merchant mails acme --file mails.json
+
+mails.json:
+  { \"texts\": { \"en\": { \"confirmed\": { \"subject\": \"Thank you: {rma}\" } } } }")]
     Mails(mails::Mails),
     /// Publish every merchant and every active revocation again, for a service that lost its replica
     #[command(after_help = "\

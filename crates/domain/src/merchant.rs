@@ -40,7 +40,7 @@ pub use endpoint::{Endpoint, Sealed, SigningSecret};
 pub use headers::REDACTED;
 pub use headers::is_reserved_header;
 pub use interface::{Interface, UnknownInterface};
-pub use mails::{MailEvent, MailEvents, ShopperMails};
+pub use mails::{MailEvent, MailEvents, MailText, ShopperMails};
 pub use policy::{GiftCardOffer, MethodOffer, ReturnPolicy, ReturnReason, WITHDRAWAL};
 pub use return_method::ReturnMethod;
 pub use rules::{

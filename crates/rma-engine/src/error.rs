@@ -50,6 +50,10 @@ pub(crate) enum Error {
     PreviewInProgress,
     #[error("there is no portal {0}")]
     NoPortal(String),
+    #[error("this installation sends no mails")]
+    NoMails,
+    #[error("the merchant has no address for replies: set mails.reply_to first")]
+    NoReplyAddress,
     #[error("one of the units is in another return already")]
     UnitHeld,
     #[error("return {0}: {1}")]
@@ -119,6 +123,8 @@ impl Failure for Error {
             | Self::UnitHeld
             | Self::AlreadyResolved(..)
             | Self::RefundMatched(_)
+            | Self::NoMails
+            | Self::NoReplyAddress
             | Self::Refused(..) => ErrorKind::Conflict,
             Self::ConcurrentInsert | Self::ExpiredMeanwhile(_) => ErrorKind::Unavailable,
             Self::BatchTooLarge => ErrorKind::TooLarge,

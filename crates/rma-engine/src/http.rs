@@ -6,6 +6,7 @@ pub(crate) mod discrepancies;
 pub(crate) mod guarantees;
 pub(crate) mod listing;
 pub(crate) mod lookups;
+pub(crate) mod mails;
 pub(crate) mod orders;
 pub(crate) mod policies;
 pub(crate) mod portals;

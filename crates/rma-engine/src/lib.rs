@@ -85,6 +85,7 @@ impl Service for App {
         messaging::TAG,
         ("shoppers", "Portals of merchants, and proofs that shoppers know their orders"),
         ("discrepancies", "Facts that contradict each other, or that a person must look at"),
+        ("mails", "Previews and tests of the mails to shoppers"),
         ("parcels", "Reports of carriers about parcels"),
         ("receiving", "Findings of the warehouse about returned units"),
         ("returns", "Returns and the units that can be returned"),

@@ -7,9 +7,11 @@
 //!
 //! See docs/decisions/mail.md.
 
+pub(crate) mod drafts;
 mod html;
 mod items;
 mod parts;
+mod sample;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -72,18 +74,28 @@ impl NewMail {
     pub(crate) fn delivery(self, id: Uuid) -> Result<Option<NewDelivery>, DatabaseError> {
         let Self { merchant, rma_identifier, event, to, mail, traceparent } = self;
         let Some(to) = to.filter(|to| to.contains('@') && !is_erased(to)) else { return Ok(None) };
-        let body = serde_json::to_vec(&Mail { to, ..mail })
-            .map_err(|error| diesel::result::Error::SerializationError(error.into()))?;
-        let message = NewMessage {
-            merchant,
-            kind: MessageKind::Mail,
-            version: MessageVersion(1),
-            ordering_key: Some(ordering_key(&rma_identifier)),
-            event: event.message_event().to_owned(),
-            body: body.into(),
-        };
+        let key = Some(ordering_key(&rma_identifier));
+        let message = message(merchant, key, event.message_event(), &Mail { to, ..mail })?;
         Ok(Some(NewDelivery { id, traceparent, message }))
     }
+
+    /// The message of a test, which is about no return.
+    fn test(self, to: String) -> Result<NewMessage, DatabaseError> {
+        message(self.merchant, None, "sample", &Mail { to, ..self.mail })
+    }
+}
+
+fn message(
+    merchant: MerchantId,
+    ordering_key: Option<String>,
+    event: &str,
+    mail: &Mail,
+) -> Result<NewMessage, DatabaseError> {
+    let body = serde_json::to_vec(mail)
+        .map_err(|error| diesel::result::Error::SerializationError(error.into()))?;
+    let (kind, version) = (MessageKind::Mail, MessageVersion(1));
+    let (event, body) = (event.to_owned(), body.into());
+    Ok(NewMessage { merchant, kind, version, ordering_key, event, body })
 }
 
 /// The ordering key of the mails about a return. Those to the merchant have another one: a server of the merchant that

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use delivery::Deliveries;
+use domain::merchant::Merchant;
 use domain::returns::{MailOccasion, Rma};
 use platform::database::DatabaseError;
 
@@ -32,7 +33,16 @@ impl Messages {
         }
         let merchant = self.deliveries.merchant(&rma.merchant);
         let merchant = merchant.filter(|it| it.settings.mails.are_sent(occasion.event));
-        let write = |merchant| NewMail::write(&self.portal_url, merchant, rma, occasion);
-        merchant.as_deref().map(write).transpose()
+        merchant.map(|merchant| self.write(&merchant, rma, occasion)).transpose()
+    }
+
+    /// Writes a mail, also if none is sent.
+    pub(crate) fn write(
+        &self,
+        merchant: &Merchant,
+        rma: &Rma,
+        occasion: &MailOccasion<'_>,
+    ) -> Result<NewMail, DatabaseError> {
+        NewMail::write(&self.portal_url, merchant, rma, occasion)
     }
 }

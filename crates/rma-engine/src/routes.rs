@@ -4,8 +4,8 @@
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::http::{
-    carrier_events, deep_links, discrepancies, guarantees, listing, lookups, orders, policies,
-    portals, receipts, returnable, returns, reviews,
+    carrier_events, deep_links, discrepancies, guarantees, listing, lookups, mails, orders,
+    policies, portals, receipts, returnable, returns, reviews,
 };
 
 pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
@@ -28,6 +28,8 @@ pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
         .service(guarantees::report_guarantees)
         .service(listing::show_timeline)
         .service(policies::preview_policy)
+        .service(mails::preview_mail)
+        .service(mails::send_test_mail)
         .service(receipts::receive_units)
         .service(carrier_events::report_carrier_event)
         .service(discrepancies::list_discrepancies)

@@ -70,7 +70,7 @@ pub(super) async fn run(operator: &OperatorArgs, mails: Mails) -> anyhow::Result
 
 /// An empty switch is on, as by default.
 fn parse_field(field: &str) -> Result<(&'static str, Value), String> {
-    let (key, value) = partial::parse_field(&KEYS, "all fields", field)?;
+    let (key, value) = partial::parse_field(&KEYS, "texts", field)?;
     let is_default = key.starts_with("events.") && value.is_null();
     Ok((key, if is_default { json!(true) } else { value }))
 }

@@ -2,13 +2,18 @@
 //!
 //! See docs/decisions/mail.md.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 use strum::VariantArray as _;
 use utoipa::ToSchema;
 
+use super::appearance::{Language, entries};
 use super::patch::{replace, replace_or};
 use super::urls::email;
-use crate::json::{Object, boolean, object, printable_text, read_fields};
+use crate::json::{Field, Object, boolean, object, parsed, printable_text, read_fields};
+use crate::printable::is_printable;
 
 crate::words! {
     /// An event of a return about which its shopper gets a mail.
@@ -55,6 +60,26 @@ pub struct ShopperMails {
     #[schema(min_length = 1, max_length = 100, example = "Acme Returns")]
     pub sender_name: Option<String>,
     pub events: MailEvents,
+    /// The merchant's own words, by language and event.
+    #[schema(
+        value_type = BTreeMap<String, BTreeMap<String, MailText>>,
+        example = json!({ "de": { "confirmed": { "opening": "Danke für Ihre Rückgabe {rma}." } } })
+    )]
+    pub texts: BTreeMap<Language, BTreeMap<MailEvent, MailText>>,
+}
+
+/// The merchant's own words in a mail. `{rma}` stands for the number of the return, and `{shop}` for the name of the
+/// shop.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(default)]
+pub struct MailText {
+    /// Instead of our subject.
+    #[schema(nullable = false, min_length = 1, max_length = 200, example = "Your return {rma}")]
+    pub subject: Option<String>,
+    /// Instead of our first paragraph. Each line is a paragraph.
+    #[schema(nullable = false, min_length = 1, max_length = 2000, example = "Thank you.")]
+    pub opening: Option<String>,
 }
 
 /// Whether shoppers get a mail about each event.
@@ -101,9 +126,68 @@ impl ShopperMails {
     pub fn are_sent(&self, event: MailEvent) -> bool {
         self.reply_to.is_some() && self.events.has(event)
     }
+
+    /// The merchant's own words about an event in a language.
+    pub fn text(&self, language: Language, event: MailEvent) -> Option<&MailText> {
+        self.texts.get(&language)?.get(&event)
+    }
 }
 
-/// Changes to the mails to shoppers. Null restores the default of a field.
+impl MailText {
+    pub fn read(text: &Object<'_>) -> Option<Self> {
+        read_fields!(text => Self {
+            subject: Self::read_subject(text),
+            opening: Self::read_opening(text),
+        })
+    }
+
+    /// Reads the field `subject`.
+    pub fn read_subject(text: &Object<'_>) -> Option<Option<String>> {
+        text.optional("subject", printable_text(1..=200))
+    }
+
+    /// Reads the field `opening`, which may have several lines.
+    pub fn read_opening(text: &Object<'_>) -> Option<Option<String>> {
+        text.optional("opening", parsed(1..=2_000, lines))
+    }
+}
+
+fn lines(text: &str) -> Result<String, &'static str> {
+    let text = text.replace("\r\n", "\n");
+    match text.chars().all(|c| c == '\n' || is_printable(c)) {
+        true => Ok(text),
+        false => Err("must not contain control or bidirectional characters"),
+    }
+}
+
+/// The texts of all languages. Those without words of the merchant are left out.
+fn texts(field: Field<'_>) -> Option<BTreeMap<Language, BTreeMap<MailEvent, MailText>>> {
+    let of_language = |document: &Object<'_>| {
+        let mut texts = entries(document, |event, text| match event.parse::<MailEvent>() {
+            Ok(event) => Some((event, object(MailText::read)(text)?)),
+            Err(_) => text.invalid(format!("unknown event: known are {}", names(MailEvent::ALL))),
+        })?;
+        texts.retain(|_, text| *text != MailText::default());
+        Some(texts)
+    };
+    let by_language = |document: &Object<'_>| {
+        entries(document, |language, texts| match language.parse::<Language>() {
+            Ok(language) => Some((language, object(of_language)(texts)?)),
+            Err(_) => {
+                texts.invalid(format!("unknown language: known are {}", names(Language::ALL)))
+            }
+        })
+    };
+    let mut texts = object(by_language)(field)?;
+    texts.retain(|_, texts| !texts.is_empty());
+    Some(texts)
+}
+
+fn names<T: std::fmt::Display>(values: &[T]) -> String {
+    values.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Changes to the mails to shoppers. `texts` replaces all texts. Null restores the default of a field.
 #[derive(Debug, Clone, Default, PartialEq, Eq, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MailsChange {
@@ -113,6 +197,8 @@ pub(super) struct MailsChange {
     sender_name: Option<Option<String>>,
     #[schema(value_type = Option<MailEventsChange>)]
     events: Option<Option<MailEventsChange>>,
+    #[schema(value_type = Option<BTreeMap<String, BTreeMap<String, MailText>>>)]
+    texts: Option<Option<BTreeMap<Language, BTreeMap<MailEvent, MailText>>>>,
 }
 
 /// Switches of single events. Omitted ones stay as they are.
@@ -139,15 +225,17 @@ impl MailsChange {
             reply_to: document.clearable("reply_to", email),
             sender_name: document.clearable("sender_name", printable_text(1..=100)),
             events: document.clearable("events", object(MailEventsChange::read)),
+            texts: document.clearable("texts", texts),
         })
     }
 
     pub(super) fn apply(self, mails: &mut ShopperMails) {
-        let Self { reply_to, sender_name, events } = self;
+        let Self { reply_to, sender_name, events, texts } = self;
         replace(&mut mails.reply_to, reply_to);
         replace(&mut mails.sender_name, sender_name);
         let events = events.map(|change| change.map(|change| change.applied_to(mails.events)));
         replace_or(&mut mails.events, events, MailEvents::default());
+        replace_or(&mut mails.texts, texts, BTreeMap::new());
     }
 }
 
@@ -212,6 +300,36 @@ mod tests {
             let mails = changed(&ShopperMails::default(), &json);
             let off: Vec<_> = MailEvent::ALL.iter().filter(|it| !mails.are_sent(**it)).collect();
             assert_eq!(off, [event]);
+        }
+    }
+
+    #[test]
+    fn a_merchant_has_its_own_words_by_language_and_event() {
+        let texts = r#"{"texts": {"en": {"received": {}}, "de": {
+            "confirmed": {"subject": "Danke, {rma}", "opening": "Erste Zeile\r\nZweite Zeile"},
+            "refunded": {}
+        }}}"#;
+        let mails = changed(&ShopperMails::default(), texts);
+        assert_eq!((mails.texts.len(), mails.texts[&Language::De].len()), (1, 1));
+        let text = mails.text(Language::De, MailEvent::Confirmed).unwrap();
+        assert_eq!(text.subject.as_deref(), Some("Danke, {rma}"));
+        assert_eq!(text.opening.as_deref(), Some("Erste Zeile\nZweite Zeile"));
+        assert_eq!(mails.text(Language::En, MailEvent::Confirmed), None);
+        let stored = serde_json::to_value(&mails).unwrap();
+        assert_eq!(serde_json::from_value::<ShopperMails>(stored).unwrap(), mails);
+        assert_eq!(changed(&mails, r#"{"reply_to": null}"#).texts, mails.texts);
+        assert!(changed(&mails, r#"{"texts": null}"#).texts.is_empty());
+        for (wrong, field) in [
+            (r#"{"it": {}}"#, "$.texts.it"),
+            (r#"{"en": {"lost": {}}}"#, "$.texts.en.lost"),
+            (r#"{"en": {"received": {"subject": "a\nb"}}}"#, "$.texts.en.received.subject"),
+            (r#"{"en": {"received": {"opening": "\u202e"}}}"#, "$.texts.en.received.opening"),
+            (r#"{"en": {"received": {"closing": "x"}}}"#, "$.texts.en.received.closing"),
+        ] {
+            let json = format!(r#"{{"texts": {wrong}}}"#);
+            let document = Document::parse(json.as_bytes()).unwrap();
+            let invalid = document.read(object(MailsChange::read)).unwrap_err();
+            assert_eq!(invalid.errors[0].field, field, "{wrong}");
         }
     }
 

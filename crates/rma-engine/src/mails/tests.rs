@@ -159,6 +159,34 @@ fn a_decline_has_the_reason_of_the_merchant_or_of_its_rule() {
 }
 
 #[test]
+fn a_merchant_has_its_own_words() {
+    let own = |language: Language, event| {
+        let merchant = merchant(|settings| {
+            let text =
+                json!({ "subject": "{shop}: {rma}", "opening": "Hi!\n\n<b>{rma}</b> & you" });
+            let texts = json!({ "en": { "received": text, "withdrawal": text } });
+            settings.mails.texts = serde_json::from_value(texts).unwrap();
+        });
+        written(&merchant, &rma(&json!({ "language": language }), &[json!({})]), event)
+    };
+    let mail = own(Language::En, MailEvent::Received);
+    assert_eq!(mail.subject, "Acme: RMA-1");
+    assert!(mail.text.starts_with("Hi!\n\n<b>RMA-1</b> & you\n"), "{}", mail.text);
+    assert!(!mail.text.contains("has received these items"), "{}", mail.text);
+    assert!(mail.html.contains("<p style=\"margin:0 0 16px\">&#60;b&#62;RMA-1"), "{}", mail.html);
+    // In another language and about another event, the words are ours.
+    assert_eq!(
+        own(Language::De, MailEvent::Received).subject,
+        "Ihre Rückgabe RMA-1 ist angekommen"
+    );
+    assert!(own(Language::En, MailEvent::Refunded).text.contains("Acme has refunded"));
+    // The content of a statement and its time cannot be replaced.
+    let text = own(Language::En, MailEvent::Withdrawal).text;
+    assert!(text.starts_with("Hi!\n") && text.contains("We received your withdrawal on"), "{text}");
+    assert!(text.contains("You withdraw from the contract"), "{text}");
+}
+
+#[test]
 fn hostile_values_are_texts() {
     let changes = json!({
         "withdrawal": { "name": HOSTILE, "email": "a@b.example" },

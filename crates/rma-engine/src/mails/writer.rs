@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use domain::mail::Mail;
-use domain::merchant::{Language, MailEvent, Merchant, Settings};
+use domain::merchant::{Language, MailEvent, MailText, Merchant, Settings};
 use domain::returns::{MailOccasion, ReturnMethod, Rma, RmaUnit};
 use texts::Texts;
 
@@ -11,8 +11,8 @@ use super::items::Items;
 use super::parts::{Block, Content, Link, MAX_CHARS, line};
 use super::text::text_part;
 
-/// The reason of a decline is cut at this length.
-const MAX_NOTE_CHARS: usize = 1_000;
+/// Paragraphs that the merchant writes are cut at this length.
+const MAX_NOTE_CHARS: usize = 2_000;
 
 /// Writes the mails about a return.
 pub(super) struct Writer<'a> {
@@ -53,11 +53,7 @@ impl<'a> Writer<'a> {
     }
 
     fn content(&self, MailOccasion { event, units }: &MailOccasion<'_>) -> Content {
-        let mut blocks = match event {
-            MailEvent::Withdrawal => vec![Block::Paragraph(self.time_of_receipt())],
-            _ => Vec::new(),
-        };
-        blocks.push(Block::Paragraph(self.text(*event, "text")));
+        let mut blocks = self.opening(*event);
         blocks.extend(match event {
             MailEvent::Confirmed => self.confirmed(units),
             MailEvent::Received => self.received(units),
@@ -70,14 +66,44 @@ impl<'a> Writer<'a> {
         let reply = self.settings().mails.reply_to.as_ref().map(|_| self.texts.t("mailed-reply"));
         Content {
             language: self.language,
-            subject: self.text(*event, "subject"),
+            subject: self.subject(*event),
             blocks,
             links: self.links(),
             remarks: reply.into_iter().chain([shop]).collect(),
         }
     }
 
-    /// A text of an event.
+    fn subject(&self, event: MailEvent) -> String {
+        let own = self.own_text(event).and_then(|text| text.subject.as_deref());
+        own.map_or_else(|| self.text(event, "subject"), |own| line(&self.filled(own), MAX_CHARS))
+    }
+
+    /// The first paragraphs. The merchant's own come instead of ours, except that an acknowledgement always has the
+    /// content and the time of the statement.
+    fn opening(&self, event: MailEvent) -> Vec<Block> {
+        let own = self.own_text(event).and_then(|text| text.opening.as_deref());
+        let own = own.map(|own| self.filled(own)).unwrap_or_default();
+        let lines = own.lines().map(|own| line(own, MAX_NOTE_CHARS));
+        let mut texts: Vec<_> = lines.filter(|line| !line.is_empty()).collect();
+        if event == MailEvent::Withdrawal {
+            texts.push(self.time_of_receipt());
+        }
+        if event == MailEvent::Withdrawal || texts.is_empty() {
+            texts.push(self.text(event, "text"));
+        }
+        texts.into_iter().map(Block::Paragraph).collect()
+    }
+
+    fn own_text(&self, event: MailEvent) -> Option<&'a MailText> {
+        self.settings().mails.text(self.language, event)
+    }
+
+    /// A text of the merchant with the number of the return and the name of the shop.
+    fn filled(&self, text: &str) -> String {
+        text.replace("{rma}", &self.rma.rma_identifier).replace("{shop}", &self.shop)
+    }
+
+    /// Our text of an event.
     fn text(&self, event: MailEvent, part: &str) -> String {
         let id = match event {
             MailEvent::Confirmed => "mailed-confirmed",

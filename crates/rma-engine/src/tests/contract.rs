@@ -7,7 +7,8 @@ use testkit::check_contract;
 
 use super::*;
 use crate::http::{
-    carrier_events, deep_links, discrepancies, guarantees, policies, receipts, returns, reviews,
+    carrier_events, deep_links, discrepancies, guarantees, mails, policies, receipts, returns,
+    reviews,
 };
 use crate::shoppers::lookups::Lookup;
 
@@ -69,5 +70,10 @@ fn the_api_document_and_the_readers_agree_on_request_bodies() {
         ".id",
     ];
     bodies.check("POST /v1/policies/preview", &of_rules, read_preview);
+    for operation in ["POST /v1/mails/preview", "POST /v1/mails/test"] {
+        // The portal of the merchant has one language.
+        let read = |body: &Document| body.read(object(|body| mails::read_draft(body, &acme)));
+        bodies.check(operation, &["$.language"], read);
+    }
     bodies.finish();
 }

@@ -229,3 +229,64 @@ async fn an_erased_shopper_gets_nothing_more_and_the_log_has_no_mail() {
     assert_eq!(app.mails().await.len(), 1);
     assert!(server.received().is_empty());
 }
+
+#[tokio::test]
+async fn a_merchant_previews_its_words_and_sends_itself_a_test() {
+    let (app, server) = start(|_| {}).await;
+    let manager = app.issuer.token(Some("acme"), "manage");
+    let send = async |path: &str, token: &str, body: &Value| {
+        app.send(Method::POST, &format!("/v1/mails/{path}"), token, &[], Some(body)).await
+    };
+    let draft = json!({ "event": "refunded", "subject": "{shop} <b> {rma}", "opening": "Hello" });
+    let (status, preview) = send("preview", &manager, &draft).await;
+    assert_eq!(status, StatusCode::OK, "{preview}");
+    assert_eq!(preview["subject"], "acme <b> RMA-SAMPLE");
+    assert_eq!(
+        (&preview["from_name"], &preview["reply_to"]),
+        (&json!("acme"), &json!("returns@acme.example"))
+    );
+    assert!(preview["text"].as_str().unwrap().starts_with("Hello\n"), "{preview}");
+    assert!(preview["html"].as_str().unwrap().contains("<h1"), "{preview}");
+    for event in domain::merchant::MailEvent::ALL {
+        let (status, preview) = send("preview", &manager, &json!({ "event": event })).await;
+        assert_eq!(status, StatusCode::OK, "{preview}");
+    }
+    let foreign = json!({ "event": "refunded", "language": "fr" });
+    let (status, refusal) = send("preview", &manager, &foreign).await;
+    assert_eq!(
+        (status, &refusal["errors"][0]["field"]),
+        (StatusCode::UNPROCESSABLE_ENTITY, &json!("$.language"))
+    );
+    let reader = app.issuer.token(Some("acme"), "returns");
+    assert_eq!(send("test", &reader, &draft).await.0, StatusCode::FORBIDDEN);
+
+    let (status, sent) = send("test", &manager, &draft).await;
+    assert_eq!(
+        (status, &sent["to"]),
+        (StatusCode::ACCEPTED, &json!("returns@acme.example")),
+        "{sent}"
+    );
+    assert_eq!(app.mails().await[0]["subject"], "acme <b> RMA-SAMPLE");
+    assert!(server.received()[0].contains("To: returns@acme.example\r\n"));
+}
+
+#[tokio::test]
+async fn an_installation_without_a_mail_server_sends_no_tests() {
+    let app = TestApp::with(|acme| {
+        acme.settings.mails.reply_to = Some("returns@acme.example".to_owned());
+    })
+    .await;
+    let manager = app.issuer.token(Some("acme"), "manage");
+    let body = json!({ "event": "confirmed" });
+    let preview = app.send(Method::POST, "/v1/mails/preview", &manager, &[], Some(&body)).await;
+    assert_eq!(preview.0, StatusCode::OK, "{}", preview.1);
+    let (status, refusal) =
+        app.send(Method::POST, "/v1/mails/test", &manager, &[], Some(&body)).await;
+    let message = "this installation sends no mails";
+    assert_eq!((status, &refusal["message"]), (StatusCode::CONFLICT, &json!(message)));
+    app.store("acme", &adas_order("A", 1)).await;
+    app.start_return(&refund_of("A", &[1])).await;
+    let mails =
+        "SELECT count(*) AS n FROM delivery_messages WHERE merchant = 'acme' AND kind = 'mail'";
+    assert_eq!(app.number(mails).await, 0);
+}
