@@ -1,6 +1,6 @@
-//! Works off deadlines: returns that no carrier has scanned in time expire, exchanged units that did not come back are
-//! reported to the merchant, and returns about which the merchant has not decided are approved or declined. Also adds up
-//! the changes of guarantees.
+//! Works off deadlines: returns that no carrier has scanned in time expire, of which their shoppers are reminded before,
+//! exchanged units that did not come back are reported to the merchant, and returns about which the merchant has not
+//! decided are approved or declined. Also adds up the changes of guarantees.
 //!
 //! ```text
 //! return_deadlines --> due by the clock of the database --> the merchant's settings say later: moved
@@ -91,6 +91,7 @@ pub(crate) struct DeadlineWorker {
     expired: Counter<u64>,
     unreturned: Counter<u64>,
     reviewed: Counter<u64>,
+    reminded: Counter<u64>,
 }
 
 impl DeadlineWorker {
@@ -107,6 +108,10 @@ impl DeadlineWorker {
             .u64_counter("returns_reviewed_by_rule")
             .with_description("Returns in review about which nobody decided in time")
             .build();
+        let reminded = telemetry::meter()
+            .u64_counter("returns_reminded")
+            .with_description("Returns whose shoppers were reminded before the expiry")
+            .build();
         Self {
             clock: app.clock.clone(),
             merchants: app.merchants.clone(),
@@ -120,6 +125,7 @@ impl DeadlineWorker {
             expired,
             unreturned,
             reviewed,
+            reminded,
         }
     }
 
@@ -215,6 +221,7 @@ impl DeadlineWorker {
         self.expired.add(worked.expired, &[]);
         self.unreturned.add(worked.unreturned, &[]);
         self.reviewed.add(worked.reviewed, &[]);
+        self.reminded.add(worked.reminded, &[]);
         match processing {
             Processing::Alone => self.alone -= 1,
             Processing::Batch if worked.done == 0 => self.alone = worked.due,

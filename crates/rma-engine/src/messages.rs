@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use delivery::Deliveries;
-use domain::merchant::Merchant;
+use domain::access::MerchantId;
+use domain::merchant::{MailEvent, Merchant};
 use domain::returns::{MailOccasion, Rma};
 use platform::database::DatabaseError;
 
@@ -28,12 +29,18 @@ impl Messages {
         rma: &Rma,
         occasion: &MailOccasion<'_>,
     ) -> Result<Option<NewMail>, DatabaseError> {
-        if !self.deliveries.sends_mail() {
-            return Ok(None);
-        }
-        let merchant = self.deliveries.merchant(&rma.merchant);
-        let merchant = merchant.filter(|it| it.settings.mails.are_sent(occasion.event));
+        let merchant = self.mailing_merchant(&rma.merchant, occasion.event);
         merchant.map(|merchant| self.write(&merchant, rma, occasion)).transpose()
+    }
+
+    /// The merchant, if its shoppers get mails about an event.
+    pub(crate) fn mailing_merchant(
+        &self,
+        id: &MerchantId,
+        event: MailEvent,
+    ) -> Option<Arc<Merchant>> {
+        let merchant = self.deliveries.merchant(id).filter(|_| self.deliveries.sends_mail());
+        merchant.filter(|it| it.settings.mails.are_sent(event))
     }
 
     /// Writes a mail, also if none is sent.

@@ -138,6 +138,7 @@ fn headline(event: &str, detail: &Value) -> String {
         ("rma.refunded" | "rma.partially_refunded", _) => "The merchant refunded units",
         ("rma.canceled" | "cancellation", _) => "Units were canceled",
         ("rma.expired" | "expiry", _) => "The return expired: no parcel was scanned in time",
+        ("reminder", _) => "The shopper was reminded to send the parcel",
         ("rma.exchange_placed", _) => "The merchant accepted the exchange order",
         ("rma.exchange_failed", _) => "Units are refunded instead of exchanged",
         ("rma.exchange_unreturned" | "exchange deadline", _) => {

@@ -25,11 +25,12 @@ const FIELDS: &[Column] = &[
     value("refunded", "/mails/events/refunded"),
     value("exchange placed", "/mails/events/exchange_placed"),
     value("declined", "/mails/events/declined"),
+    value("about to expire", "/mails/events/about_to_expire"),
     value("withdrawal", "/mails/events/withdrawal"),
 ];
 
 /// Fields that `--set` can change.
-const KEYS: [Key; 8] = [
+const KEYS: [Key; 9] = [
     ("reply_to", text),
     ("sender_name", text),
     ("events.confirmed", boolean),
@@ -37,6 +38,7 @@ const KEYS: [Key; 8] = [
     ("events.refunded", boolean),
     ("events.exchange_placed", boolean),
     ("events.declined", boolean),
+    ("events.about_to_expire", boolean),
     ("events.withdrawal", boolean),
 ];
 
@@ -48,8 +50,8 @@ pub(crate) struct Mails {
     #[arg(long)]
     file: Option<PathBuf>,
     /// A field to change: reply_to, sender_name, events.confirmed, events.received,
-    /// events.refunded, events.exchange_placed, events.declined or events.withdrawal.
-    /// Shoppers get no mails without reply_to. An empty value restores the default.
+    /// events.refunded, events.exchange_placed, events.declined, events.about_to_expire
+    /// or events.withdrawal. Shoppers get no mails without reply_to. An empty value restores the default.
     /// Repeat the flag for several fields.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = parse_field, verbatim_doc_comment)]
     fields: Vec<(&'static str, Value)>,
@@ -107,7 +109,7 @@ mod tests {
         let mut merchant = json!({ "name": "Acme Outdoor", "appearance": { "name": null }, "mails": {
             "reply_to": null, "sender_name": null, "events": {
                 "confirmed": true, "received": false, "refunded": true, "exchange_placed": true,
-                "declined": true, "withdrawal": true,
+                "declined": true, "about_to_expire": true, "withdrawal": true,
             },
         } });
         expect![[r#"
@@ -118,6 +120,7 @@ mod tests {
             refunded         yes
             exchange placed  yes
             declined         yes
+            about to expire  yes
             withdrawal       yes
         "#]]
         .assert_eq(&details(&merchant, FIELDS));

@@ -28,6 +28,8 @@ crate::words! {
         ExchangePlaced,
         /// The merchant declined the return in its review.
         Declined,
+        /// The return expires in some days, unless a carrier scans a parcel.
+        AboutToExpire,
         /// The shopper withdrew from the contract.
         Withdrawal,
     }
@@ -44,6 +46,7 @@ impl MailEvent {
             Self::Refunded => "return.refunded",
             Self::ExchangePlaced => "return.exchange_placed",
             Self::Declined => "return.declined",
+            Self::AboutToExpire => "return.about_to_expire",
             Self::Withdrawal => "return.withdrawal",
         }
     }
@@ -91,6 +94,7 @@ pub struct MailEvents {
     pub refunded: bool,
     pub exchange_placed: bool,
     pub declined: bool,
+    pub about_to_expire: bool,
     pub withdrawal: bool,
 }
 
@@ -103,6 +107,7 @@ impl Default for MailEvents {
             refunded: true,
             exchange_placed: true,
             declined: true,
+            about_to_expire: true,
             withdrawal: true,
         }
     }
@@ -116,6 +121,7 @@ impl MailEvents {
             MailEvent::Refunded => self.refunded,
             MailEvent::ExchangePlaced => self.exchange_placed,
             MailEvent::Declined => self.declined,
+            MailEvent::AboutToExpire => self.about_to_expire,
             MailEvent::Withdrawal => self.withdrawal,
         }
     }
@@ -216,6 +222,8 @@ pub(super) struct MailEventsChange {
     #[schema(nullable = false)]
     declined: Option<bool>,
     #[schema(nullable = false)]
+    about_to_expire: Option<bool>,
+    #[schema(nullable = false)]
     withdrawal: Option<bool>,
 }
 
@@ -247,6 +255,7 @@ impl MailEventsChange {
             refunded: document.optional("refunded", boolean),
             exchange_placed: document.optional("exchange_placed", boolean),
             declined: document.optional("declined", boolean),
+            about_to_expire: document.optional("about_to_expire", boolean),
             withdrawal: document.optional("withdrawal", boolean),
         })
     }
@@ -257,6 +266,7 @@ impl MailEventsChange {
         replace(&mut events.refunded, self.refunded);
         replace(&mut events.exchange_placed, self.exchange_placed);
         replace(&mut events.declined, self.declined);
+        replace(&mut events.about_to_expire, self.about_to_expire);
         replace(&mut events.withdrawal, self.withdrawal);
         events
     }

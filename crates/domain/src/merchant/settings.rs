@@ -6,9 +6,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::appearance::Appearance;
-use super::mails::ShopperMails;
+use super::mails::{MailEvent, ShopperMails};
 use super::policy::ReturnPolicy;
 use super::rules::Policy;
+
+/// The days between a reminder and the end of the time to send a return.
+const REMINDED_DAYS_BEFORE: u16 = 3;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Settings {
@@ -87,6 +90,14 @@ impl Settings {
             support_contact: None,
             base_url: None,
         }
+    }
+
+    /// Days after a return started after which its shopper is reminded to send it. `None` if the merchant sends no
+    /// reminders, or if the time to send a return is too short for one.
+    pub fn reminder_days(&self) -> Option<u16> {
+        let is_sent = self.mails.are_sent(MailEvent::AboutToExpire);
+        let days = self.returns.send_within_days.saturating_sub(REMINDED_DAYS_BEFORE);
+        (is_sent && days > 0).then_some(days)
     }
 
     /// The name of the merchant that shoppers see.

@@ -17,6 +17,8 @@ crate::words! {
         Exchange,
         /// The merchant must have decided about a return that waits for review.
         Review,
+        /// The shopper is reminded that a carrier must scan a parcel.
+        Reminder,
     }
 }
 
@@ -27,12 +29,13 @@ impl DeadlineKind {
         self.into()
     }
 
-    /// The period that the merchant's settings give. `None` if the deadline has its own days: those of a review are the
-    /// ones that its rule had when the return was requested.
+    /// The period that the merchant's settings give. `None` if the merchant sends no reminders, or if the deadline has its
+    /// own days: those of a review are the ones that its rule had when the return was requested.
     pub fn period(self, settings: &Settings) -> Option<Period> {
         let days = match self {
             Self::Send => settings.returns.send_within_days,
             Self::Exchange => settings.returns.exchange_deadline_days,
+            Self::Reminder => settings.reminder_days()?,
             Self::Review => return None,
         };
         Some(Period { days, zone: settings.zone() })

@@ -82,6 +82,10 @@ pub struct Rma {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub return_to: Option<ReturnDestination>,
+    /// The time at which the shopper was reminded to send the units.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub reminded_at: Option<DateTime<Utc>>,
     /// In the order of the request, including canceled units.
     pub units: Vec<RmaUnit>,
 }
@@ -100,6 +104,8 @@ pub struct Change {
     pub discrepancies: Vec<Discrepancy>,
     pub guarantees: Vec<GuaranteeChange>,
     pub closed_receiving: bool,
+    /// Whether the shopper is reminded to send the units.
+    pub is_reminder: bool,
 }
 
 impl Change {
@@ -163,6 +169,7 @@ impl Rma {
             canceled_at: None,
             review: terms.review.cloned(),
             return_to: terms.return_to.cloned(),
+            reminded_at: None,
             units,
         };
         if rma.review.is_some() {

@@ -5,6 +5,7 @@ mod effects;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
+use domain::merchant::MailEvent;
 use domain::returns::{Change, Deadline, DeadlineKind, Rma};
 use merchants::Merchants;
 use messaging::Outbox;
@@ -38,6 +39,8 @@ pub(super) struct Worked {
     pub(super) unreturned: u64,
     /// Returns about which the rule decided.
     pub(super) reviewed: u64,
+    /// Returns whose shoppers were reminded.
+    pub(super) reminded: u64,
 }
 
 impl Worked {
@@ -47,6 +50,7 @@ impl Worked {
             DeadlineKind::Send => &mut self.expired,
             DeadlineKind::Exchange => &mut self.unreturned,
             DeadlineKind::Review => &mut self.reviewed,
+            DeadlineKind::Reminder => &mut self.reminded,
         };
         *number += 1;
     }
@@ -203,6 +207,7 @@ impl Batch<'_> {
                 // The deadline is locked, so it is that of the guarantee that started first.
                 Ok(rma.report_unreturned(is_due, now))
             }
+            DeadlineKind::Reminder => Ok(self.remind(rma, now)),
             DeadlineKind::Review => {
                 let Some(decided) = rma.open_review().map(|review| review.by_rule(now)) else {
                     return Ok(Change::default());
@@ -213,11 +218,25 @@ impl Batch<'_> {
     }
 }
 
+impl Batch<'_> {
+    /// Reminds the shopper, if shoppers get such mails and the return does not expire now.
+    fn remind(&self, rma: &mut Rma, now: Timestamp) -> Change {
+        let event = MailEvent::AboutToExpire;
+        let merchant = self.messages.mailing_merchant(&rma.merchant, event);
+        let send_by = merchant.and_then(|merchant| rma.send_by(&merchant.settings));
+        match send_by {
+            Some(end) if end > self.now => rma.remind(now),
+            _ => Change::default(),
+        }
+    }
+}
+
 fn cause(deadline: &StoredDeadline, rma: &Rma) -> Cause<'static> {
     let started_at = deadline.started_at;
     let (action, detail) = match deadline.kind {
         DeadlineKind::Send => ("expiry", json!({ "started_at": started_at })),
         DeadlineKind::Exchange => ("exchange deadline", json!({ "started_at": started_at })),
+        DeadlineKind::Reminder => ("reminder", json!({ "started_at": started_at })),
         DeadlineKind::Review => {
             let review = rma.review.as_ref();
             let action = review.map_or("review deadline", |review| reviews::action(review.then));

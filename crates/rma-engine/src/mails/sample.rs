@@ -71,7 +71,10 @@ fn unit(line: &str, title: &str, resolution: Resolution) -> RmaUnit {
 /// Brings the return into the state that it has after an event.
 pub(super) fn apply(rma: &mut Rma, event: MailEvent) {
     match event {
-        MailEvent::Confirmed | MailEvent::Received | MailEvent::Refunded => {}
+        MailEvent::Confirmed
+        | MailEvent::Received
+        | MailEvent::Refunded
+        | MailEvent::AboutToExpire => {}
         MailEvent::ExchangePlaced => {
             for unit in rma.units.iter_mut().filter(|unit| unit.is_for_exchange()) {
                 unit.exchange_order_identifier = Some("SAMPLE-1002".to_owned());
@@ -105,6 +108,7 @@ pub(super) fn occasion(rma: &Rma, event: MailEvent) -> MailOccasion<'_> {
         MailEvent::Confirmed
         | MailEvent::Received
         | MailEvent::Declined
+        | MailEvent::AboutToExpire
         | MailEvent::Withdrawal => true,
     };
     MailOccasion { event, units: rma.units.iter().filter(is_about).collect() }

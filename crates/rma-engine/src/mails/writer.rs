@@ -60,6 +60,7 @@ impl<'a> Writer<'a> {
             MailEvent::Refunded => self.refunded(units),
             MailEvent::ExchangePlaced => self.exchanged(units),
             MailEvent::Declined => self.declined(units),
+            MailEvent::AboutToExpire => self.about_to_expire(units),
             MailEvent::Withdrawal => self.withdrawn(units),
         });
         let shop = self.texts.t1("mailed-reason", "shop", &self.shop);
@@ -111,6 +112,7 @@ impl<'a> Writer<'a> {
             MailEvent::Refunded => "mailed-refunded",
             MailEvent::ExchangePlaced => "mailed-exchange",
             MailEvent::Declined => "mailed-declined",
+            MailEvent::AboutToExpire => "mailed-reminder",
             MailEvent::Withdrawal => "mailed-withdrawal",
         };
         let id = format!("{id}-{part}");
@@ -143,6 +145,13 @@ impl<'a> Writer<'a> {
         });
         let mut blocks: Vec<_> = reason.into_iter().collect();
         blocks.extend([self.items(units).titles(), self.button(), self.facts()]);
+        blocks
+    }
+
+    fn about_to_expire(&self, units: &[&RmaUnit]) -> Vec<Block> {
+        let mut blocks = self.sending();
+        blocks.extend([self.button(), self.facts(), self.heading("return-items")]);
+        blocks.push(self.items(units).titles());
         blocks
     }
 

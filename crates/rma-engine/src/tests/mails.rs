@@ -178,6 +178,37 @@ async fn an_approval_an_exchange_and_a_decline_are_told() {
 }
 
 #[tokio::test]
+async fn a_shopper_is_reminded_once_before_the_return_expires() {
+    let (app, _server) = start(|_| {}).await;
+    app.store("acme", &adas_order("A", 1)).await;
+    let rma = app.start_return(&refund_of("A", &[1])).await;
+    let reminders = "SELECT count(*) AS n FROM return_deadlines WHERE kind = 'reminder'";
+    assert_eq!((app.deadlines().await, app.number(reminders).await), (2, 1));
+    app.change_rows(
+        "UPDATE return_deadlines SET started_at = started_at - interval '28 days', \
+             due_at = now() - interval '1 second' WHERE kind = 'reminder'",
+    )
+    .await;
+    eventually("the shopper is reminded", SOON, || async {
+        app.show(&rma).await["reminded_at"].is_string().then_some(())
+    })
+    .await;
+    // A later change of the return does not remind again.
+    let label = json!({ "event_identifier": "1", "event": "label", "rma_identifier": rma,
+                        "tracking_number": "1Z" });
+    assert_eq!(app.carrier(&label).await.0, StatusCode::OK);
+    assert_eq!(app.number(reminders).await, 0);
+    let mails = app.mails().await;
+    let subjects: Vec<_> = mails.iter().map(|mail| mail["subject"].as_str().unwrap()).collect();
+    let expected =
+        [format!("Your return {rma} is confirmed"), format!("Please send your return {rma}")];
+    assert_eq!(subjects, expected);
+    assert!(mails[1]["text"].as_str().unwrap().contains("Please drop it off by"), "{}", mails[1]);
+    // The merchant is not told.
+    assert_eq!(app.sent_messages().await, ["rma.created", "rma.tracking_updated"]);
+}
+
+#[tokio::test]
 async fn a_merchant_switches_mails_off() {
     let (app, server) = start(|acme| acme.settings.mails.events.confirmed = false).await;
     let order = adas_order("A", 1);

@@ -18,7 +18,26 @@ impl Rma {
     pub fn deadlines(&self, settings: &Settings) -> Vec<Deadline> {
         let send = self.waiting_units().next().and_then(|_| self.send_deadline(settings));
         let review = self.review_deadline(settings);
-        [review, send, self.exchange_deadline(settings)].into_iter().flatten().collect()
+        let exchange = self.exchange_deadline(settings);
+        let reminder = self.reminder(settings);
+        [review, reminder, send, exchange].into_iter().flatten().collect()
+    }
+
+    /// The time of the reminder, if the shopper was not reminded yet.
+    fn reminder(&self, settings: &Settings) -> Option<Deadline> {
+        let is_due = self.reminded_at.is_none() && self.waiting_units().next().is_some();
+        let reminder = DeadlineKind::Reminder.starting(self.started_at(), settings);
+        reminder.filter(|_| is_due)
+    }
+
+    /// Reminds the shopper once of the units that still wait for a first scan. The merchant is not told.
+    pub fn remind(&mut self, now: DateTime<Utc>) -> Change {
+        let units: Vec<_> = self.waiting_units().map(|unit| unit.id.clone()).collect();
+        if units.is_empty() || self.reminded_at.is_some() {
+            return Change::default();
+        }
+        self.reminded_at = Some(now);
+        Change { units, is_reminder: true, ..Change::default() }
     }
 
     /// The time until which the shopper should hand over the units that are still on their way to a carrier.

@@ -33,6 +33,7 @@ impl Rma {
                 (MailEvent::Refunded, changed().filter(is_refund).collect())
             }
             Some(ServiceEvent::ExchangePlaced) => (MailEvent::ExchangePlaced, changed().collect()),
+            None if change.is_reminder => (MailEvent::AboutToExpire, changed().collect()),
             None if self.status == RmaStatus::Declined => {
                 (MailEvent::Declined, changed().collect())
             }

@@ -86,6 +86,36 @@ fn a_decision_about_a_review_is_told() {
 }
 
 #[test]
+fn a_shopper_is_reminded_once_some_days_before_the_expiry() {
+    let mut settings = settings(true);
+    let days = |rma: &Rma, settings: &Settings| {
+        let deadlines = rma.deadlines(settings).into_iter();
+        deadlines.map(|it| (it.kind, it.period.days)).collect::<Vec<_>>()
+    };
+    let (send, reminder) = (DeadlineKind::Send, DeadlineKind::Reminder);
+    let mut rma = rma("RMA-1", &["A/L1/1"]);
+    assert_eq!(days(&rma, &settings), [(send, 30)], "the merchant sends no mails");
+    settings.mails.reply_to = Some("returns@acme.example".to_owned());
+    assert_eq!(days(&rma, &settings), [(reminder, 27), (send, 30)]);
+    settings.returns.send_within_days = 3;
+    assert_eq!(days(&rma, &settings), [(send, 3)], "there is no time for a reminder");
+    settings.returns.send_within_days = 30;
+    let before = rma.updated_at;
+    let reminded = rma.remind(minute(1));
+    assert_eq!(
+        (reminded.event, occasion(&rma, &reminded)),
+        (None, "about_to_expire A/L1/1".to_owned())
+    );
+    assert_eq!((rma.updated_at, rma.reminded_at), (before, Some(minute(1))));
+    assert_eq!(days(&rma, &settings), [(send, 30)]);
+    assert!(rma.remind(minute(2)).is_empty());
+    let mut scanned = self::rma("RMA-2", &["A/L1/1"]);
+    scanned.track(&report(TrackingEvent::InTransit, Some("1Z")), minute(1)).unwrap();
+    assert!(days(&scanned, &settings).is_empty());
+    assert!(scanned.remind(minute(2)).is_empty());
+}
+
+#[test]
 fn only_a_withdrawal_is_acknowledged_also_while_it_waits_for_review() {
     let mut rma = rma("RMA-1", &["A/L1/1"]);
     assert_eq!(rma.withdrawal_occasion(), None);

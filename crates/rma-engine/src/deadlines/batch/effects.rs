@@ -41,7 +41,7 @@ impl Effects {
         let is_declined = rma.status == RmaStatus::Declined;
         match kind {
             DeadlineKind::Send => self.release(rma, change),
-            DeadlineKind::Exchange => {}
+            DeadlineKind::Exchange | DeadlineKind::Reminder => {}
             DeadlineKind::Review if is_declined => {
                 self.release(rma, change);
                 let units = reviews::unrequested_exchanges(rma, change);
