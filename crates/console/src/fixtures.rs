@@ -120,7 +120,12 @@ async fn show_client() -> HttpResponse {
 async fn show_merchant() -> HttpResponse {
     HttpResponse::Ok().json(json!({
         "identifier": "acme", "version": 2, "name": "Acme", "time_zone": "Europe/Berlin",
-        "appearance": { "name": "Brand one" }, "created_at": "2026-11-16T08:00:00Z",
+        "appearance": { "name": "Brand one", "languages": ["en", "de"] },
+        "created_at": "2026-11-16T08:00:00Z",
+        "mails": {
+            "reply_to": "old@acme.example",
+            "texts": { "de": { "refunded": { "subject": "Geld <zurück>" } } },
+        },
     }))
 }
 

@@ -112,6 +112,10 @@ impl Input {
         Self { autocomplete, ..self }
     }
 
+    pub(crate) fn label(&self) -> &'static str {
+        self.label
+    }
+
     pub(crate) fn is_secret(&self) -> bool {
         matches!(self.kind, Kind::Secret | Kind::SecretArea | Kind::Code)
     }

@@ -1,4 +1,4 @@
-//! The pages of one merchant: settings, returns policy, appearance, endpoints, clients, people and audit log.
+//! The pages of one merchant: settings, returns policy, appearance, mails, endpoints, clients, people and audit log.
 //!
 //! Staff come here from the list of merchants. A merchant's person reaches the same pages of the own
 //! merchant, also under `/merchant`.
@@ -14,6 +14,7 @@ mod endpoint_form;
 mod endpoint_notices;
 mod endpoints;
 mod label_table;
+mod mails;
 mod people;
 mod policy_form;
 mod returns_policy;
@@ -116,6 +117,7 @@ enum Tab {
     Settings,
     Policy,
     Appearance,
+    Mails,
     Endpoints,
     Warehouses,
     Clients,
@@ -140,6 +142,7 @@ impl Frame {
             vec![tab(Tab::Settings, "", "Settings"), tab(Tab::Policy, "/policy", "Returns policy")];
         if person.may_manage() {
             tabs.push(tab(Tab::Appearance, "/appearance", "Appearance"));
+            tabs.push(tab(Tab::Mails, "/mails", "Mails"));
         }
         tabs.push(tab(Tab::Endpoints, "/endpoints", "Endpoints"));
         tabs.push(tab(Tab::Warehouses, "/warehouses", "Warehouses"));
@@ -169,6 +172,7 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
         .configure(settings::routes)
         .configure(returns_policy::routes)
         .configure(appearance::routes)
+        .configure(mails::routes)
         .configure(endpoints::routes)
         .configure(set_endpoint::routes)
         .configure(endpoint_actions::routes)

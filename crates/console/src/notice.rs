@@ -44,6 +44,7 @@ pub(crate) enum Notice {
     MerchantCreated,
     SettingsSaved,
     AppearanceSaved,
+    MailsSaved,
     PolicySaved,
     EndpointSet,
     EndpointPaused,
@@ -88,6 +89,7 @@ impl Notice {
             }
             Self::SettingsSaved => "The settings are saved. All services use them within seconds.",
             Self::AppearanceSaved => "The appearance is saved. The portal uses it within seconds.",
+            Self::MailsSaved => "The mails are saved. Shoppers get them so within seconds.",
             Self::PolicySaved => "The policy is saved. All services use it within seconds.",
             Self::EndpointSet => "The endpoint is saved. Send a sample to test it.",
             Self::EndpointPaused => "The endpoint is paused. Its messages wait.",
