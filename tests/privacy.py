@@ -37,7 +37,7 @@ NOT_PLANTED = {
     "customer_email": "made from the customer's address",
     "detail": "carriers report it; a test of rma-engine plants it",
     "label_url": "carriers report it; a test of rma-engine plants it",
-    "to": "in mails, which this stack does not send; a test of rma-engine plants it",
+    "to": "in mails, which Backhaul writes; a test of rma-engine plants it",
     "html": "like `to`",
     "subject": "like `to`",
     "text": "like `to`",

@@ -101,6 +101,9 @@ export_environment() {
     url=$(service_url "$1")
     export "${prefix}HTTP__HOST=127.0.0.1"
     export "${prefix}HTTP__PORT=${url##*:}"
+    if [[ $name == sandbox && -n ${SANDBOX_MAIL_PORT:-} ]]; then
+        export SANDBOX__MAIL__ENABLED=true SANDBOX__MAIL__PORT=$SANDBOX_MAIL_PORT
+    fi
     if [[ $name == console ]]; then
         export CONSOLE__SERVICES__AUTH=$AUTH_URL CONSOLE__SERVICES__ORDERS=$ORDERS_URL CONSOLE__SERVICES__RETURNS=$RMA_URL
         export CONSOLE__SERVICES__EXCHANGE=$EXCHANGE_URL CONSOLE__SERVICES__WAREHOUSE=$WAREHOUSE_URL
@@ -122,6 +125,11 @@ export_environment() {
     if [[ $name == rma-engine ]]; then
         [[ -z ${PORTAL_URL:-} ]] || export RMA_ENGINE__PORTAL__PUBLIC_URL=$PORTAL_URL
         [[ -z ${CONSOLE_URL:-} ]] || export RMA_ENGINE__CONSOLE__PUBLIC_URL=$CONSOLE_URL
+        # The sandbox shows the mails at /mails.
+        if [[ -n ${SANDBOX_MAIL_PORT:-} ]]; then
+            export RMA_ENGINE__MAIL__URL=smtp://127.0.0.1:$SANDBOX_MAIL_PORT
+            export RMA_ENGINE__MAIL__FROM='Backhaul <returns@mail.example>'
+        fi
     fi
     if [[ $name == auth ]] || delivers "$name"; then
         # The sandbox merchant is on this machine and uses plain HTTP.
@@ -149,7 +157,8 @@ export_environment() {
 # host_of SERVICE: browsers store the cookies of web pages over plain HTTP for localhost only.
 host_of() { [[ $1 == console || $1 == portal ]] && echo localhost || echo 127.0.0.1; }
 
-# choose_addresses: sets the URL of each service to its default port, or to the next free port.
+# choose_addresses: sets the URL of each service to its default port, or to the next free port, and the port to which
+# mails go.
 choose_addresses() {
     local name port variable reserved
     reserved=$(services_table | awk '{ print $2 }')
@@ -161,6 +170,8 @@ choose_addresses() {
         fi
         printf -v "$variable" 'http://%s:%s' "$(host_of "$name")" "$port"
     done < <(services_table)
+    SANDBOX_MAIL_PORT=8025
+    while listening "$SANDBOX_MAIL_PORT"; do SANDBOX_MAIL_PORT=$((SANDBOX_MAIL_PORT + 1)); done
 }
 
 # make_secrets FILE: reads the secrets from the file, or generates them. They must be kept as long as the data.

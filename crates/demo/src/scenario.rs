@@ -43,6 +43,11 @@ pub(crate) struct Arguments {
     seed: Option<PathBuf>,
 }
 
+/// The address of the shopper.
+const SHOPPER: &str = "ada@shopper.example";
+/// The merchant's address for replies of shoppers.
+const REPLY_TO: &str = "returns@demo.example";
+
 /// One run of the scenario, with a new order.
 struct Scenario {
     order: String,
@@ -87,6 +92,10 @@ async fn configure_merchant(context: &DemoContext) -> anyhow::Result<()> {
                      "reasons": &reasons[..], "methods": methods },
     });
     context.auth.patch(&merchant, &settings).await?;
+    if context.inbox.mails("").await?.is_some() {
+        let mails = json!({ "mails": { "reply_to": REPLY_TO } });
+        context.auth.patch(&merchant, &mails).await?;
+    }
     let mut secrets = Vec::new();
     for interface in Interface::all() {
         let endpoint = [&merchant[..], &["endpoints", interface.name()]].concat();
@@ -112,6 +121,7 @@ impl Scenario {
         self.publish_order(context, self.started_at, json!([])).await?;
         print_step(&format!("the shop publishes order {}", self.order), "-")?;
         let path = ["v1", "orders", &self.order, "returnable"];
+        knows_mails(context).await?;
         let order = context.poll("the order is returnable", async || {
             context.shop.returns.get(&path).await.map(Some)
         });
@@ -140,6 +150,7 @@ impl Scenario {
         let rma = text_at(&portal.post(&["v1", "returns"], &request).await?, "/rma_identifier");
         let (message, _) = context.rma_message("rma.created", &rma).await?;
         print_step(&format!("the shopper returns a hat and a boot: {rma}"), &message)?;
+        show_mail(context, &rma).await?;
         self.exchange(context, &rma, &sku).await?;
         Ok(rma)
     }
@@ -219,7 +230,7 @@ impl Scenario {
             "discount_amount_cents": 0, "shipping_amount_cents": 0, "shipping_tax_amount_cents": 0,
             "created_at": self.started_at, "updated_at": updated_at, "refunds": refunds,
             "items": [line("HAT", "Felt hat", 1, 1500, 100), line("BOOT", "Walking boot", 2, 2500, 500)],
-            "customer": { "identifier": "ada", "email": "ada@shopper.example" },
+            "customer": { "identifier": "ada", "email": SHOPPER },
             "shipping_address": address, "billing_address": address,
             "transactions": [], "discounts": [],
         });
@@ -228,6 +239,32 @@ impl Scenario {
         order_intake.post(&["returns_portal_orders"], &message).await?;
         Ok(())
     }
+}
+
+/// Waits until rma-engine knows that shoppers get mails, if the sandbox receives them.
+async fn knows_mails(context: &DemoContext) -> anyhow::Result<()> {
+    if context.inbox.mails("").await?.is_none() {
+        return Ok(());
+    }
+    let preview = json!({ "event": "confirmed" });
+    let known = context.poll("rma-engine knows the address for replies", async || {
+        let mail = context.operator.returns.post(&["v1", "mails", "preview"], &preview).await?;
+        Ok((text_at(&mail, "/reply_to") == REPLY_TO).then_some(mail))
+    });
+    known.await?;
+    Ok(())
+}
+
+/// Shows the first mail to the shopper about a return, if the sandbox receives mails.
+async fn show_mail(context: &DemoContext, rma: &str) -> anyhow::Result<()> {
+    if context.inbox.mails(SHOPPER).await?.is_none() {
+        return Ok(());
+    }
+    let mail = context.poll("the shopper gets a mail", async || {
+        let mails = context.inbox.mails(SHOPPER).await?.unwrap_or_default();
+        Ok(mails.into_iter().find(|mail| text_at(mail, "/subject").contains(rma)))
+    });
+    print_step("and gets a mail", &format!("mail: {}", text_at(&mail.await?, "/subject")))
 }
 
 /// Fails unless the text at a JSON pointer of a message is as expected.

@@ -2,10 +2,12 @@
 //!
 //! The sandbox serves every endpoint of a merchant below any prefix (`/rmas`, `/blue/rmas`), issues
 //! tokens, checks signatures and keeps a journal of received requests. Behaviour rules make a path
-//! fail; without rules every request is accepted. It also has a small catalogue with pictures.
+//! fail; without rules every request is accepted. It also has a small catalogue with pictures, and an inbox that shows
+//! the mails to shoppers.
 
 pub mod behaviour;
 pub mod journal;
+pub mod mails;
 pub mod settings;
 pub mod signature;
 
@@ -26,6 +28,7 @@ use secrecy::ExposeSecret;
 
 use crate::behaviour::Behaviours;
 use crate::journal::Journal;
+use crate::mails::Inbox;
 use crate::settings::Settings;
 use crate::signature::Secrets;
 use crate::tokens::Tokens;
@@ -35,6 +38,7 @@ pub use server::{Running, check_health, serve, start};
 /// State shared by all workers.
 pub(crate) struct Sandbox {
     pub(crate) journal: Journal,
+    pub(crate) inbox: Inbox,
     pub(crate) behaviours: Behaviours,
     pub(crate) secrets: RwLock<Secrets>,
     pub(crate) signature_required: bool,
@@ -52,6 +56,7 @@ impl Sandbox {
         let capacity = if settings.journal.enabled { settings.journal.capacity } else { 0 };
         Ok(Self {
             journal: Journal::new(capacity),
+            inbox: Inbox::new(&settings.mail),
             behaviours: Behaviours::default(),
             secrets: RwLock::new(secrets),
             signature_required: settings.signing.required,

@@ -16,6 +16,9 @@ use sandbox::settings::Settings;
 ///   SANDBOX__SIGNING__SECRETS=          whsec_ secrets, separated by commas
 ///   SANDBOX__SIGNING__REQUIRED=false    true: a message without a valid signature gets 400
 ///   SANDBOX__TOKENS__LIFETIME=3600      lifetime of tokens in seconds
+///   SANDBOX__MAIL__ENABLED=false        true: an SMTP server accepts mails, and /mails shows them
+///   SANDBOX__MAIL__PORT=8025            its port; 0 chooses a free port
+///   SANDBOX__MAIL__CAPACITY=500         number of stored mails
 ///
 /// GET / of a running sandbox lists its endpoints and steps.
 #[derive(Parser)]

@@ -15,7 +15,7 @@ use platform::{Clock, http::BodyLimits};
 
 use crate::response::ConnectionHandle;
 use crate::settings::Settings;
-use crate::{Sandbox, catalogue, control, merchant};
+use crate::{Sandbox, catalogue, control, mails, merchant};
 
 const BODY_LIMIT: usize = 8 * 1024 * 1024;
 /// Limits the wait for requests that hang on purpose.
@@ -25,10 +25,14 @@ const DRAIN_SECONDS: u64 = 1;
 pub fn serve(settings: &Settings) -> anyhow::Result<()> {
     let sandbox = web::Data::new(Sandbox::new(settings, Clock::system())?);
     System::new().block_on(async {
+        let mails = mails::start(&settings.mail, settings.http.host, &sandbox)?;
         let (server, address) = bind(settings, sandbox, Signals::Handled)?;
         #[expect(clippy::print_stdout, reason = "the port may be chosen by the system")]
         {
             println!("the sandbox merchant listens on http://{address}");
+            if let Some(address) = mails {
+                println!("it accepts mails at smtp://{address}");
+            }
         }
         server.await.context("the server failed")
     })
@@ -47,9 +51,11 @@ pub fn start(settings: &Settings) -> anyhow::Result<Running> {
     let (sender, receiver) = mpsc::channel();
     let thread = std::thread::Builder::new().name("sandbox".to_owned()).spawn(move || {
         System::new().block_on(async {
-            let server = match bind(&settings, sandbox, Signals::Ignored) {
-                Ok((server, address)) => {
-                    sender.send(Ok((server.handle(), address))).ok();
+            let mails = mails::start(&settings.mail, settings.http.host, &sandbox);
+            let bound = bind(&settings, sandbox, Signals::Ignored);
+            let server = match mails.and_then(|mails| Ok((bound?, mails))) {
+                Ok(((server, address), mails)) => {
+                    sender.send(Ok((server.handle(), address, mails))).ok();
                     server
                 }
                 Err(error) => {
@@ -60,13 +66,16 @@ pub fn start(settings: &Settings) -> anyhow::Result<Running> {
             server.await.ok();
         });
     })?;
-    let (handle, address) = receiver.recv().context("the sandbox did not start")??;
-    Ok(Running { address, handle, thread: Some(thread) })
+    let (handle, address, mail_address) =
+        receiver.recv().context("the sandbox did not start")??;
+    Ok(Running { address, mail_address, handle, thread: Some(thread) })
 }
 
 /// A sandbox inside this process, stopped on drop.
 pub struct Running {
     pub address: SocketAddr,
+    /// The address of the SMTP server, if mails are enabled.
+    pub mail_address: Option<SocketAddr>,
     handle: ServerHandle,
     thread: Option<JoinHandle<()>>,
 }
@@ -114,6 +123,7 @@ fn bind(
             .app_data(web::QueryConfig::default().error_handler(control::invalid_query))
             .configure(control::routes)
             .configure(catalogue::routes)
+            .configure(mails::routes)
             .default_service(web::to(merchant::respond))
     };
     let mut server = HttpServer::new(factory)

@@ -14,6 +14,7 @@ pub struct Settings {
     pub journal: Journal,
     pub signing: Signing,
     pub tokens: Tokens,
+    pub mail: Mail,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -46,6 +47,14 @@ pub struct Tokens {
     pub lifetime: u32,
 }
 
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mail {
+    pub enabled: bool,
+    pub port: u16,
+    pub capacity: usize,
+}
+
 impl Settings {
     /// The defaults, overridden by `SANDBOX__…` from the environment.
     pub fn from_environment() -> Result<Self, ConfigError> {
@@ -54,10 +63,11 @@ impl Settings {
         Config::builder().add_source(defaults()).add_source(environment).build()?.try_deserialize()
     }
 
-    /// The defaults with a free port, for a sandbox inside a test.
+    /// The defaults with free ports, for a sandbox inside a test.
     pub fn for_tests() -> Result<Self, ConfigError> {
         let defaults = Config::builder().add_source(defaults());
-        defaults.set_override("http.port", 0)?.build()?.try_deserialize()
+        let defaults = defaults.set_override("http.port", 0)?.set_override("mail.port", 0)?;
+        defaults.build()?.try_deserialize()
     }
 }
 

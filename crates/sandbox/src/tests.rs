@@ -1,6 +1,7 @@
 //! The sandbox over HTTP.
 
 mod catalogue;
+mod mails;
 
 use std::error::Error;
 use std::time::{Duration, Instant};

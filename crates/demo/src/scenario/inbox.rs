@@ -1,11 +1,11 @@
-//! The messages that the sandbox merchant received since the start of the scenario.
+//! The messages that the sandbox merchant received since the start of the scenario, and the mails to shoppers.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use ctl::service_urls::join;
-use reqwest::Client;
+use reqwest::{Client, StatusCode};
 use serde_json::Value;
 use tokio::time::{Instant, sleep};
 use url::Url;
@@ -116,6 +116,16 @@ impl Inbox {
         Ok(request.send().await?.error_for_status()?.json().await?)
     }
 
+    /// The mails to an address; `None` if the sandbox receives no mails.
+    pub(super) async fn mails(&self, to: &str) -> anyhow::Result<Option<Vec<Value>>> {
+        let request = self.http.get(join(&self.sandbox, ["mails.json"])).query(&[("to", to)]);
+        let response = request.send().await?;
+        if response.status() == StatusCode::NOT_FOUND {
+            return Ok(None);
+        }
+        Ok(Some(response.error_for_status()?.json().await?))
+    }
+
     async fn journal(&self, query: &[(&str, &str)]) -> anyhow::Result<Value> {
         let request = self.http.get(join(&self.sandbox, ["journal"])).query(query);
         Ok(request.send().await?.error_for_status()?.json().await?)
@@ -151,6 +161,19 @@ mod tests {
         assert_eq!(error.to_string(), "the merchant received no rma.created within 0ns");
         let error = inbox.receive(event, |_| true).await.unwrap_err();
         assert_eq!(error.to_string(), "the signature of rma.created is unchecked");
+    }
+
+    #[tokio::test]
+    async fn a_sandbox_without_an_inbox_has_no_mails() {
+        let mut settings = sandbox::settings::Settings::for_tests().unwrap();
+        for (enabled, expected) in [(false, None), (true, Some(Vec::new()))] {
+            settings.mail.enabled = enabled;
+            let sandbox = sandbox::start(&settings).unwrap();
+            let http = platform::http_client(Duration::from_secs(10)).unwrap();
+            let url = sandbox.url("").parse().unwrap();
+            let inbox = Inbox::open(url, http, Duration::ZERO).await.unwrap();
+            assert_eq!(inbox.mails("ada@shopper.example").await.unwrap(), expected);
+        }
     }
 
     #[tokio::test]
