@@ -100,7 +100,9 @@ impl Scope {
             Self::Carrier => "Report parcel events of any merchant.",
             Self::Read => "Read orders, returns, deliveries, endpoints and the audit log.",
             Self::Replay => "Replay and retry deliveries.",
-            Self::Manage => "Manage the endpoints, clients, people and portal of the own merchant.",
+            Self::Manage => {
+                "Manage the endpoints, clients, people, portal and mails of the own merchant."
+            }
             Self::Operator => "Operate the service.",
             Self::Shopper => "Work on the orders that a shopper has proven to know.",
         }

@@ -93,9 +93,14 @@ fn message(
 ) -> Result<NewMessage, DatabaseError> {
     let body = serde_json::to_vec(mail)
         .map_err(|error| diesel::result::Error::SerializationError(error.into()))?;
-    let (kind, version) = (MessageKind::Mail, MessageVersion(1));
-    let (event, body) = (event.to_owned(), body.into());
-    Ok(NewMessage { merchant, kind, version, ordering_key, event, body })
+    Ok(NewMessage {
+        merchant,
+        kind: MessageKind::Mail,
+        version: MessageVersion(1),
+        ordering_key,
+        event: event.to_owned(),
+        body: body.into(),
+    })
 }
 
 /// The ordering key of the mails about a return. Those to the merchant have another one: a server of the merchant that

@@ -94,8 +94,10 @@ impl ReturnChanges {
         })?;
         self.bytes += row.bytes();
         self.new.push(row);
-        let occasions = [rma.withdrawal_occasion(), rma.mail_occasion(&change)];
-        self.add_mails(rma, occasions, customer_email)?;
+        if customer_email.is_some() {
+            let occasions = [rma.withdrawal_occasion(), rma.mail_occasion(&change)];
+            self.add_mails(rma, occasions, customer_email)?;
+        }
         self.add_entry(rma, &change, cause, now)
     }
 
