@@ -86,11 +86,11 @@ fn the_text_of_a_server_does_not_name_the_recipient() {
 #[tokio::test]
 async fn a_mail_has_the_name_and_the_reply_address_of_its_merchant() {
     let mut mail = mail("S", "T");
-    mail.from_name = Some("Acme, \"Retouren\" & Co".to_owned());
+    mail.from_name = Some("Acme \"Returns\"".to_owned());
     mail.reply_to = Some("returns@acme.example".to_owned());
     let headers = headers(&built(&mail));
     let from = headers.iter().find(|line| line.starts_with("From: ")).unwrap();
-    assert!(from.contains("Acme") && from.ends_with("<returns@mail.example>"), "{from}");
+    assert_eq!(from, r#"From: "Acme \"Returns\"" <returns@mail.example>"#);
     let reply_to = "Reply-To: returns@acme.example";
     assert!(headers.iter().any(|line| line == reply_to), "{headers:?}");
 }
