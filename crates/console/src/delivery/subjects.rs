@@ -25,7 +25,9 @@ const MAX_SUBJECTS: usize = 6;
 pub(super) fn subjects(delivery: &DeliveryView, body: &str) -> Vec<Subject> {
     let body: Value = serde_json::from_str(body).unwrap_or_default();
     let mut found: Vec<(&str, String)> = Vec::new();
-    let key = delivery.ordering_key.as_deref().and_then(|key| key.split_once(':'));
+    let key = delivery.ordering_key.as_deref();
+    let key = key.map(|key| key.strip_prefix("mail:").unwrap_or(key));
+    let key = key.and_then(|key| key.split_once(':'));
     found.extend(key.map(|(kind, id)| (kind, id.to_owned())));
     found.extend(text(&body, "/rma_identifier").map(|id| ("rma", id)));
     found.extend(ORDERS.iter().filter_map(|field| Some(("order", text(&body, field)?))));
@@ -100,6 +102,8 @@ mod tests {
         let exchange = delivery("exchange-order", Some("order:1003"));
         assert_eq!(names(&exchange, &body), ["Order 1003", "Exchange of order 1003"]);
         assert_eq!(names(&delivery("outbound-asn", Some("asn:A:1")), &json!("text")), ["ASN A:1"]);
+        assert_eq!(names(&delivery("mail", Some("mail:rma:R/1")), &json!({})), ["Return R/1"]);
+        assert!(names(&delivery("mail", Some("mail:endpoint:rma")), &json!({})).is_empty());
         assert!(names(&delivery("rma", None), &json!({})).is_empty());
     }
 }
