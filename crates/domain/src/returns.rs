@@ -27,6 +27,7 @@ mod shipped_units;
 mod status;
 mod unit_id;
 mod withdrawal;
+mod work_list;
 
 pub use crate::merchant::{GiftCardOffer, ReturnMethod};
 pub use carrier_report::CarrierReport;
@@ -58,6 +59,7 @@ pub use status::{
 };
 pub use unit_id::UnitId;
 pub use withdrawal::Withdrawal;
+pub use work_list::WorkList;
 
 #[cfg(test)]
 mod tests;

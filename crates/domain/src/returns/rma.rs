@@ -8,6 +8,7 @@
 mod exchanges;
 mod expiry;
 mod guarantees;
+mod next_step;
 mod receiving;
 mod refunds;
 mod review;

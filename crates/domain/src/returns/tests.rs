@@ -14,6 +14,7 @@ mod request;
 mod reviews;
 mod shipped_units;
 mod state_machines;
+mod work_lists;
 
 use std::collections::BTreeMap;
 
