@@ -3,9 +3,12 @@
 use chrono::{DateTime, Utc};
 use domain::access::MerchantId;
 use domain::order::{Customer, OrderStatus};
-use domain::returns::{Discrepancy, RefundedQuantities, Rma, RmaStatus};
+use domain::returns::{Discrepancy, RefundedQuantities, Rma, RmaStatus, WorkList};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::delivery::State;
 
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct OrderView {
@@ -87,6 +90,30 @@ pub struct Return {
     /// without a refund or an exchange order expire. Absent if there is nothing to hand over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_by: Option<DateTime<Utc>>,
+}
+
+/// A return in a list.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+pub struct ListedReturn {
+    #[serde(flatten)]
+    pub details: Return,
+    /// The next step that the return needs.
+    pub work_list: WorkList,
+    /// The last message to the merchant. Absent before the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub last_message: Option<LastMessage>,
+}
+
+/// The last message to the merchant about a return.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LastMessage {
+    /// The id of the message, sent as `webhook-id`; `/v1/deliveries/{id}` shows its attempts.
+    pub delivery: Uuid,
+    /// Absent if the message is not kept any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub state: Option<State>,
 }
 
 /// The exchanged units of a merchant, by month.

@@ -72,7 +72,7 @@ pub use observer::SettlementObserver;
 pub use outcome::Decision;
 pub use settings::Settings;
 pub use settlement::Settlement;
-pub use store::{ErasedMessages, NewDelivery, NewMessage, lock_free_counter};
+pub use store::{ErasedMessages, NewDelivery, NewMessage, lock_free_counter, state_of};
 pub use webhooks::webhook;
 
 /// Tables of the engine, in the database of each service that delivers.

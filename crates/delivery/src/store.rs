@@ -58,6 +58,7 @@ pub(crate) use history::matches::{MatchCounts, match_counts};
 pub(crate) use history::messages::{StoredMessage, messages_between};
 pub(crate) use history::report::{MAX_READ, Period, ReportFilter, ReportRow, report};
 pub(crate) use history::scan::{Scan, list, oldest_first};
+pub use history::search::state_of;
 pub(crate) use history::search::{DeliveryRow, IdOrder, body, find};
 pub(crate) use oldest_due::{OldestDue, oldest_due, oldest_due_seconds};
 pub(crate) use partitions::{Partitions, is_partition_missing, min_id_at};

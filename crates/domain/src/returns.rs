@@ -49,7 +49,7 @@ pub use refund_matching::{
 };
 pub use refunded_unit::RefundedUnit;
 pub use request::{MAX_COMMENT_CHARS, MAX_UNITS, RequestedUnit, ReturnRequest};
-pub use resolution::{RefundType, Resolution};
+pub use resolution::{RefundType, Resolution, ResolutionKind};
 pub use review::{DecidedReview, ReturnReview};
 pub use rma::{Change, ExchangeStatus, PurchasedUnit, ReturnTerms, Rma, RmaUnit};
 pub use shipped_units::{AddedUnit, LineChanges, ShippedUnit, UnitChanges, reconcile_units};

@@ -164,8 +164,10 @@ pub(crate) async fn of_history(
     };
     loop {
         let mut conn = app.pool.reader(Some(merchant.identifier.as_str())).await?;
-        let (returns, is_cut) = search(&mut conn, &wanted, CHUNK_RETURNS).await?;
+        let found = search(&mut conn, &wanted, CHUNK_RETURNS).await?;
         drop(conn);
+        let is_cut = found.is_truncated;
+        let returns: Vec<Rma> = found.returns.into_iter().map(|it| it.rma).collect();
         let Some(last) = returns.last() else { break };
         let is_last = !is_cut && i64::try_from(returns.len()).is_ok_and(|it| it < CHUNK_RETURNS);
         wanted.after = Some((last.created_at, last.rma_identifier.clone()));
@@ -173,7 +175,8 @@ pub(crate) async fn of_history(
         let is_ended = decided < returns.len() || (!is_last && history.is_full());
         if is_ended {
             let last = decided.checked_sub(1).and_then(|it| returns.get(it));
-            history.preview.next = last.map(cursor);
+            history.preview.next =
+                last.map(|rma| cursor(&(rma.created_at, rma.rma_identifier.clone())));
             break;
         }
         if is_last {

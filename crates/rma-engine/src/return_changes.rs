@@ -3,7 +3,7 @@
 //!
 //! See docs/decisions/return-messages.md.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
 
 use delivery::{Deliveries, NewDelivery, NewMessage};
@@ -16,6 +16,7 @@ use futures_util::future::join3;
 use platform::database::DatabaseError;
 use platform::{Timestamp, telemetry};
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::orders::units::OrderUnits;
 use crate::store::guarantees::{self, NewSum};
@@ -158,9 +159,14 @@ impl ReturnChanges {
         conn: &AsyncPgConnection,
         now: Timestamp,
     ) -> Result<(), InsertError> {
-        let Self { deliveries, new, changed, entries, discrepancies, guarantees, .. } = self;
+        let Self { deliveries, mut new, changed, entries, discrepancies, guarantees, .. } = self;
         let (entries, messages) = assign_ids(entries, now);
-        let changed: Vec<_> = changed.into_values().collect();
+        let mut changed: Vec<_> = changed.into_values().collect();
+        let last = last_deliveries(&entries);
+        for row in new.iter_mut().chain(&mut changed) {
+            let delivery = last.get(&row.key()).copied();
+            row.set_last_delivery(delivery);
+        }
         // A statement that writes returns adds timeline entries too, which saves a round trip. An entry needs its
         // return, so the first statement that is sent adds all of them: changed returns exist already.
         let none: &[NewEntry] = &[];
@@ -255,6 +261,15 @@ fn new_entry(
         detail: all,
         delivery: None,
     }
+}
+
+/// The last message about each return.
+fn last_deliveries(entries: &[NewEntry]) -> HashMap<(&str, &str), Uuid> {
+    let sent =
+        entries.iter().filter_map(|NewEntry { merchant, rma_identifier, delivery, .. }| {
+            Some(((merchant.as_str(), rma_identifier.as_str()), (*delivery)?))
+        });
+    sent.collect()
 }
 
 /// Gives each message an id, which its timeline entry names.

@@ -8,6 +8,7 @@ mod discrepancies;
 mod erasing;
 mod exchange_deadlines;
 mod exchanging;
+mod filtering;
 mod guarantees;
 mod histories;
 mod keeping;

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
-use strum::{Display, IntoStaticStr, VariantArray};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -17,6 +17,7 @@ use uuid::Uuid;
     Deserialize,
     ToSchema,
     Display,
+    EnumString,
     IntoStaticStr,
     VariantArray,
 )]

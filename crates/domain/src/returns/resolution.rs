@@ -1,6 +1,7 @@
 //! The shopper's choice for a unit, and the refund type that the merchant receives.
 
 use serde::{Deserialize, Serialize};
+use strum::VariantArray;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
@@ -26,13 +27,21 @@ struct ResolutionFields {
     variant: Option<Variant>,
 }
 
-#[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
-#[expect(dead_code, reason = "only describes Resolution in the API documents")]
-enum ResolutionKind {
-    Refund,
-    Exchange,
-    GiftCard,
+crate::words! {
+    /// The shopper's choice for a unit, without its details.
+    pub enum ResolutionKind as "snake_case" {
+        Refund,
+        Exchange,
+        GiftCard,
+    }
+}
+
+impl ResolutionKind {
+    pub const ALL: &'static [Self] = Self::VARIANTS;
+
+    pub fn as_str(self) -> &'static str {
+        self.into()
+    }
 }
 
 impl PartialSchema for Resolution {
@@ -48,6 +57,14 @@ impl ToSchema for Resolution {
 }
 
 impl Resolution {
+    pub fn kind(&self) -> ResolutionKind {
+        match self {
+            Self::Refund => ResolutionKind::Refund,
+            Self::Exchange { .. } => ResolutionKind::Exchange,
+            Self::GiftCard => ResolutionKind::GiftCard,
+        }
+    }
+
     /// The item that the exchange service orders, unless the unit is refunded.
     pub fn replacement(&self) -> Option<Replacement> {
         match self {

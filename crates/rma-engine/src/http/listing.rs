@@ -3,9 +3,11 @@
 #![expect(unused_qualifications, reason = "the route macros repeat the types of queries")]
 
 use actix_web::{HttpRequest, HttpResponse, get, web};
+use api::delivery::State;
 use chrono::{DateTime, Utc};
 use domain::access::MerchantId;
-use domain::returns::RmaStatus;
+use domain::merchant::ReturnMethod;
+use domain::returns::{ResolutionKind, RmaStatus, WorkList};
 use platform::Problem;
 use platform::http::{ListOrder, PageLimit, Query};
 use platform::shopper_proof::{ProvenOrders, Requester};
@@ -34,6 +36,8 @@ pub(crate) struct Listing {
     /// Returns with units of this order.
     order_identifier: Option<String>,
     status: Option<RmaStatus>,
+    /// Returns that need this step next.
+    work_list: Option<WorkList>,
     /// With `true`, returns with exchanged units that did not come back in time and were not waived.
     overdue: Option<bool>,
     /// E-mail address of the shopper, of the giftee for a gift, or of the person who withdrew from the contract;
@@ -41,6 +45,19 @@ pub(crate) struct Listing {
     email: Option<String>,
     /// Returns with units in the parcel with this tracking number.
     tracking_number: Option<String>,
+    return_method: Option<ReturnMethod>,
+    /// Returns with a unit with this resolution.
+    resolution: Option<ResolutionKind>,
+    /// Returns with a unit with this reason, one of the merchant's codes.
+    return_reason: Option<String>,
+    /// Returns with a unit with this SKU. Without a merchant, at most 50 are found.
+    sku: Option<String>,
+    /// Returns for whose units at least this amount was paid. Canceled units do not count.
+    min_amount_cents: Option<i64>,
+    /// Returns for whose units at most this amount was paid.
+    max_amount_cents: Option<i64>,
+    /// Returns whose last message to the merchant has this state.
+    message_state: Option<State>,
     /// Returns created at this time or later.
     from: Option<DateTime<Utc>>,
     /// Returns created before this time.
@@ -71,7 +88,8 @@ pub(crate) struct TimelineQuery {
 
 /// List returns
 ///
-/// The returns that match all filters, newest first unless `order` is `oldest`. A token of a merchant finds
+/// The returns that match all filters, newest first unless `order` is `oldest`. Each page reads up to 2,000 returns. A
+/// page of filters that few of them match can have few returns or none, and still a `next`. A token of a merchant finds
 /// the merchant's returns. A token without a merchant and with the scope `read` finds the returns of every
 /// merchant, or of the one in `merchant` or `X-Service-Id`. A shopper must name a proven order in
 /// `order_identifier`, uses no other filter, and gets the shopper's view.
@@ -147,20 +165,34 @@ impl Listing {
     /// Rejects other filters of a shopper than a proven order: they would reveal whether, for example, an
     /// e-mail address is the buyer's.
     fn check_filters_of(&self, shopper: &ProvenOrders) -> Result<(), Problem> {
-        let texts =
-            [&self.rma_identifier, &self.rma_identifier_prefix, &self.email, &self.tracking_number];
-        let is_filtered = texts.into_iter().any(Option::is_some)
-            || [self.from, self.to].into_iter().any(|time| time.is_some())
-            || self.merchant.is_some()
-            || self.status.is_some()
-            || self.overdue.is_some();
         match &self.order_identifier {
-            Some(order) if !is_filtered => {
+            Some(order) if !self.has_filters_of_staff() => {
                 shopper.require(order)?;
                 Ok(())
             }
             _ => Err(Error::Malformed("shoppers must filter by order_identifier only").into()),
         }
+    }
+
+    fn has_filters_of_staff(&self) -> bool {
+        let texts = [
+            &self.rma_identifier,
+            &self.rma_identifier_prefix,
+            &self.email,
+            &self.tracking_number,
+            &self.return_reason,
+            &self.sku,
+        ];
+        texts.into_iter().any(Option::is_some)
+            || [self.from, self.to].into_iter().any(|time| time.is_some())
+            || [self.min_amount_cents, self.max_amount_cents].into_iter().any(|it| it.is_some())
+            || self.merchant.is_some()
+            || self.status.is_some()
+            || self.work_list.is_some()
+            || self.overdue.is_some()
+            || self.return_method.is_some()
+            || self.resolution.is_some()
+            || self.message_state.is_some()
     }
 
     fn parse(self) -> Result<Search, Problem> {
@@ -179,9 +211,17 @@ impl Listing {
             rma_identifier_prefix: self.rma_identifier_prefix,
             order_identifier: self.order_identifier,
             status: self.status,
+            work_list: self.work_list,
             is_overdue: self.overdue.unwrap_or_default(),
             email: self.email.map(|email| email.to_lowercase()),
             tracking_number: self.tracking_number,
+            return_method: self.return_method,
+            resolution: self.resolution,
+            return_reason: self.return_reason,
+            sku: self.sku,
+            min_amount_cents: self.min_amount_cents,
+            max_amount_cents: self.max_amount_cents,
+            message_state: self.message_state,
             from: self.from,
             to: self.to,
             order: self.order,

@@ -2,12 +2,12 @@
 //!
 //! See docs/decisions/look-up.md.
 
+use api::returns::ListedReturn;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Datelike as _};
 use diesel_async::AsyncPgConnection;
 use domain::merchant::Merchant;
-use domain::returns::Rma;
 use merchants::Merchants;
 use platform::Timestamp;
 use platform::http::{BadCursor, PageLimit};
@@ -20,17 +20,40 @@ use utoipa::{PartialSchema, ToSchema};
 use crate::error::Error;
 use crate::returns::find;
 use crate::shoppers::timeline::{ShopperTimeline, steps};
-use crate::shoppers::view::{ReturnView, is_visible};
-use crate::store::search::{Search, search};
+use crate::shoppers::view::{ReturnView, ShopperReturn, is_visible};
+use crate::store::search::{Found, FoundReturn, Place, Search, search};
 use crate::store::timeline::{self, TimelineEntry};
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Returns {
-    /// Newest first.
-    returns: Vec<ReturnView>,
+    /// Newest first, unless `order` is `oldest`.
+    returns: Vec<ListedView>,
     /// Value of `after` for the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
+}
+
+/// A return in a list as the caller may see it.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub(crate) enum ListedView {
+    Full(Box<ListedReturn>),
+    Shopper(Box<ShopperReturn>),
+}
+
+impl ListedView {
+    fn new(found: FoundReturn, merchants: &Merchants, shopper: Option<&ProvenOrders>) -> Self {
+        let FoundReturn { rma, last_message, .. } = found;
+        let work_list = rma.work_list();
+        let merchant = merchants.get(&rma.merchant);
+        match ReturnView::new(rma, merchant.as_deref(), shopper) {
+            ReturnView::Full(details) => {
+                let listed = ListedReturn { details: *details, work_list, last_message };
+                Self::Full(Box::new(listed))
+            }
+            ReturnView::Shopper(view) => Self::Shopper(view),
+        }
+    }
 }
 
 /// A timeline as the caller may see it.
@@ -78,15 +101,13 @@ pub(crate) async fn list_returns(
     limit: PageLimit,
     shopper: Option<&ProvenOrders>,
 ) -> Result<Returns, Error> {
-    let (mut returns, is_truncated) = search(conn, wanted, limit.rows()).await?;
-    let next = limit.next_of(&mut returns, is_truncated, cursor);
-    returns.retain(|rma| shopper.is_none_or(|shopper| is_visible(rma, shopper)));
-    let view = |rma: Rma| {
-        let merchant = merchants.get(&rma.merchant);
-        ReturnView::new(rma, merchant.as_deref(), shopper)
-    };
-    let returns = returns.into_iter().map(view).collect();
-    Ok(Returns { returns, next })
+    let Found { mut returns, is_truncated, scanned_to } =
+        search(conn, wanted, limit.rows()).await?;
+    let next = limit.next_of(&mut returns, is_truncated, |last| cursor(&last.place));
+    let next = next.or(scanned_to.as_ref().map(cursor));
+    returns.retain(|it| shopper.is_none_or(|shopper| is_visible(&it.rma, shopper)));
+    let view = |found: FoundReturn| ListedView::new(found, merchants, shopper);
+    Ok(Returns { returns: returns.into_iter().map(view).collect(), next })
 }
 
 /// A page of a return's timeline.
@@ -118,11 +139,11 @@ pub(crate) fn is_plausible(time: Timestamp) -> bool {
 }
 
 /// Cursor of a return in the list: creation time in microseconds and identifier.
-pub(crate) fn cursor(rma: &Rma) -> String {
-    URL_SAFE_NO_PAD.encode(format!("{} {}", rma.created_at.timestamp_micros(), rma.rma_identifier))
+pub(crate) fn cursor((created_at, rma_identifier): &Place) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{} {rma_identifier}", created_at.timestamp_micros()))
 }
 
-pub(crate) fn read_cursor(text: &str) -> Result<(Timestamp, String), BadCursor> {
+pub(crate) fn read_cursor(text: &str) -> Result<Place, BadCursor> {
     let read = || {
         let text = String::from_utf8(URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
         let (time, identifier) = text.split_once(' ')?;

@@ -1,11 +1,15 @@
-//! Writes returns with their units and timeline entries, many in one statement.
+//! Writes returns with their units, timeline entries and places in lists, many in one statement.
+
+use std::collections::BTreeSet;
 
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
 use domain::erasure::EmailDigest;
-use domain::returns::{Deadline, DeadlineKind, Rma, UnitId};
+use domain::returns::{Deadline, DeadlineKind, Rma, RmaUnit, UnitId};
 use platform::Timestamp;
 use platform::database::{DatabaseError, Parameters as _, SqlStatement, column, prepared};
+use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::timeline::{self, NewEntry};
 use super::write as to_json;
@@ -50,6 +54,13 @@ pub(crate) struct ReturnRow {
     updated_at: Timestamp,
     units: Vec<UnitRow>,
     overdue: bool,
+    /// The values by which lists filter.
+    facts: Value,
+    amount_cents: i64,
+    work_list: &'static str,
+    skus: BTreeSet<String>,
+    /// The message about the change, if there is one.
+    last_delivery: Option<Uuid>,
     deadlines: Vec<Deadline>,
 }
 
@@ -94,6 +105,11 @@ impl ReturnRow {
             updated_at: rma.updated_at,
             units: units.collect::<Result<_, _>>()?,
             overdue: rma.is_overdue(),
+            facts: facts(rma),
+            amount_cents: rma.paid_amount_cents(),
+            work_list: rma.work_list().as_str(),
+            skus: rma.units.iter().map(|unit| unit.sku.clone()).collect(),
+            last_delivery: None,
             deadlines,
         })
     }
@@ -113,6 +129,27 @@ impl ReturnRow {
     pub(crate) fn bytes(&self) -> usize {
         self.document.len()
     }
+
+    /// The merchant and the identifier.
+    pub(crate) fn key(&self) -> (&str, &str) {
+        (self.merchant.as_str(), &self.rma_identifier)
+    }
+
+    pub(crate) fn set_last_delivery(&mut self, delivery: Option<Uuid>) {
+        self.last_delivery = delivery;
+    }
+}
+
+/// The values by which lists filter, as the column `facts` has them.
+fn facts(rma: &Rma) -> Value {
+    let distinct =
+        |value: fn(&RmaUnit) -> &str| -> BTreeSet<&str> { rma.units.iter().map(value).collect() };
+    json!({
+        "return_method": rma.return_method,
+        "resolutions": distinct(|unit| unit.resolution.kind().as_str()),
+        "return_reasons": distinct(|unit| unit.return_reason.as_str()),
+        "skus": distinct(|unit| unit.sku.as_str()),
+    })
 }
 
 /// Writes returns and adds entries to timelines. `ON CONFLICT` finds each row by its key; with an `UPDATE` and a
@@ -131,11 +168,12 @@ pub(crate) async fn write(
     let with = match mode {
         WriteMode::Insert => format!(
             "WITH written AS ({INSERT_RETURNS}), units AS ({INSERT_UNITS}), \
-             deadlines AS ({INSERT_DEADLINES})"
+             lists AS ({INSERT_WORK_LISTS}), deadlines AS ({INSERT_DEADLINES}), skus AS ({INSERT_SKUS})"
         ),
         WriteMode::Replace => format!(
             "WITH written AS ({INSERT_RETURNS}{REPLACE_RETURN}), \
              units AS ({INSERT_UNITS}{REPLACE_UNIT}), \
+             lists AS ({INSERT_WORK_LISTS}{REPLACE_WORK_LIST}), \
              deadlines AS ({INSERT_DEADLINES}{KEEP_DEADLINE}), ended AS ({DELETE_DEADLINES})"
         ),
     };
@@ -151,6 +189,10 @@ pub(crate) async fn write(
         column(rows, |row| row.created_at),
         column(rows, |row| row.updated_at),
         column(rows, |row| row.overdue),
+        column(rows, |row| &row.facts),
+        column(rows, |row| row.amount_cents),
+        column(rows, |row| row.last_delivery),
+        column(rows, |row| row.work_list),
     );
     let of_units = (
         column(&units, |(row, _)| row.merchant.as_str()),
@@ -166,19 +208,20 @@ pub(crate) async fn write(
     );
     let statement = timeline::append_to_sql(&with, entries);
     let statement = (of_returns, of_units).bind_to(statement);
-    prepared(bind_deadlines(statement, mode, rows)).execute(&mut conn).await?;
+    let statement = bind_deadlines(statement, rows);
+    let statement = match mode {
+        WriteMode::Insert => bind_skus(statement, rows),
+        WriteMode::Replace => bind_ended(statement, rows),
+    };
+    prepared(statement).execute(&mut conn).await?;
     Ok(())
 }
 
-/// Adds the deadlines that the returns have and, if the returns are stored already, those that they do not have.
-fn bind_deadlines<'a>(
-    statement: SqlStatement<'a>,
-    mode: WriteMode,
-    rows: &'a [ReturnRow],
-) -> SqlStatement<'a> {
+/// Adds the deadlines that the returns have.
+fn bind_deadlines<'a>(statement: SqlStatement<'a>, rows: &'a [ReturnRow]) -> SqlStatement<'a> {
     let deadlines: Vec<_> =
         rows.iter().flat_map(|row| row.deadlines.iter().map(move |it| (row, *it))).collect();
-    let statement = (
+    (
         column(&deadlines, |(row, _)| row.merchant.as_str()),
         column(&deadlines, |(row, _)| row.rma_identifier.as_str()),
         column(&deadlines, |(_, deadline)| deadline.kind.as_str()),
@@ -187,10 +230,11 @@ fn bind_deadlines<'a>(
         column(&deadlines, |(_, deadline)| deadline.period.zone.name()),
         column(&deadlines, |(_, deadline)| deadline.due_at),
     )
-        .bind_to(statement);
-    if let WriteMode::Insert = mode {
-        return statement;
-    }
+        .bind_to(statement)
+}
+
+/// Adds the deadlines that stored returns do not have, or have no longer.
+fn bind_ended<'a>(statement: SqlStatement<'a>, rows: &'a [ReturnRow]) -> SqlStatement<'a> {
     let ended: Vec<_> = rows.iter().flat_map(|row| row.ended().map(move |it| (row, it))).collect();
     (
         column(&ended, |(row, _)| row.merchant.as_str()),
@@ -200,32 +244,56 @@ fn bind_deadlines<'a>(
         .bind_to(statement)
 }
 
+/// Adds the SKUs of new returns.
+fn bind_skus<'a>(statement: SqlStatement<'a>, rows: &'a [ReturnRow]) -> SqlStatement<'a> {
+    let skus: Vec<_> =
+        rows.iter().flat_map(|row| row.skus.iter().map(move |it| (row, it))).collect();
+    (
+        column(&skus, |(row, _)| row.merchant.as_str()),
+        column(&skus, |(row, _)| row.rma_identifier.as_str()),
+        column(&skus, |(_, sku)| sku.as_str()),
+        column(&skus, |(row, _)| row.created_at),
+    )
+        .bind_to(statement)
+}
+
 /// Parameters: `$1` to `$7` belong to [`timeline::append_to_sql`].
 const INSERT_RETURNS: &str = "INSERT INTO returns (merchant, rma_identifier, status, customer_email, \
-         other_email_sha256, document, created_at, updated_at, overdue) \
-     SELECT * FROM unnest((SELECT $8), $9, $10, $11, $12, $13, $14, $15, $16)";
+         other_email_sha256, document, created_at, updated_at, overdue, facts, amount_cents, \
+         last_delivery) \
+     SELECT * FROM unnest((SELECT $8), $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)";
 const REPLACE_RETURN: &str = " ON CONFLICT ON CONSTRAINT returns_pkey DO UPDATE SET \
          status = excluded.status, document = excluded.document, updated_at = excluded.updated_at, \
-         overdue = excluded.overdue";
+         overdue = excluded.overdue, amount_cents = excluded.amount_cents, \
+         last_delivery = coalesce(excluded.last_delivery, returns.last_delivery)";
+const INSERT_WORK_LISTS: &str = "INSERT INTO return_work_lists \
+         (merchant, rma_identifier, created_at, work_list) \
+     SELECT * FROM unnest((SELECT $8), $9, $14, $20)";
+const REPLACE_WORK_LIST: &str = " ON CONFLICT ON CONSTRAINT return_work_lists_pkey DO UPDATE SET \
+         work_list = excluded.work_list \
+     WHERE return_work_lists.work_list <> excluded.work_list";
 const INSERT_UNITS: &str = "INSERT INTO return_units AS kept (merchant, rma_identifier, \
          order_identifier, line_identifier, unit, held, exchanged, tracking_number, \
          order_sequence, expired) \
-     SELECT * FROM unnest((SELECT $17), $18, $19, $20, $21, $22, $23, $24, $25, $26)";
+     SELECT * FROM unnest((SELECT $21), $22, $23, $24, $25, $26, $27, $28, $29, $30)";
 const REPLACE_UNIT: &str = " ON CONFLICT ON CONSTRAINT return_units_pkey DO UPDATE SET \
          held = excluded.held, expired = excluded.expired, tracking_number = excluded.tracking_number \
      WHERE (kept.held, kept.expired, kept.tracking_number) \
          IS DISTINCT FROM (excluded.held, excluded.expired, excluded.tracking_number)";
 const INSERT_DEADLINES: &str = "INSERT INTO return_deadlines \
          (merchant, rma_identifier, kind, started_at, days, zone, due_at) \
-     SELECT * FROM unnest((SELECT $27), $28, $29, $30, $31, $32, $33)";
+     SELECT * FROM unnest((SELECT $31), $32, $33, $34, $35, $36, $37)";
 const KEEP_DEADLINE: &str = " ON CONFLICT ON CONSTRAINT return_deadlines_pkey DO UPDATE SET \
          started_at = excluded.started_at, days = excluded.days, zone = excluded.zone, \
          due_at = excluded.due_at \
      WHERE return_deadlines.started_at <> excluded.started_at";
+/// Only of new returns: units are never added to a return.
+const INSERT_SKUS: &str = "INSERT INTO return_skus (merchant, rma_identifier, sku, created_at) \
+     SELECT * FROM unnest((SELECT $38), $39, $40, $41)";
 /// The task that works deadlines off may move a row meanwhile, which is then not found. It deletes the row itself
 /// when the row is due.
 const DELETE_DEADLINES: &str = "DELETE FROM return_deadlines WHERE ctid = ANY (ARRAY ( \
-         SELECT found.ctid FROM unnest((SELECT $34), $35, $36) AS gone (merchant, rma_identifier, kind), \
+         SELECT found.ctid FROM unnest((SELECT $38), $39, $40) AS gone (merchant, rma_identifier, kind), \
          LATERAL ( \
              SELECT own.ctid FROM return_deadlines AS own \
              WHERE own.rma_identifier = gone.rma_identifier AND own.merchant = gone.merchant \

@@ -1,22 +1,34 @@
 //! Search for returns, newest or oldest first, in pages, in one merchant or in all.
+//!
+//! One index offers returns in the order of the list, and the other filters are checked for each of them: an index for
+//! every filter would slow every return. A page reads a limited number of returns. It may then have few returns or
+//! none, and its cursor continues the search.
+//!
+//! See docs/decisions/lists-of-returns.md.
 
-use diesel::sql_types::{BigInt, Text, Timestamptz};
+mod filters;
+mod parameters;
+mod source;
+mod times;
+
+use api::delivery::State;
+use api::returns::LastMessage;
 use diesel_async::{AsyncPgConnection, RunQueryDsl as _};
 use domain::access::MerchantId;
-use domain::returns::{Rma, RmaStatus};
+use domain::merchant::ReturnMethod;
+use domain::returns::{ResolutionKind, Rma, RmaStatus, WorkList};
 use platform::Timestamp;
-use platform::database::{
-    DatabaseError, IndexRange, SqlStatement, is_truncated, limit_page_bytes, prepared,
-};
+use platform::database::{DatabaseError, is_truncated, limit_page_bytes, prepared};
 use platform::http::ListOrder;
+use uuid::Uuid;
 
-use super::{ALL_MERCHANTS, read};
+use super::{read, unreadable};
+use filters::Filters;
+use parameters::Parameters;
+use source::Source;
 
-/// The columns that sort returns.
-const SORTED: &[&str] = &["created_at", "rma_identifier"];
-
-/// Returns whose identifier begins with a text, of all merchants, that a search reads.
-const MAX_OF_PREFIX: u32 = 50;
+/// Limit on the returns that a page with filters without an index reads.
+pub(crate) const MAX_SCANNED: i64 = 2_000;
 
 /// Filters; `None` matches every return.
 #[derive(Debug, Default)]
@@ -26,211 +38,125 @@ pub(crate) struct Search {
     pub(crate) rma_identifier_prefix: Option<String>,
     pub(crate) order_identifier: Option<String>,
     pub(crate) status: Option<RmaStatus>,
+    pub(crate) work_list: Option<WorkList>,
     /// Returns with units that are due.
     pub(crate) is_overdue: bool,
     /// In lower case.
     pub(crate) email: Option<String>,
     pub(crate) tracking_number: Option<String>,
+    pub(crate) return_method: Option<ReturnMethod>,
+    /// Returns with a unit with this resolution, this reason or this SKU.
+    pub(crate) resolution: Option<ResolutionKind>,
+    pub(crate) return_reason: Option<String>,
+    pub(crate) sku: Option<String>,
+    pub(crate) min_amount_cents: Option<i64>,
+    pub(crate) max_amount_cents: Option<i64>,
+    /// The state of the last message.
+    pub(crate) message_state: Option<State>,
     /// Created at this time or later.
     pub(crate) from: Option<Timestamp>,
     /// Created before this time.
     pub(crate) to: Option<Timestamp>,
     pub(crate) order: ListOrder,
-    /// Creation time and identifier of the last return of the previous page.
-    pub(crate) after: Option<(Timestamp, String)>,
+    /// The last return of the previous page.
+    pub(crate) after: Option<Place>,
+}
+
+/// The place of a return in a list: its time of creation and its identifier.
+pub(crate) type Place = (Timestamp, String);
+
+/// A return that was found.
+#[derive(Debug)]
+pub(crate) struct FoundReturn {
+    pub(crate) rma: Rma,
+    pub(crate) last_message: Option<LastMessage>,
+    pub(crate) place: Place,
+}
+
+/// The returns of a page.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) returns: Vec<FoundReturn>,
+    /// Whether the byte limit cut the page.
+    pub(crate) is_truncated: bool,
+    /// The last return that was checked, if the search stopped at its limit.
+    pub(crate) scanned_to: Option<Place>,
 }
 
 platform::rows! {
-    struct ReturnRow {
+    struct FoundRow {
         document: String,
+        sorted_at: Timestamp,
+        sorted_id: String,
+        last_delivery: Option<Uuid>,
+        message_state: Option<String>,
         /// Number of matching rows before the page was cut to its byte limit.
         found: i64,
     }
+
+    struct PlaceRow {
+        sorted_at: Timestamp,
+        sorted_id: String,
+    }
 }
 
-/// Finds up to `most` returns, fewer if they are large. The flag says whether the byte limit cut
-/// the page.
+impl FoundRow {
+    fn read(self) -> Result<FoundReturn, DatabaseError> {
+        let state =
+            self.message_state.map(|state| state.parse()).transpose().map_err(unreadable)?;
+        let last_message = self.last_delivery.map(|delivery| LastMessage { delivery, state });
+        Ok(FoundReturn {
+            rma: read(&self.document)?,
+            last_message,
+            place: (self.sorted_at, self.sorted_id),
+        })
+    }
+}
+
+/// Finds up to `most` returns, fewer if they are large.
 pub(crate) async fn search(
     conn: &mut AsyncPgConnection,
     search: &Search,
     most: i64,
-) -> Result<(Vec<Rma>, bool), DatabaseError> {
-    let range = IndexRange { fixed: &[], sorted: SORTED };
-    let (prefix, suffix) = limit_page_bytes(&range.order(search.order.direction()));
-    let merchant = search.merchant.as_ref().map(MerchantId::as_str);
-    let status = search.status.map(RmaStatus::as_str);
-    // Unused filters are not in the query, so that PostgreSQL picks the right index.
-    let texts = [
-        (merchant, "merchant"),
-        (search.email.as_deref(), "customer_email"),
-        (status, "status"),
-        (search.rma_identifier.as_deref(), "rma_identifier"),
-        (search.rma_identifier_prefix.as_deref(), "prefix_of_identifier"),
-        (search.order_identifier.as_deref(), "order_identifier"),
-        (search.tracking_number.as_deref(), "tracking_number"),
-    ];
-    let texts: Vec<_> =
-        texts.into_iter().filter_map(|(value, column)| Some((value?, column))).collect();
-    let is_by_identifier = texts.iter().any(|(_, column)| column.ends_with("_identifier"))
-        || search.tracking_number.is_some();
-    let mut conditions = String::new();
-    let mut unit_conditions = String::new();
-    let mut fixed = Vec::new();
-    let mut identifier_conditions = Vec::new();
-    for (place, (_, column)) in (1..).zip(&texts) {
-        let condition = format!(" AND {column} = ${place}");
-        match *column {
-            "rma_identifier" => identifier_conditions.push(format!("rma_identifier = ${place}")),
-            "prefix_of_identifier" => identifier_conditions.push(range_of_prefix(place)),
-            "order_identifier" | "tracking_number" => unit_conditions.push_str(&condition),
-            "status" if search.email.is_some() => conditions.push_str(&condition),
-            column if !is_by_identifier => fixed.push((column, format!("${place}"))),
-            _ => conditions.push_str(&condition),
-        }
-    }
-    let source =
-        source(&identifier_conditions, &unit_conditions, merchant.is_some(), &mut conditions);
-    conditions.extend(index_conditions(search));
-    let times = Times::new(search, texts.len());
-    let range = IndexRange { fixed: &fixed, sorted: SORTED };
-    let (from, to) = times.start();
-    // A scan of an index would not end at the last time, so returns behind it are removed from the page.
-    let mut query = diesel::sql_query(format!(
-        "{prefix}SELECT * FROM ( \
-             SELECT document, created_at, rma_identifier, octet_length(document) AS weight \
-             FROM {} WHERE {}{conditions} AND {} ORDER BY {} LIMIT ${} \
-         ) AS page WHERE {}{suffix}",
-        source,
-        merchant.map_or(ALL_MERCHANTS, |_| "true"),
-        range.condition(from, to),
-        range.order(search.order.direction()),
-        times.bound + 1,
-        times.end()
-    ))
-    .into_boxed();
-    query = texts.iter().fold(query, |query, (value, _)| query.bind::<Text, _>(*value));
-    query = times.bind(query).bind::<BigInt, _>(most);
-    let rows: Vec<ReturnRow> = prepared(query).load(conn).await?;
-    let returns: Result<_, _> = rows.iter().map(|row| read(&row.document)).collect();
-    Ok((returns?, is_truncated(&rows, |row| row.found)))
+) -> Result<Found, DatabaseError> {
+    let filters = Filters::new(search);
+    let is_scan = !filters.is_empty();
+    let mut parameters = Parameters::default();
+    let checks = filters.conditions(&mut parameters);
+    let limit = parameters.add(if is_scan { MAX_SCANNED } else { most });
+    let source = Source::new(search, &mut parameters, &format!("LIMIT {limit}"));
+    let direction = search.order.direction();
+    let (prefix, suffix) =
+        limit_page_bytes(&format!("sorted_at {direction}, sorted_id {direction}"));
+    let most_place = parameters.add(most);
+    let statement = format!(
+        "{prefix}SELECT returns.document, returns.last_delivery, \
+             returns.created_at AS sorted_at, returns.rma_identifier AS sorted_id, \
+             ({message_state}) AS message_state, octet_length(returns.document) AS weight \
+         FROM {from} WHERE {checks} AND {conditions} ORDER BY {order} LIMIT {most_place}{suffix}",
+        message_state = delivery::state_of("returns.last_delivery"),
+        from = source.from,
+        conditions = source.conditions,
+        order = source.order,
+    );
+    let rows: Vec<FoundRow> = prepared(parameters.bind(statement)).load(conn).await?;
+    let is_truncated = is_truncated(&rows, |row| row.found);
+    let returns: Vec<_> = rows.into_iter().map(FoundRow::read).collect::<Result<_, _>>()?;
+    let is_short = i64::try_from(returns.len()).is_ok_and(|found| found < most);
+    let scanned_to =
+        if is_scan && is_short && !is_truncated { last_scanned(conn, search).await? } else { None };
+    Ok(Found { returns, is_truncated, scanned_to })
 }
 
-/// The conditions of the partial indexes of a search.
-fn index_conditions(search: &Search) -> impl Iterator<Item = &'static str> {
-    let email = search.email.is_some().then_some(" AND customer_email IS NOT NULL");
-    let overdue = search.is_overdue.then_some(" AND overdue");
-    [email, overdue].into_iter().flatten()
-}
-
-/// The returns to search: those with the identifier or prefix, or those with the units of a filter.
-fn source(
-    identifier_conditions: &[String],
-    unit_conditions: &str,
-    is_of_merchant: bool,
-    conditions: &mut String,
-) -> String {
-    let identifiers = identifier_conditions.join(" AND ");
-    if identifiers.is_empty() {
-        return returns_of_units(unit_conditions, is_of_merchant);
-    }
-    if unit_conditions.is_empty() {
-        // The identifiers are random, so few are the same or begin with the same text. With `LIMIT`, this is planned
-        // on its own: by the statistics of an empty table, a scan of all returns by time seems to cost as little.
-        return format!(
-            "(SELECT * FROM returns WHERE {identifiers} ORDER BY rma_identifier, merchant \
-             LIMIT {MAX_OF_PREFIX}) AS returns"
-        );
-    }
-    conditions.push_str(" AND ");
-    conditions.push_str(&identifiers);
-    returns_of_units(unit_conditions, is_of_merchant)
-}
-
-/// The condition of identifiers that begin with a parameter. The last character sorts behind all others.
-fn range_of_prefix(place: usize) -> String {
-    format!("rma_identifier >= ${place} AND rma_identifier < ${place} || chr(1114111)")
-}
-
-/// The returns, or those with units that match the conditions. `LATERAL` reads only the returns of these units: with a
-/// join, PostgreSQL reads all returns by time if it overestimates the rows of an order. The merchant is the first
-/// parameter, if there is one.
-fn returns_of_units(unit_conditions: &str, has_merchant: bool) -> String {
-    if unit_conditions.is_empty() {
-        return "returns".to_owned();
-    }
-    let of_merchant = if has_merchant { " AND merchant = $1" } else { "" };
-    format!(
-        "(SELECT DISTINCT rma_identifier AS rma, merchant AS owner FROM return_units \
-         WHERE true{unit_conditions}{of_merchant}) AS unit, LATERAL ( \
-             SELECT * FROM returns WHERE rma_identifier = unit.rma AND merchant = unit.owner LIMIT 1 \
-         ) AS returns"
-    )
-}
-
-/// The bounds of the creation time: of the filters, and of the page.
-struct Times {
-    order: ListOrder,
-    /// The page starts behind this return. No identifier is empty, so a time alone is the one before all returns
-    /// of that time.
-    start: Option<((Timestamp, String), String)>,
-    /// The time at which the returns end.
-    end: Option<(Timestamp, String)>,
-    /// Number of parameters, with those of the filters.
-    bound: usize,
-}
-
-/// An operator and its operands.
-type Bound<'a> = (&'a str, &'a str);
-
-impl Times {
-    fn new(search: &Search, mut bound: usize) -> Self {
-        let (first, last) = match search.order {
-            ListOrder::Newest => (search.to, search.from),
-            ListOrder::Oldest => (search.from, search.to),
-        };
-        let starts = first.map(|first| (first, String::new())).into_iter();
-        let starts = starts.chain(search.after.clone());
-        let start = match search.order {
-            ListOrder::Newest => starts.min(),
-            ListOrder::Oldest => starts.max(),
-        };
-        let end = last.map(|last| {
-            bound += 1;
-            (last, format!("${bound}"))
-        });
-        let start = start.map(|start| {
-            bound += 2;
-            (start, format!("${}, ${bound}", bound - 1))
-        });
-        Self { order: search.order, start, end, bound }
-    }
-
-    /// The bounds of the index: the lower and the upper one.
-    fn start(&self) -> (Option<Bound<'_>>, Option<Bound<'_>>) {
-        let places = self.start.as_ref().map(|(_, places)| places.as_str());
-        match self.order {
-            ListOrder::Newest => (None, places.map(|places| ("<", places))),
-            ListOrder::Oldest => (places.map(|places| (">", places)), None),
-        }
-    }
-
-    /// The condition of the returns that are not behind the last time.
-    fn end(&self) -> String {
-        let operator = match self.order {
-            ListOrder::Newest => ">=",
-            ListOrder::Oldest => "<",
-        };
-        let condition = |(_, place): &(_, String)| format!("created_at {operator} {place}");
-        self.end.as_ref().map_or("true".to_owned(), condition)
-    }
-
-    fn bind<'a>(&self, mut query: SqlStatement<'a>) -> SqlStatement<'a> {
-        if let Some((time, _)) = &self.end {
-            query = query.bind::<Timestamptz, _>(*time);
-        }
-        if let Some(((time, identifier), _)) = self.start.clone() {
-            query = query.bind::<Timestamptz, _>(time).bind::<Text, _>(identifier);
-        }
-        query
-    }
+/// The last of the returns that a page with filters reads, if there are as many.
+async fn last_scanned(
+    conn: &mut AsyncPgConnection,
+    search: &Search,
+) -> Result<Option<Place>, DatabaseError> {
+    let mut parameters = Parameters::default();
+    let offset = parameters.add(MAX_SCANNED - 1);
+    let tail = format!("OFFSET {offset} LIMIT 1");
+    let Some(last) = Source::place(search, &mut parameters, &tail) else { return Ok(None) };
+    let rows: Vec<PlaceRow> = prepared(parameters.bind(last)).load(conn).await?;
+    Ok(rows.into_iter().next().map(|row| (row.sorted_at, row.sorted_id)))
 }

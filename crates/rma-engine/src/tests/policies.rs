@@ -342,7 +342,8 @@ async fn a_preview_loads_orders_in_parts_and_keeps_the_returned_lines() {
     app.start_return(&refund_of("A", &[1])).await;
     let merchant: MerchantId = app.service.own("acme").parse().unwrap();
     let wanted = Search { merchant: Some(merchant.clone()), ..Search::default() };
-    let (returns, _) = search(&mut app.pool.get().await.unwrap(), &wanted, 10).await.unwrap();
+    let found = search(&mut app.pool.get().await.unwrap(), &wanted, 10).await.unwrap();
+    let returns: Vec<_> = found.returns.into_iter().map(|it| it.rma).collect();
 
     let previews = Previews::default();
     let preview = previews.start(&merchant).unwrap();

@@ -76,6 +76,18 @@ static WHERE: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
+/// A query in SQL for the state of a delivery, whose id is an expression: the name of a [`State`], or NULL if there is
+/// no id or the message is not kept any more. See [`DeliveryRow::state`].
+pub fn state_of(id: &str) -> String {
+    format!(
+        "CASE WHEN EXISTS (SELECT FROM deliveries WHERE deliveries.id = {id} OFFSET 0) \
+         THEN 'pending' ELSE ( \
+             SELECT settled FROM delivery_attempts WHERE delivery = {id} \
+             ORDER BY replay_number DESC, settled IS NOT NULL DESC, started_at DESC LIMIT 1 \
+         ) END"
+    )
+}
+
 /// Services begin ordering keys with the type of the identifier that follows.
 const KEY_PREFIXES: [&str; 5] = ["", "rma:", "order:", "asn:", "inbound_asn:"];
 

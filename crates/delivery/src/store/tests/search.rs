@@ -5,7 +5,7 @@ use api::delivery::{Filter, State};
 use super::*;
 use crate::outcome::Outcome;
 use crate::store::history::scan::{MAX_SCANNED, MAX_SET};
-use crate::store::{IdOrder, Scan, list};
+use crate::store::{IdOrder, Scan, list, state_of};
 
 #[tokio::test]
 async fn a_text_is_found_by_an_index() {
@@ -65,6 +65,24 @@ async fn a_filter_without_an_index_reads_a_limited_number_of_messages_for_a_page
         let next = list(&mut conn, &filter, IdOrder::NewestFirst, scanned_to, 50).await.unwrap();
         let ids: Vec<_> = next.rows.iter().map(|row| row.id).collect();
         assert_eq!((ids, next.scanned_to), (vec![first], None), "{filter:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_id_tells_the_state_of_a_delivery() {
+    let now = Clock::system().now();
+    let (_database, pool) = database(now).await;
+    let mut conn = pool.get().await.unwrap();
+    let pending = append(&mut conn, now, Some("rma:1")).await;
+    let dead = append_dead(&mut conn, now, "rma:2").await;
+    let arrived = append(&mut conn, now, Some("rma:3")).await;
+    settle(&mut conn, delivered(arrived, 0, now)).await;
+    let states =
+        [(pending, "pending"), (dead, "dead"), (arrived, "delivered"), (Uuid::nil(), "none")];
+    for (id, state) in states {
+        let query = state_of(&format!("'{id}'::uuid"));
+        let query = format!("SELECT coalesce({query}, 'none') AS text");
+        assert_eq!(query_text(&mut conn, &query).await, state);
     }
 }
 

@@ -121,7 +121,11 @@ async fn returns_of_other_orders_do_not_exist_for_a_shopper() {
     check_refusal(&get(&app, "/v1/returns?order_identifier=A", &other).await, "proof_required");
     let (status, page) = get(&app, "/v1/returns?order_identifier=A", &own).await;
     assert_eq!((status, &page["returns"][0]["rma_identifier"]), (StatusCode::OK, &json!(rma)));
-    for query in ["", "?order_identifier=A&email=ada@shop.example", "?status=CREATED"] {
+    let named = "?order_identifier=A";
+    let filters = ["email=ada@shop.example", "sku=BOOT-M", "work_list=done", "min_amount_cents=1"];
+    let queries = filters.map(|filter| format!("{named}&{filter}"));
+    let others = ["", "?status=CREATED"].map(str::to_owned);
+    for query in others.into_iter().chain(queries) {
         let (status, _) = get(&app, &format!("/v1/returns{query}"), &own).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{query}");
     }
