@@ -99,6 +99,8 @@ pub struct ListedReturn {
     pub details: Return,
     /// The next step that the return needs.
     pub work_list: WorkList,
+    /// The time of the last change, also of one that the merchant was not sent.
+    pub changed_at: DateTime<Utc>,
     /// The last message to the merchant. Absent before the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]

@@ -1,6 +1,7 @@
 mod batches;
 mod bodies;
 mod canceling;
+mod changes;
 mod contract;
 mod deadlines;
 mod destinations;

@@ -17,7 +17,9 @@ use utoipa::IntoParams;
 use super::{READERS, budgeted_response, listed_merchant, merchant_or_shopper};
 use crate::App;
 use crate::error::Error;
-use crate::returns::listing::{self, Returns, TimelineView, is_plausible, read_cursor};
+use crate::returns::listing::{
+    self, Returns, TimelineView, is_plausible, read_change_cursor, read_cursor,
+};
 use crate::store::search::Search;
 
 /// A shorter text begins too many identifiers.
@@ -62,6 +64,11 @@ pub(crate) struct Listing {
     from: Option<DateTime<Utc>>,
     /// Returns created before this time.
     to: Option<DateTime<Utc>>,
+    /// Returns that changed at this time or later, in the order of their last changes; `order` has no effect. Not with
+    /// an identifier or a tracking number.
+    updated_from: Option<DateTime<Utc>>,
+    /// Returns whose last change was before this time.
+    updated_to: Option<DateTime<Utc>>,
     /// `newest` or `oldest` first
     #[serde(default)]
     #[param(inline)]
@@ -70,7 +77,7 @@ pub(crate) struct Listing {
     #[serde(default)]
     #[param(inline)]
     limit: PageLimit,
-    /// The `next` of the previous page
+    /// The `next` or the `resume` of a page
     after: Option<String>,
 }
 
@@ -89,8 +96,13 @@ pub(crate) struct TimelineQuery {
 /// List returns
 ///
 /// The returns that match all filters, newest first unless `order` is `oldest`. Each page reads up to 2,000 returns. A
-/// page of filters that few of them match can have few returns or none, and still a `next`. A token of a merchant finds
-/// the merchant's returns. A token without a merchant and with the scope `read` finds the returns of every
+/// page of filters that few of them match can have few returns or none, and still a `next`.
+///
+/// To keep a copy of all returns, begin with an `updated_from` before the first return, follow `next` to the last page,
+/// and continue later with its `resume` as `after`. Each change of a return lists it again, once, and no change is missed.
+/// Changes are listed in the order of the database's clock, after all transactions that began before them.
+///
+/// A token of a merchant finds the merchant's returns. A token without a merchant and with the scope `read` finds the returns of every
 /// merchant, or of the one in `merchant` or `X-Service-Id`. A shopper must name a proven order in
 /// `order_identifier`, uses no other filter, and gets the shopper's view.
 #[utoipa::path(
@@ -184,7 +196,7 @@ impl Listing {
             &self.sku,
         ];
         texts.into_iter().any(Option::is_some)
-            || [self.from, self.to].into_iter().any(|time| time.is_some())
+            || self.times().into_iter().any(|time| time.is_some())
             || [self.min_amount_cents, self.max_amount_cents].into_iter().any(|it| it.is_some())
             || self.merchant.is_some()
             || self.status.is_some()
@@ -195,10 +207,25 @@ impl Listing {
             || self.message_state.is_some()
     }
 
+    fn times(&self) -> [Option<DateTime<Utc>>; 4] {
+        [self.from, self.to, self.updated_from, self.updated_to]
+    }
+
     fn parse(self) -> Result<Search, Problem> {
-        if [self.from, self.to].into_iter().flatten().any(|time| !is_plausible(time)) {
-            return Err(Error::Malformed("from and to must lie in the years 1 to 9999").into());
+        if self.times().into_iter().flatten().any(|time| !is_plausible(time)) {
+            return Err(Error::Malformed("times must lie in the years 1 to 9999").into());
         }
+        let identifiers = [
+            &self.rma_identifier,
+            &self.rma_identifier_prefix,
+            &self.order_identifier,
+            &self.tracking_number,
+        ];
+        if self.updated_from.is_some() && identifiers.into_iter().any(Option::is_some) {
+            let text = "updated_from does not come with an identifier or a tracking number";
+            return Err(Error::Malformed(text).into());
+        }
+        let read_after = if self.updated_from.is_some() { read_change_cursor } else { read_cursor };
         let is_short = |prefix: &String| prefix.chars().count() < MIN_PREFIX_CHARS;
         if self.rma_identifier_prefix.as_ref().is_some_and(is_short) {
             return Err(
@@ -224,8 +251,10 @@ impl Listing {
             message_state: self.message_state,
             from: self.from,
             to: self.to,
+            updated_from: self.updated_from,
+            updated_to: self.updated_to,
             order: self.order,
-            after: self.after.as_deref().map(read_cursor).transpose()?,
+            after: self.after.as_deref().map(read_after).transpose()?,
         })
     }
 }

@@ -26,11 +26,15 @@ use crate::store::timeline::{self, TimelineEntry};
 
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Returns {
-    /// Newest first, unless `order` is `oldest`.
+    /// Newest first, unless `order` is `oldest`. With `updated_from`, in the order of their last changes.
     returns: Vec<ListedView>,
     /// Value of `after` for the next page; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
+    /// Value of `after` with which a later request with the same filters finds the returns that changed meanwhile. Only
+    /// on the last page of a list with `updated_from`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resume: Option<String>,
 }
 
 /// A return in a list as the caller may see it.
@@ -43,12 +47,13 @@ pub(crate) enum ListedView {
 
 impl ListedView {
     fn new(found: FoundReturn, merchants: &Merchants, shopper: Option<&ProvenOrders>) -> Self {
-        let FoundReturn { rma, last_message, .. } = found;
+        let FoundReturn { rma, changed_at, last_message, .. } = found;
         let work_list = rma.work_list();
         let merchant = merchants.get(&rma.merchant);
         match ReturnView::new(rma, merchant.as_deref(), shopper) {
             ReturnView::Full(details) => {
-                let listed = ListedReturn { details: *details, work_list, last_message };
+                let listed =
+                    ListedReturn { details: *details, work_list, changed_at, last_message };
                 Self::Full(Box::new(listed))
             }
             ReturnView::Shopper(view) => Self::Shopper(view),
@@ -101,13 +106,26 @@ pub(crate) async fn list_returns(
     limit: PageLimit,
     shopper: Option<&ProvenOrders>,
 ) -> Result<Returns, Error> {
-    let Found { mut returns, is_truncated, scanned_to } =
+    let Found { mut returns, is_truncated, scanned_to, horizon } =
         search(conn, wanted, limit.rows()).await?;
+    let cursor = if horizon.is_some() { change_cursor } else { cursor };
     let next = limit.next_of(&mut returns, is_truncated, |last| cursor(&last.place));
     let next = next.or(scanned_to.as_ref().map(cursor));
+    let is_ended = |horizon: &Timestamp| wanted.updated_to.is_some_and(|to| to <= *horizon);
+    let horizon = horizon.filter(|horizon| next.is_none() && !is_ended(horizon));
+    let resume = horizon.map(|horizon| cursor(&place_behind(wanted, horizon)));
     returns.retain(|it| shopper.is_none_or(|shopper| is_visible(&it.rma, shopper)));
     let view = |found: FoundReturn| ListedView::new(found, merchants, shopper);
-    Ok(Returns { returns: returns.into_iter().map(view).collect(), next })
+    Ok(Returns { returns: returns.into_iter().map(view).collect(), next, resume })
+}
+
+/// The place behind all changes before a time. A page may have been behind it already, because the time can go back when
+/// a transaction begins.
+fn place_behind(wanted: &Search, horizon: Timestamp) -> Place {
+    match &wanted.after {
+        Some(after) if after.0 >= horizon => after.clone(),
+        _ => (horizon, "0".to_owned()),
+    }
 }
 
 /// A page of a return's timeline.
@@ -144,13 +162,31 @@ pub(crate) fn cursor((created_at, rma_identifier): &Place) -> String {
 }
 
 pub(crate) fn read_cursor(text: &str) -> Result<Place, BadCursor> {
-    let read = || {
-        let text = String::from_utf8(URL_SAFE_NO_PAD.decode(text).ok()?).ok()?;
-        let (time, identifier) = text.split_once(' ')?;
-        let time = DateTime::from_timestamp_micros(time.parse().ok()?)?;
-        // A cursor is not checked like the rest of the URL, and PostgreSQL cannot store NUL.
-        let is_ours = is_plausible(time) && !identifier.contains('\0');
-        is_ours.then(|| (time, identifier.to_owned()))
-    };
-    read().ok_or(BadCursor)
+    // A cursor is not checked like the rest of the URL, and PostgreSQL cannot store NUL.
+    let place = decoded(text).and_then(|text| read_place(&text));
+    place.filter(|(_, identifier)| !identifier.contains('\0')).ok_or(BadCursor)
+}
+
+/// The first word of the cursor of a change.
+const CHANGE: &str = "change ";
+
+/// Cursor of a return in a list of changes: the time of the change in microseconds and its position.
+fn change_cursor((at, position): &Place) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{CHANGE}{} {position}", at.timestamp_micros()))
+}
+
+pub(crate) fn read_change_cursor(text: &str) -> Result<Place, BadCursor> {
+    let place = decoded(text).and_then(|text| read_place(text.strip_prefix(CHANGE)?));
+    place.filter(|(_, position)| position.parse::<i64>().is_ok()).ok_or(BadCursor)
+}
+
+fn decoded(text: &str) -> Option<String> {
+    String::from_utf8(URL_SAFE_NO_PAD.decode(text).ok()?).ok()
+}
+
+/// A time in microseconds and a name.
+fn read_place(text: &str) -> Option<Place> {
+    let (time, name) = text.split_once(' ')?;
+    let time = DateTime::from_timestamp_micros(time.parse().ok()?)?;
+    is_plausible(time).then(|| (time, name.to_owned()))
 }

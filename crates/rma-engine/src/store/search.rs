@@ -1,4 +1,4 @@
-//! Search for returns, newest or oldest first, in pages, in one merchant or in all.
+//! Search for returns, newest or oldest first or in the order of their changes, in pages, in one merchant or in all.
 //!
 //! One index offers returns in the order of the list, and the other filters are checked for each of them: an index for
 //! every filter would slow every return. A page reads a limited number of returns. It may then have few returns or
@@ -30,6 +30,13 @@ use source::Source;
 /// Limit on the returns that a page with filters without an index reads.
 pub(crate) const MAX_SCANNED: i64 = 2_000;
 
+/// The time of the last change of a return, that of the last entry of its timeline.
+const CHANGED_AT: &str = "coalesce(( \
+         SELECT entry.recorded_at FROM timeline AS entry \
+         WHERE entry.merchant = returns.merchant AND entry.rma_identifier = returns.rma_identifier \
+         ORDER BY entry.position DESC LIMIT 1 \
+     ), returns.updated_at)";
+
 /// Filters; `None` matches every return.
 #[derive(Debug, Default)]
 pub(crate) struct Search {
@@ -57,18 +64,31 @@ pub(crate) struct Search {
     pub(crate) from: Option<Timestamp>,
     /// Created before this time.
     pub(crate) to: Option<Timestamp>,
+    /// Changed at this time or later. The list is in the order of the last changes, and does not search by identifiers.
+    pub(crate) updated_from: Option<Timestamp>,
+    /// Changed before this time.
+    pub(crate) updated_to: Option<Timestamp>,
     pub(crate) order: ListOrder,
     /// The last return of the previous page.
     pub(crate) after: Option<Place>,
 }
 
-/// The place of a return in a list: its time of creation and its identifier.
+impl Search {
+    /// The order of the list.
+    fn order(&self) -> ListOrder {
+        if self.updated_from.is_some() { ListOrder::Oldest } else { self.order }
+    }
+}
+
+/// The place of a return in a list: its time of creation and its identifier, or the time of its last change and the
+/// position in the timeline.
 pub(crate) type Place = (Timestamp, String);
 
 /// A return that was found.
 #[derive(Debug)]
 pub(crate) struct FoundReturn {
     pub(crate) rma: Rma,
+    pub(crate) changed_at: Timestamp,
     pub(crate) last_message: Option<LastMessage>,
     pub(crate) place: Place,
 }
@@ -81,6 +101,8 @@ pub(crate) struct Found {
     pub(crate) is_truncated: bool,
     /// The last return that was checked, if the search stopped at its limit.
     pub(crate) scanned_to: Option<Place>,
+    /// The time before which no further change will appear, for a list of changes.
+    pub(crate) horizon: Option<Timestamp>,
 }
 
 platform::rows! {
@@ -88,6 +110,7 @@ platform::rows! {
         document: String,
         sorted_at: Timestamp,
         sorted_id: String,
+        changed_at: Timestamp,
         last_delivery: Option<Uuid>,
         message_state: Option<String>,
         /// Number of matching rows before the page was cut to its byte limit.
@@ -98,15 +121,20 @@ platform::rows! {
         sorted_at: Timestamp,
         sorted_id: String,
     }
+
+    struct HorizonRow {
+        horizon: Timestamp,
+    }
 }
 
 impl FoundRow {
     fn read(self) -> Result<FoundReturn, DatabaseError> {
-        let state =
-            self.message_state.map(|state| state.parse()).transpose().map_err(unreadable)?;
+        let state = self.message_state.map(|state| state.parse::<State>());
+        let state = state.transpose().map_err(unreadable)?;
         let last_message = self.last_delivery.map(|delivery| LastMessage { delivery, state });
         Ok(FoundReturn {
             rma: read(&self.document)?,
+            changed_at: self.changed_at,
             last_message,
             place: (self.sorted_at, self.sorted_id),
         })
@@ -119,44 +147,62 @@ pub(crate) async fn search(
     search: &Search,
     most: i64,
 ) -> Result<Found, DatabaseError> {
+    // In a statement of its own, so that the next one sees all changes before this time.
+    let horizon = if search.updated_from.is_some() { Some(horizon(conn).await?) } else { None };
     let filters = Filters::new(search);
-    let is_scan = !filters.is_empty();
+    // Of changes, only the last one of a return is listed.
+    let is_scan = horizon.is_some() || !filters.is_empty();
     let mut parameters = Parameters::default();
     let checks = filters.conditions(&mut parameters);
     let limit = parameters.add(if is_scan { MAX_SCANNED } else { most });
-    let source = Source::new(search, &mut parameters, &format!("LIMIT {limit}"));
-    let direction = search.order.direction();
-    let (prefix, suffix) =
-        limit_page_bytes(&format!("sorted_at {direction}, sorted_id {direction}"));
+    let source = Source::new(search, horizon, &mut parameters, &format!("LIMIT {limit}"));
     let most_place = parameters.add(most);
-    let statement = format!(
-        "{prefix}SELECT returns.document, returns.last_delivery, \
-             returns.created_at AS sorted_at, returns.rma_identifier AS sorted_id, \
-             ({message_state}) AS message_state, octet_length(returns.document) AS weight \
-         FROM {from} WHERE {checks} AND {conditions} ORDER BY {order} LIMIT {most_place}{suffix}",
-        message_state = delivery::state_of("returns.last_delivery"),
-        from = source.from,
-        conditions = source.conditions,
-        order = source.order,
-    );
+    let statement = statement(search, &source, &checks, &most_place);
     let rows: Vec<FoundRow> = prepared(parameters.bind(statement)).load(conn).await?;
     let is_truncated = is_truncated(&rows, |row| row.found);
     let returns: Vec<_> = rows.into_iter().map(FoundRow::read).collect::<Result<_, _>>()?;
     let is_short = i64::try_from(returns.len()).is_ok_and(|found| found < most);
-    let scanned_to =
-        if is_scan && is_short && !is_truncated { last_scanned(conn, search).await? } else { None };
-    Ok(Found { returns, is_truncated, scanned_to })
+    let scanned_to = if is_scan && is_short && !is_truncated {
+        last_scanned(conn, search, horizon).await?
+    } else {
+        None
+    };
+    Ok(Found { returns, is_truncated, scanned_to, horizon })
+}
+
+fn statement(search: &Search, source: &Source, checks: &str, most: &str) -> String {
+    let Source { from, conditions, order, sorted: [time, id] } = source;
+    let direction = search.order().direction();
+    let (prefix, suffix) =
+        limit_page_bytes(&format!("sorted_at {direction}, sorted_by {direction}"));
+    let message_state = delivery::state_of("returns.last_delivery");
+    format!(
+        "{prefix}SELECT returns.document, {CHANGED_AT} AS changed_at, returns.last_delivery, \
+             {time} AS sorted_at, {id} AS sorted_by, {id}::text AS sorted_id, \
+             ({message_state}) AS message_state, octet_length(returns.document) AS weight \
+         FROM {from} WHERE {checks} AND {conditions} ORDER BY {order} LIMIT {most}{suffix}"
+    )
 }
 
 /// The last of the returns that a page with filters reads, if there are as many.
 async fn last_scanned(
     conn: &mut AsyncPgConnection,
     search: &Search,
+    horizon: Option<Timestamp>,
 ) -> Result<Option<Place>, DatabaseError> {
     let mut parameters = Parameters::default();
     let offset = parameters.add(MAX_SCANNED - 1);
     let tail = format!("OFFSET {offset} LIMIT 1");
-    let Some(last) = Source::place(search, &mut parameters, &tail) else { return Ok(None) };
+    let Some(last) = Source::place(search, horizon, &mut parameters, &tail) else {
+        return Ok(None);
+    };
     let rows: Vec<PlaceRow> = prepared(parameters.bind(last)).load(conn).await?;
     Ok(rows.into_iter().next().map(|row| (row.sorted_at, row.sorted_id)))
+}
+
+/// The time before which all changes are committed.
+async fn horizon(conn: &mut AsyncPgConnection) -> Result<Timestamp, DatabaseError> {
+    let query = Parameters::default().bind(include_str!("search/horizon.sql").to_owned());
+    let row: HorizonRow = prepared(query).get_result(conn).await?;
+    Ok(row.horizon)
 }

@@ -101,6 +101,7 @@ async fn a_return_is_on_the_list_of_its_next_step() {
     let (_, page) = app.get("/v1/returns?work_list=done", "acme").await;
     let listed = &page["returns"][0];
     assert_eq!((&listed["work_list"], &listed["status"]), (&json!("done"), &json!("REFUNDED")));
+    assert!(listed["changed_at"].as_str() > listed["created_at"].as_str(), "{listed}");
 }
 
 #[tokio::test]

@@ -32,6 +32,9 @@ fn fill(rows: i64) -> String {
          INSERT INTO return_skus (merchant, rma_identifier, sku, created_at) \
          SELECT m, 'R-' || m || '-' || n, 'S-' || n % 1000, now() - n * interval '1 minute' \
          FROM numbers; \
+         INSERT INTO timeline (merchant, rma_identifier, at, actor, event, detail, recorded_at) \
+         SELECT m, 'R-' || m || '-' || n, now(), 'x', 'rma.created', '{{}}', \
+             now() - n * interval '1 minute' FROM numbers, generate_series(1, 2); \
          INSERT INTO return_units (merchant, rma_identifier, order_identifier, line_identifier, \
              unit, held, exchanged, tracking_number, order_sequence) \
          SELECT m, 'R-' || m || '-' || n, 'A-' || n, 'L', 1, true, false, '1Z' || n, n FROM numbers; \
@@ -58,15 +61,24 @@ async fn filled() -> testkit::Database {
 
 /// The most rows that a page of ten may read: each return is found by one of its units, in each merchant.
 const MAX_ROWS: i64 = 100;
-/// The most pages of tables and indexes, in all merchants and in one.
+/// The most pages of tables and indexes, in all merchants and in one. A change is looked up in the timeline of its
+/// return, and then the return.
 const MAX_PAGES: i64 = 300;
-const MAX_PAGES_OF_ONE: i64 = 60;
+const MAX_PAGES_OF_ONE: i64 = 250;
 /// Executions after which PostgreSQL keeps a plan.
 const WARM_UPS: usize = 7;
 
 /// A page with old returns, which only m-7 has.
 fn old_page() -> Option<(platform::Timestamp, String)> {
-    Some((Clock::system().now() - minutes(rows() / 2), String::new()))
+    old_time().map(|time| (time, String::new()))
+}
+
+fn old_time() -> Option<platform::Timestamp> {
+    Some(Clock::system().now() - minutes(rows() / 2))
+}
+
+fn old_change() -> Option<(platform::Timestamp, String)> {
+    Some((Clock::system().now() - minutes(rows() / 4), "0".to_owned()))
 }
 
 fn minutes(minutes: i64) -> chrono::TimeDelta {
@@ -95,6 +107,8 @@ fn searches(merchant: Option<&MerchantId>) -> Vec<Search> {
         Search { work_list: Some(WorkList::NotSent), after: old_page(), ..Search::default() },
         Search { work_list: Some(WorkList::Done), order: ListOrder::Oldest, ..Search::default() },
         Search { return_method: Some(ReturnMethod::MailBack), ..Search::default() },
+        Search { updated_from: old_time(), ..Search::default() },
+        Search { updated_from: old_time(), after: old_change(), ..Search::default() },
         Search { is_overdue: true, ..Search::default() },
         Search { is_overdue: true, order: ListOrder::Oldest, ..Search::default() },
         Search { is_overdue: true, after: old_page(), ..Search::default() },
@@ -126,6 +140,7 @@ fn checked_searches(merchant: Option<&MerchantId>) -> Vec<Search> {
         Search { work_list: Some(WorkList::NotSent), ..none() },
         Search { min_amount_cents: Some(1), ..Search::default() },
         Search { message_state: Some(State::Dead), ..Search::default() },
+        Search { updated_from: old_time(), ..none() },
         Search {
             status: Some(RmaStatus::Refunded),
             work_list: Some(WorkList::NotSent),

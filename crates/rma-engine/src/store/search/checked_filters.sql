@@ -11,4 +11,7 @@ AND ({work_list}::text IS NULL OR EXISTS (
     WHERE own.rma_identifier = returns.rma_identifier AND own.merchant = returns.merchant
         AND own.work_list = {work_list} OFFSET 0
 ))
+AND ({created_from}::timestamptz IS NULL OR returns.created_at >= {created_from})
+AND ({created_to}::timestamptz IS NULL OR returns.created_at < {created_to})
+AND ({changed_to}::timestamptz IS NULL OR {changed_at} < {changed_to})
 AND ({message_state}::text IS NULL OR {message_state} = ({state_of_message}))

@@ -3,11 +3,12 @@
 use api::delivery::State;
 use domain::merchant::ReturnMethod;
 use domain::returns::{RmaStatus, WorkList};
+use platform::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::Search;
 use super::parameters::Parameters;
 use super::source::IndexedBy;
+use super::{CHANGED_AT, Search};
 
 #[derive(Default, PartialEq)]
 pub(super) struct Filters {
@@ -20,6 +21,9 @@ pub(super) struct Filters {
     max_amount_cents: Option<i64>,
     work_list: Option<&'static str>,
     message_state: Option<&'static str>,
+    created_from: Option<Timestamp>,
+    created_to: Option<Timestamp>,
+    changed_to: Option<Timestamp>,
 }
 
 impl Filters {
@@ -27,6 +31,7 @@ impl Filters {
     pub(super) fn new(search: &Search) -> Self {
         let indexed_by = IndexedBy::new(search);
         let is_checked = |by: IndexedBy| by != indexed_by;
+        let is_of_changes = indexed_by == IndexedBy::Changes;
         Self {
             status: search.status.filter(|_| is_checked(IndexedBy::Status)).map(RmaStatus::as_str),
             is_overdue: search.is_overdue && is_checked(IndexedBy::Overdue),
@@ -39,6 +44,9 @@ impl Filters {
                 .filter(|_| is_checked(IndexedBy::WorkList))
                 .map(WorkList::as_str),
             message_state: search.message_state.map(State::name),
+            created_from: search.from.filter(|_| is_of_changes),
+            created_to: search.to.filter(|_| is_of_changes),
+            changed_to: search.updated_to.filter(|_| !is_of_changes),
         }
     }
 
@@ -58,6 +66,10 @@ impl Filters {
             max = parameters.add(self.max_amount_cents),
             work_list = parameters.add(self.work_list),
             message_state = parameters.add(self.message_state),
+            created_from = parameters.add(self.created_from),
+            created_to = parameters.add(self.created_to),
+            changed_to = parameters.add(self.changed_to),
+            changed_at = CHANGED_AT,
             state_of_message = delivery::state_of("returns.last_delivery"),
         )
     }

@@ -78,6 +78,12 @@ impl From<Timestamp> for Value {
     }
 }
 
+impl From<Option<Timestamp>> for Value {
+    fn from(time: Option<Timestamp>) -> Self {
+        Self::Time(time)
+    }
+}
+
 impl From<Option<Json>> for Value {
     fn from(json: Option<Json>) -> Self {
         Self::Json(json)

@@ -2,6 +2,7 @@
 //! identifier.
 
 use domain::returns::{RmaStatus, WorkList};
+use platform::Timestamp;
 use platform::database::IndexRange;
 
 use super::Search;
@@ -11,6 +12,16 @@ use crate::store::ALL_MERCHANTS;
 
 /// The columns that sort returns.
 const SORTED: [&str; 2] = ["created_at", "rma_identifier"];
+
+/// The columns that sort the changes of returns.
+const CHANGES_SORTED: [&str; 2] = ["recorded_at", "position"];
+
+/// The condition of an entry of the timeline that is the last one of its return.
+const IS_LAST_CHANGE: &str = "listed.position = ( \
+         SELECT later.position FROM timeline AS later \
+         WHERE later.merchant = listed.merchant AND later.rma_identifier = listed.rma_identifier \
+         ORDER BY later.position DESC LIMIT 1 \
+     )";
 
 /// Returns of all merchants whose identifier begins with a text, or with a SKU, that a search reads.
 const MAX_OF_TEXT: u32 = 50;
@@ -25,6 +36,7 @@ const RETURN_OF_ROW: &str = "LATERAL ( \
 /// The filter whose index offers the returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IndexedBy {
+    Changes,
     Identifier,
     Email,
     Sku,
@@ -44,6 +56,7 @@ impl IndexedBy {
             &search.tracking_number,
         ];
         let filters = [
+            (search.updated_from.is_some(), Self::Changes),
             (identifiers.into_iter().any(Option::is_some), Self::Identifier),
             (search.email.is_some(), Self::Email),
             (search.sku.is_some(), Self::Sku),
@@ -61,6 +74,7 @@ struct Index {
     table: &'static str,
     /// The first columns of the index with their values.
     fixed: Vec<(&'static str, String)>,
+    sorted: [&'static str; 2],
     /// The condition of a partial index.
     condition: &'static str,
 }
@@ -85,21 +99,25 @@ impl Index {
             IndexedBy::Sku => {
                 let sku = search.sku.as_ref().map(|it| own("sku", it));
                 let fixed = sku.into_iter().chain(merchant).collect();
-                return Some(Self { table: "return_skus", fixed, condition: "true" });
+                let (table, sorted) = ("return_skus", SORTED);
+                return Some(Self { table, fixed, sorted, condition: "true" });
             }
             IndexedBy::WorkList => {
                 ("return_work_lists", list.map(|it| own("work_list", it)), "true")
             }
             IndexedBy::Status => ("returns", status.map(|it| own("status", it)), "true"),
             IndexedBy::Overdue => ("returns", None, "overdue"),
+            IndexedBy::Changes => ("timeline", None, "true"),
             IndexedBy::Identifier | IndexedBy::Time => ("returns", None, "true"),
         };
-        Some(Self { table, fixed: merchant.into_iter().chain(column).collect(), condition })
+        let fixed = merchant.into_iter().chain(column).collect();
+        let sorted = if by == IndexedBy::Changes { CHANGES_SORTED } else { SORTED };
+        Some(Self { table, fixed, sorted, condition })
     }
 
     /// A query of a part of the index.
     fn rows(&self, is_of_all: bool, times: &Times, direction: &str, limit: &str) -> String {
-        let range = IndexRange { fixed: &self.fixed, sorted: &SORTED };
+        let range = IndexRange { fixed: &self.fixed, sorted: &self.sorted };
         let (from, to) = times.bounds();
         format!(
             "SELECT * FROM {} WHERE {} AND {} AND {} ORDER BY {} {limit}",
@@ -118,9 +136,15 @@ impl Index {
 
     /// The order of the rows, as PostgreSQL knows it: a column with an equality is not part of it.
     fn order(&self, direction: &str) -> String {
-        let columns = self.fixed.last().map(|(column, _)| *column).into_iter().chain(SORTED);
+        let fixed = self.fixed.last().map(|(column, _)| *column);
+        let columns = fixed.into_iter().chain(self.sorted);
         let columns = columns.map(|column| format!("{}.{column} {direction}", self.alias()));
         columns.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The columns that sort the rows, with the name of the rows.
+    fn sorted(&self) -> [String; 2] {
+        self.sorted.map(|column| format!("{}.{column}", self.alias()))
     }
 }
 
@@ -129,13 +153,20 @@ pub(super) struct Source {
     pub(super) from: String,
     pub(super) conditions: String,
     pub(super) order: String,
+    /// The columns that sort the returns.
+    pub(super) sorted: [String; 2],
 }
 
 impl Source {
-    /// The returns of the page; of an index, those within `limit`.
-    pub(super) fn new(search: &Search, parameters: &mut Parameters, limit: &str) -> Self {
-        let times = Times::new(search, parameters);
-        let direction = search.order.direction();
+    /// The returns of the page; of an index, those within `limit`. Changes end at `horizon`.
+    pub(super) fn new(
+        search: &Search,
+        horizon: Option<Timestamp>,
+        parameters: &mut Parameters,
+        limit: &str,
+    ) -> Self {
+        let times = times(search, horizon, parameters);
+        let direction = search.order().direction();
         let Some(index) = Index::new(search, parameters) else {
             return Self::by_identifier(search, parameters, &times);
         };
@@ -144,37 +175,54 @@ impl Source {
             "returns" => format!("({rows}) AS returns"),
             listed => format!("({rows}) AS {listed}, {RETURN_OF_ROW}"),
         };
-        Self { from, conditions: times.end(), order: index.order(direction) }
+        let sorted = index.sorted();
+        let [time, _] = &sorted;
+        let mut conditions = times.end(time);
+        if horizon.is_some() {
+            conditions = format!("{conditions} AND {IS_LAST_CHANGE}");
+        }
+        Self { from, conditions, order: index.order(direction), sorted }
     }
 
     /// A query of the place of the return that `limit` selects of an index.
     pub(super) fn place(
         search: &Search,
+        horizon: Option<Timestamp>,
         parameters: &mut Parameters,
         limit: &str,
     ) -> Option<String> {
-        let times = Times::new(search, parameters);
+        let times = times(search, horizon, parameters);
         let index = Index::new(search, parameters)?;
-        let rows = index.rows(search.merchant.is_none(), &times, search.order.direction(), limit);
+        let direction = search.order().direction();
+        let rows = index.rows(search.merchant.is_none(), &times, direction, limit);
+        let [time, id] = index.sorted();
         Some(format!(
-            "SELECT created_at AS sorted_at, rma_identifier AS sorted_id \
-             FROM ({rows}) AS returns WHERE {}",
-            times.end()
+            "SELECT {time} AS sorted_at, {id}::text AS sorted_id FROM ({rows}) AS {} WHERE {}",
+            index.alias(),
+            times.end(&time)
         ))
     }
 
     fn by_identifier(search: &Search, parameters: &mut Parameters, times: &Times) -> Self {
-        let direction = search.order.direction();
-        let sorted = ["returns.created_at", "returns.rma_identifier"];
-        let range = IndexRange { fixed: &[], sorted: &sorted };
-        let order = range.order(direction);
+        let sorted = SORTED.map(|column| format!("returns.{column}"));
+        let [time, id] = &sorted;
+        let columns = [time.as_str(), id.as_str()];
+        let range = IndexRange { fixed: &[], sorted: &columns };
+        let order = range.order(search.order().direction());
         let merchant = search.merchant.as_ref().map(|it| parameters.add(it.as_str()));
         let (from, identifiers) = with_identifiers(search, parameters, merchant.as_deref());
         let (first, last) = times.bounds();
         let merchant = merchant.map_or("true".to_owned(), |it| format!("returns.merchant = {it}"));
         let conditions =
-            [merchant, identifiers, range.condition(first, last), times.end()].join(" AND ");
-        Self { from, conditions, order }
+            [merchant, identifiers, range.condition(first, last), times.end(time)].join(" AND ");
+        Self { from, conditions, order, sorted }
+    }
+}
+
+fn times(search: &Search, horizon: Option<Timestamp>, parameters: &mut Parameters) -> Times {
+    match horizon {
+        Some(horizon) => Times::of_changes(search, horizon, parameters),
+        None => Times::of_creation(search, parameters),
     }
 }
 
