@@ -118,6 +118,25 @@ pub struct LastMessage {
     pub state: Option<State>,
 }
 
+/// The lengths of work lists, each counted up to 1,000.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ReturnCounts {
+    pub to_review: i64,
+    pub not_sent: i64,
+    pub on_its_way: i64,
+    pub to_refund: i64,
+    pub done: i64,
+    /// Returns with exchanged units that did not come back in time and were not waived.
+    pub overdue: i64,
+    /// Open discrepancies, also those of orders without a return.
+    pub discrepancies: i64,
+}
+
+impl ReturnCounts {
+    /// A count ends here.
+    pub const MAX: i64 = 1_000;
+}
+
 /// The exchanged units of a merchant, by month.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct GuaranteeReport {

@@ -1,6 +1,7 @@
 //! HTTP handlers and the code that they share.
 
 pub(crate) mod carrier_events;
+pub(crate) mod counts;
 pub(crate) mod deep_links;
 pub(crate) mod discrepancies;
 pub(crate) mod guarantees;

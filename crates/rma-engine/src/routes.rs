@@ -4,8 +4,8 @@
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::http::{
-    carrier_events, deep_links, discrepancies, guarantees, listing, lookups, orders, policies,
-    portals, receipts, returnable, returns, reviews,
+    carrier_events, counts, deep_links, discrepancies, guarantees, listing, lookups, orders,
+    policies, portals, receipts, returnable, returns, reviews,
 };
 
 pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
@@ -20,6 +20,7 @@ pub(crate) fn configure(config: &mut ServiceConfig<'_>) {
         .service(returns::quote_return)
         .service(returns::create_return)
         .service(listing::list_returns)
+        .service(counts::count_returns)
         .service(returns::show_return)
         .service(returns::cancel_return)
         .service(reviews::approve_return)

@@ -3,6 +3,7 @@
 //!
 //! See docs/decisions/return-storage.md.
 
+pub(crate) mod counts;
 pub(crate) mod deadlines;
 pub(crate) mod deep_links;
 pub(crate) mod discrepancies;

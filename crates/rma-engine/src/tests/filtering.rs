@@ -80,6 +80,10 @@ async fn a_return_is_on_the_list_of_its_next_step() {
     })
     .await;
     let check = async |list: &str| {
+        let (_, counts) = app.get("/v1/return_counts", "acme").await;
+        assert_eq!((&counts[list], &counts["to_review"]), (&json!(1), &json!(1)), "{counts}");
+        let (_, foreign) = app.get("/v1/return_counts", "rival").await;
+        assert_eq!(foreign[list], 0, "{foreign}");
         for known in ["not_sent", "on_its_way", "to_refund", "done"] {
             let expected = if known == list { vec![rma.clone()] } else { Vec::new() };
             // The list itself, and a filter that is checked for each return.

@@ -1,6 +1,7 @@
 //! Searches read few rows of large tables, in one merchant and in all.
 
 use api::delivery::State;
+use api::returns::ReturnCounts;
 use diesel_async::SimpleAsyncConnection as _;
 use domain::access::MerchantId;
 use domain::merchant::ReturnMethod;
@@ -245,6 +246,27 @@ async fn cost_of_discrepancy_search(
     assert!(found > 0, "{wanted:?} finds nothing");
     let is_cheap = reads.rows <= MAX_ROWS && reads.pages <= max_pages(wanted.merchant.as_ref());
     (!is_cheap).then(|| format!("{wanted:?}: {reads:?}"))
+}
+
+/// Each of seven counts ends at its limit.
+#[tokio::test]
+async fn counts_of_work_lists_read_a_limited_number_of_rows() {
+    let database = filled().await;
+    let pool = database.pool();
+    let mut conn = pool.get().await.unwrap();
+    let limit = ReturnCounts::MAX;
+    let overdue = (rows() / 500).min(limit);
+    for merchant in merchants() {
+        for _ in 0..WARM_UPS {
+            let count = async |conn: &mut AsyncPgConnection| {
+                store::counts::count(conn, merchant.as_ref()).await.unwrap()
+            };
+            let (counts, reads) = testkit::reads(&mut conn, count).await;
+            assert_eq!((counts.not_sent, counts.to_review), (limit, 0));
+            assert!(counts.done > 0 && counts.overdue >= overdue, "{counts:?}");
+            assert!(reads.rows <= 4 * limit, "{merchant:?}: {reads:?}");
+        }
+    }
 }
 
 /// A nightly analysis may find tables that are still empty. The searches take their indexes all the same, with
