@@ -36,6 +36,7 @@ STACK_PAGES = {
     "docs/check-the-backlog.md": {},
     "docs/find-out-why-a-message-did-not-arrive.md": {"<id>": "$DELIVERY_ID", "check acme": "check demo"},
     "docs/look-up-a-return.md": {"show RMA-0123456789ABCDEF --merchant acme": "show $RMA --merchant demo"},
+    "docs/work-with-returns.md": {},
     "docs/receive-messages.md": {"https://api.acme.example": "$SANDBOX_URL", "acme": "demo",
                                  "0198c0de-0000-7abc": "$DELIVERY_ID", "RMA-1": "$RMA"},
     "docs/hear-about-failures.md": {"https://api.acme.example": "$SANDBOX_URL", "acme": "demo"},

@@ -183,8 +183,20 @@ impl ApiClient {
         query: &(impl Serialize + ?Sized),
         limit: usize,
     ) -> anyhow::Result<Value> {
+        Ok(self.list_after(path, items, query, limit, None).await?.0)
+    }
+
+    /// As [`ApiClient::list`], from a cursor on. Also returns the cursor with which a later request continues: `next`, or
+    /// `resume` of the last page.
+    pub(crate) async fn list_after(
+        &self,
+        path: &[&str],
+        items: &str,
+        query: &(impl Serialize + ?Sized),
+        limit: usize,
+        mut next: Option<String>,
+    ) -> anyhow::Result<(Value, Option<String>)> {
         let mut all = Vec::new();
-        let mut next = None::<String>;
         loop {
             let page_size = (limit - all.len()).min(MAX_PAGE_SIZE).to_string();
             let mut position = vec![("limit", page_size.as_str())];
@@ -194,9 +206,11 @@ impl ApiClient {
             if let Some(Value::Array(page)) = page.get_mut(items) {
                 all.append(page);
             }
-            next = page.get("next").and_then(Value::as_str).map(str::to_owned);
+            let cursor = |name: &str| page.get(name).and_then(Value::as_str).map(str::to_owned);
+            next = cursor("next");
             if next.is_none() || all.len() >= limit {
-                return Ok(json!({ items: all, "has_more": next.is_some() }));
+                let listed = json!({ items: all, "has_more": next.is_some() });
+                return Ok((listed, next.or_else(|| cursor("resume"))));
             }
         }
     }

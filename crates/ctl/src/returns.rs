@@ -2,16 +2,13 @@
 
 mod arrivals;
 mod create;
+mod list;
 mod show;
 mod simulate;
 
-use std::num::NonZeroUsize;
-
 use chrono::NaiveDate;
-use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
-use domain::returns::{RmaStatus, UnitId};
-use platform::Timestamp;
+use domain::returns::UnitId;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
@@ -19,7 +16,6 @@ use uuid::Uuid;
 use crate::api_client::{ApiClient, NO_QUERY};
 use crate::connection::MerchantCommand;
 use crate::service_urls::RETURNS;
-use crate::time_input::{check_period, parse_time};
 use crate::usage_error;
 
 #[derive(Subcommand)]
@@ -27,9 +23,12 @@ pub(crate) enum Command {
     /// List returns, newest first
     #[command(after_help = "\
 Examples:
-  backhaul returns list --status CREATED
-  backhaul returns list --email ada@shopper.example --all-merchants")]
-    List(List),
+  backhaul returns list --work-list to_refund --oldest-first
+  backhaul returns list --reason DAMAGED --from 30d
+  backhaul returns list --message-state dead --all-merchants
+  backhaul returns list --email ada@shopper.example --all-merchants
+  backhaul returns list --updated-from 2020-01-01 --limit 10000 --json")]
+    List(Box<list::List>),
     /// Show a return with its units and timeline
     #[command(after_help = "\
 Example:
@@ -112,45 +111,6 @@ Examples:
     Simulate(simulate::Simulate),
 }
 
-#[derive(Args, Serialize)]
-pub(crate) struct List {
-    /// Only the return with this identifier
-    #[arg(long, value_name = "RMA")]
-    #[serde(rename = "rma_identifier")]
-    rma: Option<String>,
-    /// Only returns with units of this order
-    #[arg(long, value_name = "ORDER")]
-    #[serde(rename = "order_identifier")]
-    order: Option<String>,
-    /// Only returns with this status
-    #[arg(long, value_parser = PossibleValuesParser::new(RmaStatus::ALL.iter().map(|it| it.as_str())))]
-    status: Option<String>,
-    /// Only returns with exchanged units that did not come back in time
-    #[arg(long)]
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    overdue: bool,
-    /// Only returns of the shopper or giftee with this e-mail address
-    #[arg(long)]
-    email: Option<String>,
-    /// Only returns with this tracking number
-    #[arg(long, value_name = "NUMBER")]
-    tracking_number: Option<String>,
-    /// Created at this time or later
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    from: Option<Timestamp>,
-    /// Created before this time
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    to: Option<Timestamp>,
-    /// Search all merchants, as the operator
-    #[arg(long)]
-    #[serde(skip)]
-    all_merchants: bool,
-    /// Maximum number of returns
-    #[arg(long, value_name = "N", default_value = "50")]
-    #[serde(skip)]
-    limit: NonZeroUsize,
-}
-
 #[derive(Args)]
 pub(crate) struct Decision {
     /// Identifier of the return
@@ -195,7 +155,7 @@ pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<(
     let MerchantCommand { connection, command } = arguments;
     let format = connection.format();
     match &command {
-        Command::List(list) => check_period(("--from", list.from), ("--to", list.to))?,
+        Command::List(list) => list.check()?,
         Command::Guarantees(months) => months.check()?,
         _ => {}
     }
@@ -203,9 +163,7 @@ pub(crate) async fn run(arguments: MerchantCommand<Command>) -> anyhow::Result<(
     let client = connection.connect_to(RETURNS, all_merchants).await?;
     match command {
         Command::List(list) => {
-            let limit = list.limit.get();
-            let returns = client.list(&["v1", "returns"], "returns", &list, limit).await?;
-            format.print_table(&returns, "/returns", show::COLUMNS)
+            format.print_table(&list.run(&client).await?, "/returns", show::COLUMNS)
         }
         Command::Show { rma } => {
             format.print(&with_timeline(&client, &rma).await?, show::describe_with_timeline)

@@ -15,6 +15,8 @@ pub(super) const COLUMNS: &[Column] = &[
     value("merchant", "/merchant").whole(),
     time("created", "/created_at").leave_out(2),
     value("status", "/status"),
+    value("next step", "/work_list").leave_out(3),
+    value("message", "/last_message/state").leave_out(4),
     value("method", "/return_method").wide(),
     computed("units", |rma| active_units(rma).count().to_string()).leave_out(1),
     computed("orders", |rma| {
