@@ -38,6 +38,10 @@ pub(crate) enum Kind {
     Choice(fn() -> Options),
     /// A time, with the error of a text that is none.
     Time(&'static str),
+    /// An amount with up to two decimals, with the error of a text that is none. It is sent in cents.
+    Amount(&'static str),
+    /// A value that links set. The form keeps it.
+    Hidden,
 }
 
 impl Condition {
@@ -79,10 +83,10 @@ impl Condition {
 
     /// Whether some values are not valid.
     fn is_checked(&self) -> bool {
-        !matches!(self.kind, Kind::Merchant | Kind::Text(_) | Kind::Suggested(..))
+        !matches!(self.kind, Kind::Merchant | Kind::Text(_) | Kind::Suggested(..) | Kind::Hidden)
     }
 
-    fn is_time(&self) -> bool {
+    pub(crate) fn is_time(&self) -> bool {
         matches!(self.kind, Kind::Time(_))
     }
 
@@ -99,10 +103,21 @@ impl Condition {
                 (is_status, "Write a status code with three digits, for example 503.")
             }
             Kind::Time(error) => (parse_time(value, zone).is_some(), *error),
-            Kind::Merchant | Kind::Text(_) | Kind::Suggested(..) => return None,
+            Kind::Amount(error) => (cents(value).is_some(), *error),
+            Kind::Merchant | Kind::Text(_) | Kind::Suggested(..) | Kind::Hidden => return None,
         };
         (!is_valid).then_some(error)
     }
+}
+
+/// An amount in cents.
+fn cents(text: &str) -> Option<i64> {
+    let text = text.replace(',', ".");
+    let (whole, fraction) = text.split_once('.').unwrap_or((text.as_str(), ""));
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_amount =
+        !whole.is_empty() && is_number(whole) && is_number(fraction) && fraction.len() <= 2;
+    format!("{whole}{fraction:0<2}").parse().ok().filter(|_| is_amount)
 }
 
 /// The options of a choice, after "Any".
@@ -283,7 +298,11 @@ impl Filter {
                 url: with_query(&self.path, &query_string(&others)),
             }
         };
-        self.pairs().filter(|(_, value)| !value.is_empty()).map(chip).collect()
+        let is_shown = |(condition, value): &(&Condition, &str)| {
+            !value.is_empty() && !matches!(condition.kind, Kind::Hidden)
+        };
+        let shown = self.conditions.iter().zip(self.values.iter().map(String::as_str));
+        shown.filter(is_shown).map(|(condition, value)| chip((condition.name, value))).collect()
     }
 
     /// The conditions as the services read them: times in RFC 3339.
@@ -291,6 +310,7 @@ impl Filter {
         let sent = |(condition, value): (&Condition, &String)| {
             let value = match condition.kind {
                 Kind::Time(_) => rfc3339(value, self.zone),
+                Kind::Amount(_) => cents(value).map_or(value.clone(), |cents| cents.to_string()),
                 _ => value.clone(),
             };
             Some((condition.parameter?, value)).filter(|(_, value)| !value.is_empty())

@@ -16,6 +16,9 @@ use crate::{
     table::Table,
 };
 
+/// Pages of a list that are loaded at once while they are empty: a service checks a limited number of records for each.
+const MAX_EMPTY_PAGES: usize = 5;
+
 /// The reason why a list has no records. The field says more.
 const UNKNOWN_VALUE: &str = "one of its values is not known";
 
@@ -80,15 +83,31 @@ impl List {
     ) -> Result<(ListView, Vec<T>), PageError> {
         let filter = Filter::read(signed_in, self.path, self.conditions, query);
         let filter = if self.sorted_nouns.is_some() { filter.with_order(query) } else { filter };
+        let filter = if self.conditions.iter().any(Condition::is_time) {
+            filter.with_zone(query).with_time_order()
+        } else {
+            filter
+        };
         let within = merchant_filter(signed_in, filter.value("merchant"))?;
         let is_within =
             |(name, _): &(&str, &str)| within.is_none() && !filter.value(name).is_empty();
         let conditions = filter.request();
         let ask = async |after: &str| {
-            let conditions = conditions.iter().map(|(name, value)| (*name, value.as_str()));
-            let page = [("order", filter.order().value()), ("after", after), ("limit", PAGE)];
-            let query: Vec<_> = conditions.chain(page).chain(sent.iter().copied()).collect();
-            load(signed_in, self.service, within, self.api, &query).await
+            let mut found = Records::default();
+            let mut after = after.to_owned();
+            for _ in 0..MAX_EMPTY_PAGES {
+                let conditions = conditions.iter().map(|(name, value)| (*name, value.as_str()));
+                let page =
+                    [("order", filter.order().value()), ("after", after.as_str()), ("limit", PAGE)];
+                let query: Vec<_> = conditions.chain(page).chain(sent.iter().copied()).collect();
+                found =
+                    load::<Records<T>>(signed_in, self.service, within, self.api, &query).await?;
+                match &found.next {
+                    Some(next) if found.records.is_empty() => next.clone_into(&mut after),
+                    _ => break,
+                }
+            }
+            Ok::<_, ApiError>(found)
         };
         let listed = match self.within_merchant.filter(is_within) {
             Some((_, reason)) => Listed::Invalid(reason.to_owned()),

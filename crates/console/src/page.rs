@@ -20,6 +20,7 @@ pub(crate) enum Section {
     Deliveries,
     Replays,
     Lookup,
+    Returns,
     ExchangeOrders,
     Reviews,
     Overdue,
@@ -79,6 +80,7 @@ impl Page {
         let deliveries = (Section::Deliveries, "/deliveries", "Deliveries");
         let replays = (Section::Replays, "/replays", "Replays");
         let rest = [
+            (Section::Returns, "/returns", "Returns"),
             (Section::Lookup, "/lookup", "Look up"),
             (Section::ExchangeOrders, "/exchange-orders", "Exchange orders"),
             (Section::Reviews, "/reviews", "Returns to review"),

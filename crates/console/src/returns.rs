@@ -1,6 +1,8 @@
 //! A return: units, parcels, timeline, exchange orders and the reasons why it waits.
 
 mod cancel;
+mod columns;
+mod list;
 mod review;
 mod table;
 mod timeline;
@@ -37,6 +39,7 @@ use units::{parcel_table, unit_table};
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
     app.service(show_return)
         .configure(cancel::routes)
+        .configure(list::routes)
         .configure(review::routes)
         .configure(waive::routes);
 }

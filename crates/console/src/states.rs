@@ -8,7 +8,9 @@ use api::{
 };
 use domain::{
     endpoint_state::EndpointState,
-    returns::{ExchangeStatus, GuaranteeState, ReceivingStatus, RmaStatus, TrackingStatus},
+    returns::{
+        ExchangeStatus, GuaranteeState, ReceivingStatus, RmaStatus, TrackingStatus, WorkList,
+    },
     warehouse::AsnStatus,
 };
 
@@ -92,6 +94,16 @@ impl Shown for RmaStatus {
             Self::PartialRefund | Self::Requested => "warn",
             Self::Created => "info",
             Self::Canceled | Self::Declined => "",
+        }
+    }
+}
+
+impl Shown for WorkList {
+    fn tone(&self) -> &'static str {
+        match self {
+            Self::ToReview | Self::ToRefund => "warn",
+            Self::OnItsWay => "info",
+            Self::NotSent | Self::Done => "",
         }
     }
 }

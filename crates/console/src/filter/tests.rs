@@ -97,6 +97,37 @@ fn errors_are_beside_their_fields() {
 }
 
 #[test]
+fn an_amount_is_sent_in_cents() {
+    for (typed, sent) in [
+        ("100", Some(10_000)),
+        ("99.5", Some(9_950)),
+        ("99,50", Some(9_950)),
+        ("0.05", Some(5)),
+        ("", None),
+        (".5", None),
+        ("1.005", None),
+        ("-1", None),
+        ("+1", None),
+        ("1e3", None),
+        ("99999999999999999999", None),
+    ] {
+        assert_eq!(cents(typed), sent, "{typed}");
+    }
+}
+
+#[test]
+fn a_hidden_condition_is_kept_but_not_shown() {
+    const HIDDEN: &[Condition] = &[Condition::new("list", "List", Kind::Hidden).not_sent()];
+    let operator = fixtures::signed_in("operator", None, &json!({}));
+    let filter = Filter::read(&operator, "/list", HIDDEN, &fields(&[("list", "done")]));
+    let html = filter.render().unwrap();
+    assert!(html.contains(r#"<input type="hidden" name="list" value="done">"#), "{html}");
+    assert!(!html.contains("<label"), "{html}");
+    assert!(filter.chips().is_empty() && filter.request().is_empty());
+    assert_eq!(filter.url(), "/list?list=done");
+}
+
+#[test]
 fn only_staff_choose_a_merchant() {
     let text = |role, merchant| {
         let signed_in = fixtures::signed_in(role, merchant, &json!({}));

@@ -34,7 +34,7 @@ pub(crate) fn return_table<'a>(
 }
 
 /// Links to the orders of units. Units of an order stand beside each other.
-fn order_links(merchant: &str, units: &[&RmaUnit]) -> Markup {
+pub(super) fn order_links(merchant: &str, units: &[&RmaUnit]) -> Markup {
     let mut orders: Vec<_> = units.iter().map(|unit| unit.id.order_identifier.as_str()).collect();
     orders.dedup();
     let order =
