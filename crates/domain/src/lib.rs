@@ -4,6 +4,7 @@
 //! the workspace.
 
 pub mod access;
+pub mod csv;
 pub mod delivery;
 pub mod email;
 pub mod endpoint_state;

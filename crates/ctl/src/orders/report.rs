@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use domain::csv::{quoted, row};
 use domain::json::FieldError;
 
 const HEADINGS: [&str; 6] = ["file", "line", "order", "field", "code", "detail"];
@@ -89,7 +90,8 @@ impl Report {
         for error in &rejection.errors {
             let code = error.code.to_string();
             let detail = error.detail.as_deref().unwrap_or("");
-            let cells = [&self.source, &line, &rejection.order, &error.field, &code, detail];
+            let cells: [&str; 6] =
+                [&self.source, &line, &rejection.order, &error.field, &code, detail];
             rows.push_str(&row(cells));
         }
         self.open()?.write_all(rows.as_bytes())
@@ -107,12 +109,6 @@ impl Report {
     }
 }
 
-fn row<const N: usize>(cells: [&str; N]) -> String {
-    let mut row = cells.map(quoted).join(",");
-    row.push_str("\r\n");
-    row
-}
-
 /// The rows of a CSV text with their line endings. Quoted cells may contain line breaks.
 fn rows(table: &str) -> impl Iterator<Item = &str> {
     let mut is_quoted = false;
@@ -120,17 +116,6 @@ fn rows(table: &str) -> impl Iterator<Item = &str> {
         is_quoted ^= c == '"';
         c == '\n' && !is_quoted
     })
-}
-
-/// Quotes a cell as in RFC 4180. An apostrophe keeps spreadsheets from running it as a formula.
-fn quoted(cell: &str) -> String {
-    let formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
-    let cell = if formula { format!("'{cell}") } else { cell.to_owned() };
-    if cell.contains(['"', ',', '\n', '\r']) {
-        format!("\"{}\"", cell.replace('"', "\"\""))
-    } else {
-        cell
-    }
 }
 
 #[cfg(test)]
@@ -169,15 +154,6 @@ mod tests {
         assert!(Report::is_allowed_at(&path).unwrap());
         Report::delete(&path).unwrap();
         assert!(!path.exists());
-    }
-
-    #[test]
-    fn a_cell_is_never_a_formula() {
-        for start in ["=", "+", "-", "@", "\t", "\r", "\n"] {
-            let cell = quoted(&format!("{start}=1"));
-            assert!(cell.trim_start_matches('"').starts_with('\''), "{cell:?}");
-        }
-        assert_eq!(quoted("1001"), "1001");
     }
 
     #[test]
