@@ -22,6 +22,7 @@ pub use crate::{failure::ErrorBody, request_id::request_id};
 pub use body::{Body, BodyError, Form, Json, JsonSource, read_body};
 pub use body_limits::BodyLimits;
 pub use client_ip::ClientIp;
+pub use connections::ResponseProgress;
 pub use memory::{RequestMemory, reserve_for_response};
 pub use middleware::RendersPages;
 pub use page::{BadCursor, ListOrder, Page, PageLimit};

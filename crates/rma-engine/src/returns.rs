@@ -1,5 +1,6 @@
 //! Starting and canceling returns: load, decide, save, announce, in one transaction.
 
+pub(crate) mod exporting;
 pub(crate) mod guarantees;
 pub(crate) mod listing;
 pub(crate) mod new_return_batches;

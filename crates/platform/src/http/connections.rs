@@ -8,7 +8,8 @@
 //!
 //! A connection is idle if the client started a second request without finishing it, or does not read the
 //! response. The timeout of actix-web covers only the keep-alive after a response. Clients that read a response
-//! slowly get the same time as clients that do not read it.
+//! slowly get the same time as clients that do not read it, unless the response is sent in parts
+//! ([`ResponseProgress`]).
 //!
 //! actix-web responds to a request that it cannot parse before any middleware runs, and closes the
 //! connection. So a connection that ends without a request, or with one that cannot be parsed, counts as
@@ -24,7 +25,7 @@ use std::{
 };
 
 use actix_tls::accept::rustls_0_23::TlsStream;
-use actix_web::{dev::Extensions, rt};
+use actix_web::{HttpRequest, dev::Extensions, rt};
 use tokio::time::Instant;
 
 use super::Settings;
@@ -221,6 +222,23 @@ impl Drop for ActiveRequest {
         let mut usage = lock(&self.0.usage);
         usage.active_requests -= 1;
         usage.idle_since = Instant::now();
+    }
+}
+
+/// The connection of a long response that is sent in parts. It is idle if the client does not read the next part in time.
+#[derive(Clone)]
+pub struct ResponseProgress(Option<Arc<Connection>>);
+
+impl ResponseProgress {
+    pub fn of(request: &HttpRequest) -> Self {
+        Self(request.conn_data::<Arc<Connection>>().cloned())
+    }
+
+    /// Records that the client has read the parts before.
+    pub fn made(&self) {
+        if let Some(connection) = &self.0 {
+            lock(&connection.usage).idle_since = Instant::now();
+        }
     }
 }
 

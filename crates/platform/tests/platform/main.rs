@@ -18,6 +18,7 @@ mod tokens;
 
 use std::{
     collections::HashMap,
+    convert::Infallible,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -25,13 +26,14 @@ use std::{
     time::Duration,
 };
 
-use actix_web::{HttpResponse, get, post, web};
+use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use domain::access::Scope;
+use futures_util::stream;
 use platform::{
     Clock, Problem, Process, Running, Service,
     database::Pool,
-    http::{ClientIp, Json},
+    http::{ClientIp, Json, ResponseProgress},
     idempotency::KeyHeader,
     identity::{Caller, Verifier},
     settings,
@@ -69,6 +71,7 @@ impl Service for EchoService {
             .service(echo)
             .service(respond_slowly)
             .service(block_worker)
+            .service(respond_in_parts)
             .service(count_slow_requests)
             .service(query_database)
             .service(who)
@@ -102,6 +105,23 @@ async fn respond_slowly(service: web::Data<EchoService>, millis: web::Path<u64>)
     service.slow_requests.fetch_add(1, Ordering::Relaxed);
     tokio::time::sleep(Duration::from_millis(*millis)).await;
     HttpResponse::Ok().json("waited")
+}
+
+/// Sends a response in parts, with a pause before each.
+#[utoipa::path(responses((status = 200)))]
+#[get("/parts/{number}")]
+async fn respond_in_parts(number: web::Path<usize>, head: HttpRequest) -> HttpResponse {
+    let progress = ResponseProgress::of(&head);
+    let parts = stream::unfold(number.into_inner(), move |left| {
+        let progress = progress.clone();
+        async move {
+            let left = left.checked_sub(1)?;
+            tokio::time::sleep(Duration::from_millis(200)).await;
+            progress.made();
+            Some((Ok::<_, Infallible>(web::Bytes::from_static(b".")), left))
+        }
+    });
+    HttpResponse::Ok().streaming(parts)
 }
 
 /// Requests that keep their worker busy.

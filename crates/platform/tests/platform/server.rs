@@ -55,6 +55,14 @@ async fn a_slow_client_is_disconnected() {
     assert!(service.stop().await);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_response_in_parts_is_sent_to_its_end() {
+    let service = start(&[("HTTP__HEADER_TIMEOUT", "1s"), ("HTTP__KEEP_ALIVE", "1s")]).await;
+    let response = client().get(format!("{}/parts/25", service.url)).send().await.unwrap();
+    assert_eq!(response.text().await.unwrap(), ".".repeat(25));
+    assert!(service.stop().await);
+}
+
 /// The client connected before the worker was busy, and sent its request meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_complete_request_waits_for_a_busy_worker() {

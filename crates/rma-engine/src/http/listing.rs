@@ -9,7 +9,7 @@ use domain::access::MerchantId;
 use domain::merchant::ReturnMethod;
 use domain::returns::{ResolutionKind, RmaStatus, WorkList};
 use platform::Problem;
-use platform::http::{ListOrder, PageLimit, Query};
+use platform::http::{ListOrder, PageLimit, Query, ResponseProgress, reserve_for_response};
 use platform::shopper_proof::{ProvenOrders, Requester};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -17,6 +17,7 @@ use utoipa::IntoParams;
 use super::{READERS, budgeted_response, listed_merchant, merchant_or_shopper};
 use crate::App;
 use crate::error::Error;
+use crate::returns::exporting::{Export, ExportFormat, PAGE_BYTES};
 use crate::returns::listing::{
     self, Returns, TimelineView, is_plausible, read_change_cursor, read_cursor,
 };
@@ -79,6 +80,9 @@ pub(crate) struct Listing {
     limit: PageLimit,
     /// The `next` or the `resume` of a page
     after: Option<String>,
+    /// `csv` or `ndjson`: the whole list as a file, not only a page
+    #[param(inline)]
+    format: Option<ExportFormat>,
 }
 
 /// Page of a timeline.
@@ -101,6 +105,10 @@ pub(crate) struct TimelineQuery {
 /// To keep a copy of all returns, begin with an `updated_from` before the first return, follow `next` to the last page,
 /// and continue later with its `resume` as `after`. Each change of a return lists it again, once, and no change is missed.
 /// Changes are listed in the order of the database's clock, after all transactions that began before them.
+///
+/// With `format`, the response is a file with all returns that match: a line of JSON for each, or a row of CSV, in which
+/// texts that spreadsheets would run as formulas begin with an apostrophe. If the response ends early, the file is not
+/// complete.
 ///
 /// A token of a merchant finds the merchant's returns. A token without a merchant and with the scope `read` finds the returns of every
 /// merchant, or of the one in `merchant` or `X-Service-Id`. A shopper must name a proven order in
@@ -129,7 +137,13 @@ pub(crate) async fn list_returns(
         listed_merchant(&app, &requester.caller, query.merchant.as_ref())?
     };
     let limit = query.limit;
+    let format = query.format;
     let wanted = Search { merchant, ..query.into_inner().parse()? };
+    if let Some(format) = format {
+        reserve_for_response(&head, PAGE_BYTES)?;
+        let progress = ResponseProgress::of(&head);
+        return Ok(Export { app, wanted, format, progress }.respond().await?);
+    }
     // A shopper names an order, so the list is short. Searches of staff do not make shoppers wait.
     let found = if shopper.is_some() {
         let mut conn = app.pool.get().await?;
@@ -205,6 +219,7 @@ impl Listing {
             || self.return_method.is_some()
             || self.resolution.is_some()
             || self.message_state.is_some()
+            || self.format.is_some()
     }
 
     fn times(&self) -> [Option<DateTime<Utc>>; 4] {

@@ -46,7 +46,11 @@ pub(crate) enum ListedView {
 }
 
 impl ListedView {
-    fn new(found: FoundReturn, merchants: &Merchants, shopper: Option<&ProvenOrders>) -> Self {
+    pub(crate) fn new(
+        found: FoundReturn,
+        merchants: &Merchants,
+        shopper: Option<&ProvenOrders>,
+    ) -> Self {
         let FoundReturn { rma, changed_at, last_message, .. } = found;
         let work_list = rma.work_list();
         let merchant = merchants.get(&rma.merchant);

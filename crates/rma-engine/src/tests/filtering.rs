@@ -1,5 +1,7 @@
 //! Filters of the list of returns.
 
+use std::collections::BTreeSet;
+
 use super::moving::report;
 use super::projecting::{order, refunded};
 use super::*;
@@ -162,6 +164,58 @@ async fn a_rare_filter_continues_on_the_next_page() {
     let named = format!("rma_identifier={rma}&return_reason=");
     assert_eq!(found(&app, &format!("{named}TOO_SMALL")).await, [rma]);
     assert!(found(&app, &format!("{named}DAMAGED")).await.is_empty());
+}
+
+/// The lines of an export of a merchant's returns.
+async fn export(app: &TestApp, merchant: &str, query: &str) -> Vec<String> {
+    let token = app.issuer.token(Some(merchant), "returns");
+    let path = format!("/v1/returns?{query}");
+    let response = app.service.request(Method::GET, &path, &token).send().await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK, "{query}");
+    let file = response.headers()["content-disposition"].to_str().unwrap().to_owned();
+    assert!(file.starts_with("attachment; filename=\"returns."), "{file}");
+    let text = app.service.without_suffix(&response.text().await.unwrap());
+    text.lines().map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn an_export_has_all_returns_of_a_filter() {
+    const COPIES: usize = 450;
+    let app = TestApp::start().await;
+    let rma = start(&app, "A", "=1+1", |_| {}).await;
+    let rows = export(&app, "acme", "format=csv").await;
+    assert_eq!(rows.len(), 2);
+    assert!(rows[0].starts_with("rma_identifier,merchant,order_identifiers,status,"), "{rows:?}");
+    let row: Vec<_> = rows[1].split(',').collect();
+    assert_eq!(row[..6], [rma.as_str(), "acme", "A", "CREATED", "not_sent", "false"]);
+    assert_eq!(row[8..14], ["mail-back", "2", "'=1+1", "TOO_SMALL", "refund", ""]);
+    assert_eq!(export(&app, "rival", "format=csv").await, rows[..1]);
+    assert!(export(&app, "rival", "format=ndjson").await.is_empty());
+
+    let copies = format!(
+        "INSERT INTO returns (merchant, rma_identifier, status, document, created_at, updated_at, \
+             facts) \
+         SELECT merchant, 'X-' || n, status, replace(document, rma_identifier, 'X-' || n), \
+             created_at + n * interval '1 second', updated_at, facts \
+         FROM returns, generate_series(1, {COPIES}) AS n WHERE merchant = 'acme'"
+    );
+    app.change_rows(&copies).await;
+    for filter in ["", "&return_reason=TOO_SMALL", "&order=oldest"] {
+        let lines = export(&app, "acme", &format!("format=ndjson&limit=1{filter}")).await;
+        let listed = lines.iter().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let names: Vec<_> =
+            listed.map(|it| it["rma_identifier"].as_str().unwrap().to_owned()).collect();
+        let distinct: BTreeSet<_> = names.iter().collect();
+        assert_eq!((names.len(), distinct.len()), (COPIES + 1, COPIES + 1), "{filter}");
+        let is_oldest = filter.ends_with("oldest");
+        let end = if is_oldest { names.first() } else { names.last() };
+        assert_eq!(end, Some(&rma), "{filter}");
+    }
+    assert_eq!(export(&app, "acme", "format=csv&return_reason=OTHER").await, rows[..1]);
+    for query in ["format=xml", "format=csv&sku=%00"] {
+        let (status, _) = app.get(&format!("/v1/returns?{query}"), "acme").await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{query}");
+    }
 }
 
 /// The values of lists, by return.
