@@ -58,7 +58,7 @@ async function everyPage(session, start) {
         findings.push(`${path}: status ${response.status()}`);
         continue;
       }
-      const links = await page.$$eval("a[href]", (anchors) => anchors.map((anchor) => anchor.href));
+      const links = await page.$$eval("a[href]:not([download])", (anchors) => anchors.map((anchor) => anchor.href));
       const started = Date.now();
       const found = await check(page, await response.text());
       if (process.env.VERBOSE) console.log(`        ${path} (${Date.now() - started} ms, ${found.length} findings)`);

@@ -74,6 +74,17 @@ impl List {
         }
     }
 
+    /// The filter in the URL.
+    pub(crate) fn filter(&self, signed_in: &SignedIn, query: &Fields) -> Filter {
+        let filter = Filter::read(signed_in, self.path, self.conditions, query);
+        let filter = if self.sorted_nouns.is_some() { filter.with_order(query) } else { filter };
+        if self.conditions.iter().any(Condition::is_time) {
+            filter.with_zone(query).with_time_order()
+        } else {
+            filter
+        }
+    }
+
     /// Loads the records that match the filter in the URL. `sent` completes the request.
     pub(crate) async fn load<T: DeserializeOwned>(
         &'static self,
@@ -81,13 +92,7 @@ impl List {
         query: &Fields,
         sent: &[(&str, &str)],
     ) -> Result<(ListView, Vec<T>), PageError> {
-        let filter = Filter::read(signed_in, self.path, self.conditions, query);
-        let filter = if self.sorted_nouns.is_some() { filter.with_order(query) } else { filter };
-        let filter = if self.conditions.iter().any(Condition::is_time) {
-            filter.with_zone(query).with_time_order()
-        } else {
-            filter
-        };
+        let filter = self.filter(signed_in, query);
         let within = merchant_filter(signed_in, filter.value("merchant"))?;
         let is_within =
             |(name, _): &(&str, &str)| within.is_none() && !filter.value(name).is_empty();

@@ -97,6 +97,20 @@ pub(crate) async fn load<T: DeserializeOwned>(
     }
 }
 
+/// Opens a file within a merchant, or across merchants.
+pub(crate) async fn download(
+    signed_in: &SignedIn,
+    service: Service,
+    merchant: Option<&str>,
+    path: &str,
+    query: Query<'_>,
+) -> Result<reqwest::Response, ApiError> {
+    match merchant {
+        Some(merchant) if !is_merchant_identifier(merchant) => Err(ApiError::NotFound),
+        merchant => signed_in.api.download(service, merchant, path, query).await,
+    }
+}
+
 /// A record, or nothing if it does not exist.
 pub(crate) fn found<T>(result: Result<T, ApiError>) -> Result<Option<T>, ApiError> {
     match result {

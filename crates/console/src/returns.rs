@@ -2,6 +2,7 @@
 
 mod cancel;
 mod columns;
+mod export;
 mod list;
 mod review;
 mod table;
@@ -40,6 +41,7 @@ pub(crate) fn routes(app: &mut web::ServiceConfig) {
     app.service(show_return)
         .configure(cancel::routes)
         .configure(list::routes)
+        .configure(export::routes)
         .configure(review::routes)
         .configure(waive::routes);
 }

@@ -21,6 +21,8 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use url::Url;
 
 const DEADLINE: Duration = Duration::from_secs(2);
+/// The deadline of a whole file.
+const DOWNLOAD_DEADLINE: Duration = Duration::from_secs(3600);
 
 /// The state of a service: whether it can work, and the error of each part or "ok".
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
@@ -101,6 +103,19 @@ impl Caller {
         self.send(service, request).await
     }
 
+    /// The response to a `GET` request for a file, whose body arrives in parts. Operators name the merchant in a header.
+    pub async fn download(
+        &self,
+        service: Service,
+        merchant: Option<&str>,
+        path: &str,
+        query: Query<'_>,
+    ) -> Result<reqwest::Response, ApiError> {
+        let query: Vec<_> = query.iter().filter(|(_, value)| !value.is_empty()).collect();
+        let request = self.request(service, Method::GET, path, merchant)?.query(&query);
+        successful(service, request.timeout(DOWNLOAD_DEADLINE)).await
+    }
+
     /// A request that changes something.
     pub async fn send_json<T: DeserializeOwned>(
         &self,
@@ -153,21 +168,32 @@ impl Caller {
         service: Service,
         request: reqwest::RequestBuilder,
     ) -> Result<T, ApiError> {
-        let unavailable = |error: reqwest::Error| {
-            tracing::warn!(upstream = %service, error = %error.without_url(), "a call to {service} failed");
-            ApiError::Unavailable { service }
-        };
-        let response = request.send().await.map_err(unavailable)?;
-        let status = response.status();
-        let headers = response.headers().clone();
-        let body = response.bytes().await.map_err(unavailable)?;
-        if !status.is_success() {
-            return Err(ApiError::new(service, status, &headers, &body));
-        }
+        let response = successful(service, request).await?;
+        let body = response.bytes().await.map_err(|error| unavailable(service, error))?;
         let text: &[u8] = if body.is_empty() { b"null" } else { &body };
         serde_json::from_slice(text).map_err(|error| {
             tracing::error!(upstream = %service, %error, "{service} sent a response that cannot be read");
             ApiError::Unavailable { service }
         })
     }
+}
+
+/// The response to a request, unless it is an error.
+async fn successful(
+    service: Service,
+    request: reqwest::RequestBuilder,
+) -> Result<reqwest::Response, ApiError> {
+    let response = request.send().await.map_err(|error| unavailable(service, error))?;
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    let headers = response.headers().clone();
+    let body = response.bytes().await.map_err(|error| unavailable(service, error))?;
+    Err(ApiError::new(service, status, &headers, &body))
+}
+
+fn unavailable(service: Service, error: reqwest::Error) -> ApiError {
+    tracing::warn!(upstream = %service, error = %error.without_url(), "a call to {service} failed");
+    ApiError::Unavailable { service }
 }

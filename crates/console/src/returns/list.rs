@@ -58,7 +58,7 @@ fn message_states() -> Options {
     or_any(states.map(|(state, words)| (state, words.to_owned())))
 }
 
-static LIST: List = List {
+pub(super) static LIST: List = List {
     has_chips: true,
     sorted_nouns: Some(("return", "returns")),
     ..List::new(
@@ -112,6 +112,8 @@ struct ReturnsPage {
     table: Table,
     tabs: Vec<Tab>,
     columns: Vec<Choice>,
+    /// Names and URLs of the files with all returns of the filter.
+    exports: Vec<(&'static str, String)>,
     /// The fields that the form of columns keeps.
     kept: Vec<(&'static str, String)>,
 }
@@ -137,6 +139,7 @@ async fn list_returns(signed_in: SignedIn, query: web::Query<Fields>) -> PageRes
     html(&ReturnsPage {
         tabs: tabs(&view.filter, counts.ok().as_ref()),
         columns: COLUMNS.iter().map(choice).collect(),
+        exports: exports(&view.filter),
         kept: kept.map(|(name, value)| (name, value.to_owned())).collect(),
         table: table(&returns, &columns, &page),
         page,
@@ -152,10 +155,25 @@ async fn load_counts(
 }
 
 /// The conditions of a tab in the request.
-fn request_of(list: &str) -> Vec<(&'static str, &'static str)> {
+pub(super) fn request_of(list: &str) -> Vec<(&'static str, &'static str)> {
     let known = list.parse::<WorkList>().map(|list| ("work_list", list.as_str()));
     let overdue = (list == OVERDUE).then_some((OVERDUE, "true"));
     known.ok().or(overdue).into_iter().collect()
+}
+
+/// Names, values in the request, and media types of the formats.
+pub(super) const FORMATS: [(&str, &str, &str); 2] =
+    [("CSV", "csv", "text/csv; charset=utf-8"), ("NDJSON", "ndjson", "application/x-ndjson")];
+
+/// Names and URLs of the files with all returns of a filter.
+fn exports(filter: &Filter) -> Vec<(&'static str, String)> {
+    let url = |format: &str| {
+        let mut pairs = filter.url_pairs();
+        pairs.retain(|(name, _)| *name != "columns");
+        pairs.push(("format", format));
+        format!("/returns/export?{}", query_string(&pairs))
+    };
+    FORMATS.map(|(name, format, _)| (name, url(format))).into()
 }
 
 /// The tabs, each with the same filter. Discrepancies have a list of their own.
