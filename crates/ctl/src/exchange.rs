@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use crate::api_client::ApiClient;
 use crate::connection::MerchantCommand;
@@ -35,6 +36,7 @@ const FIELDS: &[Column] = &[
     value("stock check", "/stock_check"),
     value("price check", "/price_check"),
     value("check detail", "/check_detail"),
+    value("transaction", "/transaction_id"),
     value("delivery", "/delivery"),
     time("confirmed", "/received_at"),
     time("ordered", "/ordered_at"),
@@ -120,6 +122,10 @@ pub(crate) struct List {
     #[arg(long, value_name = "ORDER")]
     #[serde(rename = "exchange_order_identifier")]
     exchange_order: Option<String>,
+    /// Only the exchange order with this transaction of its payment
+    #[arg(long, value_name = "ID")]
+    #[serde(rename = "transaction_id")]
+    transaction: Option<Uuid>,
     /// Only exchange orders in this state
     #[arg(long, value_parser = [
         "waiting", "sending", "placed", "undeliverable", "already_exists", "abandoned",

@@ -10,6 +10,7 @@ use platform::http::{
 };
 use platform::identity::Caller;
 use serde::Deserialize;
+use uuid::Uuid;
 
 use super::READERS;
 use crate::App;
@@ -29,6 +30,8 @@ pub(crate) struct Listing {
     rma_identifier: Option<String>,
     /// Filter by the identifier of the new order
     exchange_order_identifier: Option<String>,
+    /// Filter by the `transaction_id` of the payment
+    transaction_id: Option<Uuid>,
     /// Filter by state
     state: Option<State>,
     /// `newest` or `oldest` first
@@ -166,6 +169,7 @@ impl Listing {
             original_order_id: self.original_order_id,
             rma_identifier: self.rma_identifier,
             exchange_order_identifier: self.exchange_order_identifier,
+            transaction_id: self.transaction_id.map(|id| id.to_string()),
             state: self.state,
             order: self.order,
             after: after.transpose()?,

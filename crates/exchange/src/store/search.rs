@@ -21,6 +21,8 @@ pub(crate) struct Search {
     pub(crate) original_order_id: Option<String>,
     pub(crate) rma_identifier: Option<String>,
     pub(crate) exchange_order_identifier: Option<String>,
+    /// A UUID.
+    pub(crate) transaction_id: Option<String>,
     pub(crate) state: Option<State>,
     pub(crate) order: ListOrder,
     /// The last position of the previous page.
@@ -35,8 +37,12 @@ fn bind<'a>(values: &mut Vec<&'a str>, value: &'a str) -> String {
 
 impl Search {
     pub(crate) fn has_identifier(&self) -> bool {
-        let identifiers =
-            [&self.original_order_id, &self.rma_identifier, &self.exchange_order_identifier];
+        let identifiers = [
+            &self.original_order_id,
+            &self.rma_identifier,
+            &self.exchange_order_identifier,
+            &self.transaction_id,
+        ];
         identifiers.into_iter().any(Option::is_some)
     }
 
@@ -58,6 +64,8 @@ impl Search {
     fn by_identifier<'a>(&'a self, values: &mut Vec<&'a str>) -> String {
         let merchant = self.merchant.as_ref().map(MerchantId::as_str);
         let name = self.exchange_order_identifier.as_deref();
+        let transaction = self.transaction_id.as_deref();
+        let is_of_placed = name.or(transaction).is_some();
         let state_of = if self.is_of_order() { "placed.state" } else { "own.state" };
         let is_after = if self.is_newest_first() { "<" } else { ">" };
         let mut sql = format!(
@@ -66,7 +74,7 @@ impl Search {
         );
         for (value, column) in [
             (merchant, "own.merchant"),
-            (merchant.filter(|_| name.is_some()), "placed.merchant"),
+            (merchant.filter(|_| is_of_placed), "placed.merchant"),
             (self.original_order_id.as_deref(), "own.original_order_id"),
             (self.rma_identifier.as_deref(), "rma_identifier"),
             (name, "exchange_order_identifier"),
@@ -75,6 +83,9 @@ impl Search {
             if let Some(value) = value {
                 sql.push_str(&format!(" AND {column} = {}", bind(values, value)));
             }
+        }
+        if let Some(transaction) = transaction {
+            sql.push_str(&format!(" AND transaction_id = {}::uuid", bind(values, transaction)));
         }
         sql
     }

@@ -12,6 +12,24 @@ fn orders(page: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
+async fn an_exchange_order_is_found_by_its_transaction() {
+    let app = TestApp::alone().await;
+    for (rma, order) in [("R-1", "A/1"), ("R-2", "A/2")] {
+        app.confirm(&confirmed(rma, order, &[gift_card_unit("L1", 1)])).await;
+        app.placed().await;
+    }
+    let (_, all) = app.get("/v1/exchange_orders", "acme").await;
+    let transaction = all["exchange_orders"][0]["transaction_id"].as_str().unwrap();
+    for filter in ["", "&state=placed", "&rma_identifier=R-2"] {
+        let path = format!("/v1/exchange_orders?transaction_id={transaction}{filter}");
+        assert_eq!(orders(&app.get(&path, "acme").await.1), ["A/2"], "{filter}");
+        assert!(orders(&app.get(&path, "rival").await.1).is_empty(), "{filter}");
+    }
+    let (status, _) = app.get("/v1/exchange_orders?transaction_id=7", "acme").await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
 async fn a_merchant_sees_its_own_and_an_operator_everything() {
     let app = TestApp::alone().await;
     for (rma, order) in [("R-1", "A/1"), ("R-2", "A/2"), ("R-3", "A/3")] {

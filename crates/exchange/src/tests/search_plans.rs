@@ -22,7 +22,8 @@ fn fill(rows: i64) -> String {
          INSERT INTO exchange_orders (merchant, original_order_id, confirmation, id, transaction_id, \
              delivery, state, items, message, stock_check, price_check, ordered_at, \
              exchange_order_identifier) \
-         SELECT merchant, original_order_id, position, gen_random_uuid(), gen_random_uuid(), \
+         SELECT merchant, original_order_id, position, gen_random_uuid(), \
+             lpad(position::text, 32, '0')::uuid, \
              gen_random_uuid(), CASE WHEN position % {rows} < 100 THEN 'undeliverable' ELSE 'placed' END, \
              '[]', '{{}}', 'checked', 'checked', now(), \
              CASE WHEN position % {rows} >= 100 THEN 'EX-' || position END \
@@ -48,6 +49,7 @@ async fn a_search_reads_about_as_many_rows_as_it_shows() {
             ("order", Search { original_order_id: text("A-505"), ..all() }),
             ("return", Search { rma_identifier: text("R-505"), ..all() }),
             ("name", Search { exchange_order_identifier: text("EX-505"), ..all() }),
+            ("transaction", Search { transaction_id: text(&format!("{:0>32}", 505)), ..all() }),
             ("placed", Search { state: Some(State::Placed), ..all() }),
             (
                 "placed, later",

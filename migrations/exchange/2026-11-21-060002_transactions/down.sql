@@ -1,0 +1,1 @@
+DROP INDEX exchange_orders_by_transaction;
