@@ -141,7 +141,7 @@ await run({
   },
   "unknown values of lists are explained in plain words, and long ones fit": async () => {
     const { session } = await person(`values-${suffix}@example.com`, "operator");
-    const lists = ["deliveries", "replays", "returns", "exchange-orders", "reviews", "overdue", "overdue/months", "discrepancies", "audit", "warehouse/receipts"];
+    const lists = ["deliveries", "replays", "returns", "orders", "exchange-orders", "reviews", "overdue", "overdue/months", "discrepancies", "audit", "warehouse/receipts"];
     const long = "x".repeat(2000);
     const texts = [`lookup?q=${long}`, `deliveries?text=${long}`, `audit?actor=${long}`, `merchants?q=${long}`];
     await inWindow(session, async (page) => {

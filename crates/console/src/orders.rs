@@ -1,6 +1,8 @@
-//! An order: the snapshot that the merchant sent, its units, refunds, returns and exchange orders.
+//! An order: the snapshot that the merchant sent, its units, refunds, returns, exchange orders and messages.
 
 mod document;
+mod list;
+mod messages;
 mod snapshot;
 mod units;
 
@@ -25,11 +27,12 @@ use crate::{
     table::Table,
     warehouse::find_records,
 };
+use messages::Messages;
 use snapshot::Snapshot;
 use units::OrderUnits;
 
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
-    app.service(show_order);
+    app.service(show_order).configure(list::routes);
 }
 
 #[derive(Template)]
@@ -42,6 +45,7 @@ struct OrderPage {
     /// Nothing while rma-engine does not know the order.
     units: Part<Option<OrderUnits>>,
     exchange_orders: Part<Table>,
+    messages: Messages,
     discrepancies: Part<Vec<RecordedDiscrepancy>>,
     records: Part<Vec<RecordView>>,
 }
@@ -61,7 +65,10 @@ async fn show_order(signed_in: SignedIn, path: web::Path<(String, String)>) -> P
         find_records(&signed_in, &merchant, "order_identifier", &identifier),
     )
     .await;
-    let page = signed_in.page(Section::Lookup);
+    let page = signed_in.page(Section::Orders);
+    let returns = view.iter().flat_map(|view| &view.returns);
+    let returns: Vec<_> = returns.map(|it| it.rma_identifier.clone()).collect();
+    let messages = Messages::load(&signed_in, &merchant, &identifier, &returns, &page).await?;
     let label = "Exchange orders of the order";
     let exchange_orders =
         exchange_orders.map(|Records { records, .. }| exchange_order_table(label, &records, &page));
@@ -71,6 +78,7 @@ async fn show_order(signed_in: SignedIn, path: web::Path<(String, String)>) -> P
             found(view).map(|view| view.map(|view| OrderUnits::new(view, &merchant, &page))),
         )?,
         exchange_orders: Part::new(exchange_orders)?,
+        messages,
         discrepancies: Part::new(discrepancies.map(|list| list.records))?,
         records: Part::new(records)?,
         page,

@@ -20,6 +20,7 @@ pub(crate) enum Section {
     Deliveries,
     Replays,
     Lookup,
+    Orders,
     Returns,
     ExchangeOrders,
     Reviews,
@@ -81,6 +82,7 @@ impl Page {
         let replays = (Section::Replays, "/replays", "Replays");
         let rest = [
             (Section::Returns, "/returns", "Returns"),
+            (Section::Orders, "/orders", "Orders"),
             (Section::Lookup, "/lookup", "Look up"),
             (Section::ExchangeOrders, "/exchange-orders", "Exchange orders"),
             (Section::Reviews, "/reviews", "Returns to review"),

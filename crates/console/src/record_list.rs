@@ -50,6 +50,7 @@ pub(crate) struct Records<T> {
         alias = "exchange_orders",
         alias = "inbound_asns",
         alias = "merchants",
+        alias = "orders",
         alias = "outbound_shipments",
         alias = "people",
         alias = "receipts",

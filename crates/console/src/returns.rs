@@ -109,7 +109,7 @@ async fn show_return(
 ) -> PageResult {
     let (merchant, identifier) = path.into_inner();
     let own = Some(signed_in.merchant(&merchant)?);
-    let page = signed_in.page(Section::Lookup);
+    let page = signed_in.page(Section::Returns);
     let of_return = [("rma_identifier", identifier.as_str())];
     let open = [("rma_identifier", identifier.as_str()), ("state", "open")];
     let timeline_path = path!("v1", "returns", identifier, "timeline");

@@ -1,6 +1,7 @@
 //! The lists in which a text is searched.
 
 use pages::api::Service;
+use uuid::Uuid;
 
 /// A shorter text begins too many identifiers.
 const MIN_PREFIX_CHARS: usize = 3;
@@ -49,6 +50,14 @@ pub(super) fn targets(text: &str) -> Vec<Target> {
         .into_iter()
         .map(|value| Target { value, ..target(OrderIntake, "v1/orders", "identifier", "orders") })
         .collect();
+    if text.parse::<Uuid>().is_ok() {
+        targets.push(target(
+            Exchange,
+            "v1/exchange_orders",
+            "transaction_id",
+            "exchange orders with the transaction",
+        ));
+    }
     targets.extend([
         Target {
             // Our own identifiers have capital letters only.
@@ -94,6 +103,7 @@ pub(super) fn broader(text: &str) -> Vec<Target> {
     let mut targets = vec![
         target(orders, "v1/orders", "identifier_prefix", "orders that begin with the text"),
         target(records, RECORDS, "order_identifier", "ASNs and drop shipments of the order"),
+        target(Service::RmaEngine, "v1/returns", "sku", "returns of the SKU"),
     ];
     if text.chars().count() >= MIN_RMA_PREFIX_CHARS {
         targets.push(Target {
@@ -131,8 +141,15 @@ mod tests {
         {
             assert!(filters.contains(&filter), "{filter}");
         }
-        assert_eq!((broader("10").len(), broader("1001").len()), (0, 2));
+        assert_eq!((broader("10").len(), broader("1001").len()), (0, 3));
         assert_eq!(broader("rma-7k2x").last().unwrap().value, "RMA-7K2X");
+    }
+
+    #[test]
+    fn a_transaction_finds_its_exchange_order() {
+        let transaction = "0198c0de-0000-4abc-8000-000000000001";
+        assert!(filters(transaction).contains(&"transaction_id"));
+        assert!(!filters("1001").contains(&"transaction_id"));
     }
 
     #[test]

@@ -38,7 +38,7 @@ async fn confirm_cancel(signed_in: SignedIn, path: web::Path<(String, String)>) 
     let (merchant, identifier) = path.into_inner();
     check_role(&signed_in.person)?;
     let rma = load_return(&signed_in, signed_in.merchant(&merchant)?, &identifier).await?.rma;
-    let page = signed_in.page(Section::Lookup);
+    let page = signed_in.page(Section::Returns);
     html(&CancelPage { page, merchant, rma, reason: Field::default(), problem: None })
 }
 
@@ -80,7 +80,7 @@ async fn cancel_return(
         Err(error) => return Err(error.into()),
     };
     let rma = load_return(&signed_in, own, &identifier).await?.rma;
-    let page = signed_in.page(Section::Lookup);
+    let page = signed_in.page(Section::Returns);
     rejected(&CancelPage { page, merchant, rma, reason, problem })
 }
 

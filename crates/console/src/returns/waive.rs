@@ -82,7 +82,7 @@ async fn confirm_waiver(signed_in: SignedIn, path: web::Path<(String, String)>) 
     let (merchant, identifier) = path.into_inner();
     check_role(&signed_in.person)?;
     let rma = load_return(&signed_in, signed_in.merchant(&merchant)?, &identifier).await?.rma;
-    html(&WaivePage::new(signed_in.page(Section::Lookup), merchant, rma, None))
+    html(&WaivePage::new(signed_in.page(Section::Returns), merchant, rma, None))
 }
 
 #[post("/merchants/{merchant}/returns/{rma}/waive")]
@@ -122,7 +122,7 @@ async fn waive(posted: Posted<Fields>, path: web::Path<(String, String)>) -> Pag
         }
     }
     let rma = load_return(&signed_in, own, &identifier).await?.rma;
-    let page = WaivePage::new(signed_in.page(Section::Lookup), merchant, rma, Some(&chosen));
+    let page = WaivePage::new(signed_in.page(Section::Returns), merchant, rma, Some(&chosen));
     rejected(&WaivePage { note, units_error, problem, ..page })
 }
 
