@@ -178,6 +178,39 @@ async function waive(javaScriptEnabled) {
   });
 }
 
+/** From the page of an order to a return on the terms of a quote, and to the list of returns. */
+async function returnForShopper(javaScriptEnabled) {
+  const name = javaScriptEnabled ? "js" : "plain";
+  const order = `WEB-RETURN-${name}-${suffix}`;
+  await publishOrder(order);
+  const { session } = await person(`starter-${name}-${suffix}@example.com`, "merchant-admin", process.env.MERCHANT_ID);
+  const viewport = javaScriptEnabled ? { width: 1280, height: 900 } : { width: 375, height: 800 };
+  await inWindow({ javaScriptEnabled, viewport }, async (page, context) => {
+    await signIn(context, session);
+    const start = page.getByRole("link", { name: "Start a return …" });
+    await eventually("the units of the order are known", async () => {
+      await page.goto(`/merchants/${process.env.MERCHANT_ID}/orders/${order}`);
+      return start.isVisible();
+    });
+    await press(page, "Link for the shopper");
+    assert.match(await page.locator("#value-1").innerText(), /^https?:/);
+    await page.getByRole("link", { name: "Back to the order" }).click();
+    await start.click();
+    await press(page, "Show the quote");
+    assert.match(await page.locator("#unit-error").innerText(), /\w/);
+    await page.locator("input[name=unit]").first().check();
+    await press(page, "Show the quote");
+    await page.getByRole("heading", { name: "Quote" }).waitFor();
+    await press(page, "Start the return");
+    await page.getByText("The return is started.").waitFor();
+    const [, rma] = (await heading(page)).split(" ");
+    await delivery(rma, "delivered");
+    await page.goto("/returns");
+    await page.getByRole("link", { name: /^Not sent/ }).click();
+    assert.match(await page.getByRole("row").filter({ hasText: rma }).innerText(), /not sent[^]*yes/);
+  });
+}
+
 /** From an example to a saved policy, and back to the version before. */
 async function changePolicy(javaScriptEnabled) {
   const { merchant } = await addMerchant();
@@ -238,6 +271,9 @@ await run({
       assert.equal((await page.goto("/new-merchant")).status(), 403);
     });
   },
+
+  "a return is started for a shopper": () => returnForShopper(true),
+  "a return is started without JavaScript on a phone": () => returnForShopper(false),
 
   "an exchanged unit that does not come back is waived": () => waive(true),
   "the same without JavaScript on a phone": () => waive(false),

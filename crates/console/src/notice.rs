@@ -27,6 +27,8 @@ pub(crate) enum Notice {
     ReplayPaused,
     ReplayResumed,
     ReplayStopped,
+    ReturnStarted,
+    ReturnRequested,
     ReturnCanceled,
     RequestCanceled,
     ReturnApproved,
@@ -67,6 +69,10 @@ impl Notice {
             Self::ReplayPaused => "The replay is paused.",
             Self::ReplayResumed => "The replay goes on.",
             Self::ReplayStopped => "The replay is stopped. It cannot be resumed.",
+            Self::ReturnStarted => "The return is started. The merchant gets a message.",
+            Self::ReturnRequested => {
+                "The return waits for review. The merchant gets no message yet."
+            }
             Self::ReturnCanceled => "The return is canceled. The merchant gets a message.",
             Self::RequestCanceled => "The return is canceled. Its units can be returned again.",
             Self::ReturnApproved => "The return is approved. The merchant gets a message.",

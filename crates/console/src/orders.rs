@@ -1,9 +1,11 @@
 //! An order: the snapshot that the merchant sent, its units, refunds, returns, exchange orders and messages.
 
 mod document;
+mod link;
 mod list;
 mod messages;
 mod snapshot;
+mod start;
 mod units;
 
 use actix_web::{get, web};
@@ -32,7 +34,10 @@ use snapshot::Snapshot;
 use units::OrderUnits;
 
 pub(crate) fn routes(app: &mut web::ServiceConfig) {
-    app.service(show_order).configure(list::routes);
+    app.service(show_order)
+        .configure(list::routes)
+        .configure(start::routes)
+        .configure(link::routes);
 }
 
 #[derive(Template)]
