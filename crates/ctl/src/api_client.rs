@@ -35,6 +35,7 @@ pub struct ApiClient {
     scopes: Scopes,
     /// The client of the token, and another that can be used, for the error of a refused request.
     client: String,
+    client_id: String,
     headers: Vec<(&'static str, String)>,
 }
 
@@ -47,14 +48,21 @@ impl ApiClient {
         // Scopes that only a later version knows are ignored.
         let scopes = scopes.split(' ').filter_map(|scope| scope.parse().ok()).collect();
         let base_url = tokens.url.clone();
-        let client = format!("client {} was used", tokens.client_id);
-        Ok(Self { http, base_url, service: None, token, scopes, client, headers: Vec::new() })
+        let client_id = tokens.client_id.clone();
+        let client = format!("client {client_id} was used");
+        let headers = Vec::new();
+        Ok(Self { http, base_url, service: None, token, scopes, client, client_id, headers })
     }
 
     /// Adds to the error of a refused request how another client can be used.
     #[must_use]
     pub(crate) fn with_alternative(self, alternative: &str) -> Self {
         Self { client: format!("{}; {alternative}", self.client), ..self }
+    }
+
+    /// The client of the token.
+    pub(crate) fn client_id(&self) -> &str {
+        &self.client_id
     }
 
     pub(crate) fn is_operator(&self) -> bool {

@@ -45,6 +45,8 @@ Examples:
       --reason TOO_SMALL --exchange-for BOOT-M
   backhaul returns create --order 1001 --unit LINE-1 --unit LINE-2 \\
       --reason OTHER --gift-card
+  backhaul returns create --order 1001 --unit LINE-1 --reason OTHER \\
+      --override --note 'The parcel came too late'
   backhaul returns create --body return.json")]
     Create(Box<create::Create>),
     /// Cancel a return or some of its units, which can then be returned again

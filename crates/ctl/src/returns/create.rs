@@ -43,8 +43,14 @@ pub(crate) struct Create {
     /// Return the units as a gift and refund the giftee with this address
     #[arg(long, value_name = "EMAIL")]
     giftee_email: Option<String>,
+    /// Return units that the merchant's policy excludes, without a review. Facts, such as an earlier return, still count
+    #[arg(long = "override", requires = "note")]
+    overridden: bool,
+    /// Reason of the override, for the timeline
+    #[arg(long, value_name = "TEXT", requires = "overridden")]
+    note: Option<String>,
     /// File with the whole request as JSON instead of these flags, - for standard input
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["order", "units", "reason", "comment", "method", "exchange_for", "gift_card", "giftee_email"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["order", "units", "reason", "comment", "method", "exchange_for", "gift_card", "giftee_email", "overridden", "note"])]
     body: Option<PathBuf>,
     /// Idempotency key, which prevents a second return for the same request [default: random]
     #[arg(long, value_name = "KEY")]
@@ -89,6 +95,10 @@ impl Create {
             units.push(unit);
         }
         let mut request = Map::new();
+        if let Some(note) = self.note.filter(|_| self.overridden) {
+            let by = client.client_id();
+            request.insert("override".to_owned(), json!({ "by": by, "reason": note }));
+        }
         request.insert("return_method".to_owned(), self.method.into());
         request.insert("units".to_owned(), units.into());
         if let Some(email) = self.giftee_email {
@@ -138,6 +148,11 @@ mod tests {
         };
         assert_eq!(parse("create --body return.json"), Ok(()));
         assert_eq!(parse("create --order 1 --reason R --method customer-keep"), Ok(()));
+        assert_eq!(parse("create --order 1 --reason R --override --note Goodwill"), Ok(()));
+        for incomplete in ["--override", "--note Goodwill"] {
+            let line = format!("create --order 1 --reason R {incomplete}");
+            assert_eq!(parse(&line), Err(ErrorKind::MissingRequiredArgument), "{incomplete}");
+        }
         for flag in [
             "--order 1",
             "--unit L",
@@ -145,6 +160,7 @@ mod tests {
             "--comment C",
             "--method customer-keep",
             "--gift-card",
+            "--override --note Goodwill",
         ] {
             let line = format!("create --body return.json {flag}");
             assert_eq!(parse(&line), Err(ErrorKind::ArgumentConflict), "{flag}");
