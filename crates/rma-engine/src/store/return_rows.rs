@@ -264,7 +264,8 @@ const INSERT_RETURNS: &str = "INSERT INTO returns (merchant, rma_identifier, sta
      SELECT * FROM unnest((SELECT $8), $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)";
 const REPLACE_RETURN: &str = " ON CONFLICT ON CONSTRAINT returns_pkey DO UPDATE SET \
          status = excluded.status, document = excluded.document, updated_at = excluded.updated_at, \
-         overdue = excluded.overdue, amount_cents = excluded.amount_cents, \
+         overdue = excluded.overdue, facts = excluded.facts, \
+         amount_cents = excluded.amount_cents, \
          last_delivery = coalesce(excluded.last_delivery, returns.last_delivery)";
 const INSERT_WORK_LISTS: &str = "INSERT INTO return_work_lists \
          (merchant, rma_identifier, created_at, work_list) \

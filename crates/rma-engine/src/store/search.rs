@@ -107,7 +107,8 @@ pub(crate) struct Found {
 
 platform::rows! {
     struct FoundRow {
-        document: String,
+        /// `None` for the place of the last return that was checked.
+        document: Option<String>,
         sorted_at: Timestamp,
         sorted_id: String,
         changed_at: Timestamp,
@@ -115,11 +116,6 @@ platform::rows! {
         message_state: Option<String>,
         /// Number of matching rows before the page was cut to its byte limit.
         found: i64,
-    }
-
-    struct PlaceRow {
-        sorted_at: Timestamp,
-        sorted_id: String,
     }
 
     struct HorizonRow {
@@ -132,8 +128,11 @@ impl FoundRow {
         let state = self.message_state.map(|state| state.parse::<State>());
         let state = state.transpose().map_err(unreadable)?;
         let last_message = self.last_delivery.map(|delivery| LastMessage { delivery, state });
+        let document = self.document.ok_or_else(|| {
+            DatabaseError::Internal(format!("return {} has no document", self.sorted_id))
+        })?;
         Ok(FoundReturn {
-            rma: read(&self.document)?,
+            rma: read(&document)?,
             changed_at: self.changed_at,
             last_message,
             place: (self.sorted_at, self.sorted_id),
@@ -150,27 +149,27 @@ pub(crate) async fn search(
     // In a statement of its own, so that the next one sees all changes before this time.
     let horizon = if search.updated_from.is_some() { Some(horizon(conn).await?) } else { None };
     let filters = Filters::new(search);
-    // Of changes, only the last one of a return is listed.
+    // A list of changes has only the last one of each return.
     let is_scan = horizon.is_some() || !filters.is_empty();
     let mut parameters = Parameters::default();
     let checks = filters.conditions(&mut parameters);
-    let limit = parameters.add(if is_scan { MAX_SCANNED } else { most });
-    let source = Source::new(search, horizon, &mut parameters, &format!("LIMIT {limit}"));
-    let most_place = parameters.add(most);
-    let statement = statement(search, &source, &checks, &most_place);
-    let rows: Vec<FoundRow> = prepared(parameters.bind(statement)).load(conn).await?;
+    let scanned = if is_scan { MAX_SCANNED } else { most };
+    let source = Source::new(search, horizon, &mut parameters, scanned);
+    let most = parameters.add(most);
+    let mut statement = page(search, &source, &checks, &most);
+    if is_scan && let Some(place) = Source::place(search, horizon, &mut parameters, MAX_SCANNED) {
+        statement = with_place(&statement, &place, &most);
+    }
+    let mut rows: Vec<FoundRow> = prepared(parameters.bind(statement)).load(conn).await?;
+    let last = rows.pop_if(|row| row.document.is_none());
     let is_truncated = is_truncated(&rows, |row| row.found);
+    let scanned_to = last.filter(|_| !is_truncated).map(|row| (row.sorted_at, row.sorted_id));
     let returns: Vec<_> = rows.into_iter().map(FoundRow::read).collect::<Result<_, _>>()?;
-    let is_short = i64::try_from(returns.len()).is_ok_and(|found| found < most);
-    let scanned_to = if is_scan && is_short && !is_truncated {
-        last_scanned(conn, search, horizon).await?
-    } else {
-        None
-    };
     Ok(Found { returns, is_truncated, scanned_to, horizon })
 }
 
-fn statement(search: &Search, source: &Source, checks: &str, most: &str) -> String {
+/// A query of the returns of a page.
+fn page(search: &Search, source: &Source, checks: &str, most: &str) -> String {
     let Source { from, conditions, order, sorted: [time, id] } = source;
     let direction = search.order().direction();
     let (prefix, suffix) =
@@ -184,20 +183,17 @@ fn statement(search: &Search, source: &Source, checks: &str, most: &str) -> Stri
     )
 }
 
-/// The last of the returns that a page with filters reads, if there are as many.
-async fn last_scanned(
-    conn: &mut AsyncPgConnection,
-    search: &Search,
-    horizon: Option<Timestamp>,
-) -> Result<Option<Place>, DatabaseError> {
-    let mut parameters = Parameters::default();
-    let offset = parameters.add(MAX_SCANNED - 1);
-    let tail = format!("OFFSET {offset} LIMIT 1");
-    let Some(last) = Source::place(search, horizon, &mut parameters, &tail) else {
-        return Ok(None);
-    };
-    let rows: Vec<PlaceRow> = prepared(parameters.bind(last)).load(conn).await?;
-    Ok(rows.into_iter().next().map(|row| (row.sorted_at, row.sorted_id)))
+/// Adds a row without a document to a page that is not full: the place of the last return that was checked, if there are
+/// as many as a page checks. In one statement, because returns may leave the list meanwhile.
+fn with_place(page: &str, place: &str, most: &str) -> String {
+    format!(
+        "WITH page AS ({page}) \
+         SELECT document, sorted_at, sorted_id, changed_at, last_delivery, message_state, found \
+         FROM page \
+         UNION ALL \
+         SELECT NULL, sorted_at, sorted_id, sorted_at, NULL::uuid, NULL, 0 \
+         FROM ({place}) AS place WHERE (SELECT count(*) FROM page) < {most}"
+    )
 }
 
 /// The time before which all changes are committed.

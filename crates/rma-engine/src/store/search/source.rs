@@ -158,19 +158,20 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// The returns of the page; of an index, those within `limit`. Changes end at `horizon`.
+    /// The returns of the page; of an index, up to `most`. Changes end at `horizon`.
     pub(super) fn new(
         search: &Search,
         horizon: Option<Timestamp>,
         parameters: &mut Parameters,
-        limit: &str,
+        most: i64,
     ) -> Self {
         let times = times(search, horizon, parameters);
         let direction = search.order().direction();
         let Some(index) = Index::new(search, parameters) else {
             return Self::by_identifier(search, parameters, &times);
         };
-        let rows = index.rows(search.merchant.is_none(), &times, direction, limit);
+        let limit = format!("LIMIT {}", parameters.add(most));
+        let rows = index.rows(search.merchant.is_none(), &times, direction, &limit);
         let from = match index.alias() {
             "returns" => format!("({rows}) AS returns"),
             listed => format!("({rows}) AS {listed}, {RETURN_OF_ROW}"),
@@ -184,17 +185,18 @@ impl Source {
         Self { from, conditions, order: index.order(direction), sorted }
     }
 
-    /// A query of the place of the return that `limit` selects of an index.
+    /// A query of the place of the return with this number in an index.
     pub(super) fn place(
         search: &Search,
         horizon: Option<Timestamp>,
         parameters: &mut Parameters,
-        limit: &str,
+        number: i64,
     ) -> Option<String> {
-        let times = times(search, horizon, parameters);
         let index = Index::new(search, parameters)?;
+        let times = times(search, horizon, parameters);
         let direction = search.order().direction();
-        let rows = index.rows(search.merchant.is_none(), &times, direction, limit);
+        let limit = format!("OFFSET {} LIMIT 1", parameters.add(number - 1));
+        let rows = index.rows(search.merchant.is_none(), &times, direction, &limit);
         let [time, id] = index.sorted();
         Some(format!(
             "SELECT {time} AS sorted_at, {id}::text AS sorted_id FROM ({rows}) AS {} WHERE {}",
