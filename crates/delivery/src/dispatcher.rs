@@ -63,7 +63,7 @@ use dispatch_state::{Batch, DispatchState, QueuedDelivery};
 
 /// From this batch size on, a longer interval of polls makes fewer and larger batches, which cost less.
 const SATURATED_BATCH: usize = 16;
-const SATURATED_INTERVAL: Duration = Duration::from_millis(25);
+const SATURATED_INTERVAL: Duration = Duration::from_millis(60);
 /// Pause while many claimed deliveries wait for the broker.
 const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
